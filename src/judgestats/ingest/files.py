@@ -1303,7 +1303,9 @@ class File:
     def coded_table(self) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         """The table, with the texts that a Parquet file stores once each as categories, and the place of each row."""
         lines = array("q")
-        return self._table(lines), np.frombuffer(lines, dtype=np.int64)
+        table = self._table(lines)
+        pa.default_memory_pool().release_unused()  # the batches
+        return table, np.frombuffer(lines, dtype=np.int64)
 
     def _table(self, lines: array[int] | None, broken: list[Broken] | None = None) -> pd.DataFrame:
         if self.container == "jsonl":

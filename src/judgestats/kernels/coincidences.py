@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # scipy.sparse is loaded by its first use
 
 from judgestats.kernels.compiling import njit
-from judgestats.kernels.resampling import multinomial_totals
-from judgestats.typing import Codes, Floats, Ints
+from judgestats.kernels.resampling import cluster_index, multinomial_totals, times_drawn
+from judgestats.typing import Codes, Floats
 
 #: Numbers held in memory at a time.
 _HELD = 2**22
+#: Columns of sums up to which they are no sparse matrix.
+_DENSE = 64
 
 
 class Units(NamedTuple):
@@ -55,23 +57,72 @@ def krippendorff(units: Units, weight: Codes | Floats, values: Floats, level: st
     interval are closed forms of margins and sums, ordinal is interval of mid-ranks, computed for each resample, and
     only ratio looks at pairs of distinct values. Krippendorff, K. (2011), Computing alpha-reliability.
     """
+    if level != "ordinal":
+        return _of_sums(weight @ _added(units, values, level), values, level)
     judges = units.judges
     weight = np.where(judges >= 2, weight, 0).astype(np.float64)
-    counted = weight @ judges
+    inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
+    return _disagreement(weight @ judges, inner, outer)
+
+
+def alpha_draws(
+    units: Units,
+    n: Floats,
+    values: Floats,
+    level: str,
+    rng: np.random.Generator,
+    n_resamples: int,
+    cluster: Codes | None = None,
+) -> Floats:
+    """Alpha of each resample of `n` (Q,) units of each pattern, or of whole clusters, as in :func:`unit_weights`."""
+    if level == "ordinal":
+        blocks = unit_weights(n, rng, n_resamples, cluster)
+        return np.concatenate([krippendorff(units, weight, values, level).alpha for weight in blocks])
+    added = _added(units, values, level)
+    if cluster is not None:
+        there = np.flatnonzero(n)
+        added = (
+            scipy.sparse.csr_array((np.rint(n)[there], (cluster[there], there)), (cluster.max() + 1, n.size)) @ added
+        )
+    added = added.toarray() if added.shape[1] <= _DENSE else added
+    draws = [_of_sums(times @ added, values, level).alpha for times in _times(n, rng, n_resamples, cluster)]
+    return np.concatenate(draws)
+
+
+def _added(units: Units, values: Floats, level: str) -> Any:
+    """What each unit adds to the sums behind alpha, (Q, 2 and more), sparse: answers, difference within, the rest."""
+    judges = units.judges
+    paired = judges >= 2
     if level == "interval":
-        inner, outer = _interval(units, weight, values, judges)
-    elif level == "ordinal":
-        inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
+        within, *rest = _interval(units, values, judges)
+        beside = scipy.sparse.csr_array(np.column_stack(rest))
     else:
-        answers = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, values.size))
-        margins = weight @ answers
-        if level == "nominal":
-            outer = counted**2 - (margins**2).sum(axis=1)
-            within = judges**2 - units.total(units.times**2)
-        else:
-            outer = _ratio_expected(margins, values)
-            within = _ratio_within(units.start, units.code, units.times, values)
-        inner = weight @ _per_pair(within, judges)
+        beside = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, values.size))
+        nominal = level == "nominal"
+        within = (
+            judges**2 - units.total(units.times**2)
+            if nominal
+            else _ratio_within(units.start, units.code, units.times, values)
+        )
+    first = scipy.sparse.csr_array(np.column_stack([judges, within / np.maximum(judges - 1, 1)]))
+    return scipy.sparse.diags_array(paired.astype(float)) @ scipy.sparse.hstack([first, beside], "csr")
+
+
+def _of_sums(sums: Floats, values: Floats, level: str) -> Disagreement:
+    """Alpha from sums (B, P) of what units add."""
+    counted, inner, rest = sums[:, 0], sums[:, 1], sums[:, 2:]
+    if level == "nominal":
+        outer = counted**2 - (rest**2).sum(axis=1)
+    elif level == "ratio":
+        outer = _ratio_expected(rest, values)
+    else:
+        squares = counted * rest[:, 1]
+        outer = 2 * (squares - rest[:, 0] ** 2)
+        outer = np.where(outer > 1e-14 * squares, outer, 0.0)
+    return _disagreement(counted, inner, outer)
+
+
+def _disagreement(counted: Floats, inner: Floats, outer: Floats) -> Disagreement:
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = inner / np.where(counted > 0, counted, np.nan)
         expected = outer / np.where(counted > 1, counted * (counted - 1), np.nan)
@@ -80,25 +131,16 @@ def krippendorff(units: Units, weight: Codes | Floats, values: Floats, level: st
     return Disagreement(alpha, observed, expected, counted)
 
 
-def _per_pair(within: Floats, judges: Floats) -> Floats:
-    return np.where(judges >= 2, within / np.maximum(judges - 1, 1), 0.0)
-
-
-def _interval(units: Units, weight: Floats, values: Floats, judges: Floats) -> tuple[Floats, Floats]:
+def _interval(units: Units, values: Floats, judges: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of each unit twice its judges times its spread, and the sum and the sum of squares of its centred answers."""
     used = np.unique(units.code[(judges >= 2)[units.pattern]])
     if used.size < 2:
-        return np.zeros(len(weight)), np.zeros(len(weight))
+        return np.zeros(judges.size), np.zeros(judges.size), np.zeros(judges.size)
     centred = values - values[used].mean()
-    scale = np.abs(centred[used]).max()
-    centred = centred / scale
     sums = units.total(units.times * centred[units.code])
     mean = sums / np.maximum(judges, 1)
     spread = units.total(units.times * (centred[units.code] - mean[units.pattern]) ** 2)
-    squares = spread + sums * mean
-    counted, first, second = (weight @ x for x in (judges, sums, squares))
-    outer = 2 * (counted * second - first**2)
-    outer = np.where(outer > 1e-14 * counted * second, outer, 0.0)
-    return (weight @ _per_pair(2 * judges * spread, judges)) * scale**2, outer * scale**2
+    return 2 * judges * spread, sums, spread + sums * mean
 
 
 @njit(cache=True)
@@ -160,29 +202,26 @@ def _ratio_expected(margins: Floats, values: Floats) -> Floats:
 
 def unit_weights(
     n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None = None
-) -> Iterator[Codes | Floats]:
+) -> Iterator[Floats]:
     """How often each of Q patterns is drawn, in blocks (b, Q) of the resamples; `n` (Q,): whole numbers of units.
 
     With `cluster` (Q,), 0 to K - 1, clusters are drawn whole.
     """
+    for times in _times(n, rng, n_resamples, cluster):
+        yield times if cluster is None else times[:, cluster] * np.rint(n)
+
+
+def _times(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None) -> Iterator[Floats]:
+    """How often each pattern, or each cluster where there are any, is drawn, in blocks of the resamples."""
     whole = np.rint(n).astype(np.int64)
     drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
-    if cluster is None and whole.size * 20 < drawn:
-        step = max(_HELD // max(whole.size, 1), 1)
-        for begin in range(0, n_resamples, step):
-            yield multinomial_totals(n, rng, min(step, n_resamples - begin))
-        return
-    of_unit = np.repeat(np.arange(whole.size), whole) if cluster is None else None
-    step = max(_HELD // max(drawn, whole.size, 1), 1)
+    several = cluster is None and whole.size * 20 < drawn
+    of_unit = np.repeat(np.arange(whole.size), whole) if cluster is None and not several else None
+    step = max(_HELD // max(whole.size if several else max(drawn, whole.size), 1), 1)
     for begin in range(0, n_resamples, step):
         size = min(step, n_resamples - begin)
-        index = rng.integers(0, drawn, size=(size, drawn))
-        if cluster is None:
-            yield _times(of_unit[index], whole.size)  # type: ignore[index]
-        else:
-            yield _times(index, drawn)[:, cluster] * whole
-
-
-def _times(index: Codes, size: int) -> Ints:
-    rows = index + np.arange(len(index))[:, None] * size
-    return np.bincount(rows.ravel(), minlength=len(index) * size).reshape(len(index), size)
+        if several:
+            yield multinomial_totals(n, rng, size)
+            continue
+        index = cluster_index(rng, drawn, size)
+        yield times_drawn(index, drawn) if of_unit is None else times_drawn(of_unit[index], whole.size)

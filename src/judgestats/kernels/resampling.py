@@ -19,6 +19,8 @@ _DRAWS = 2**22
 _MANY = 1000
 #: At most so many kinds of clusters with the same counts are drawn by kind.
 _KINDS = 100
+#: From more columns of counts a product with how often each cluster is drawn is faster than adding up what is drawn.
+_WIDE = 4
 
 
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
@@ -31,6 +33,14 @@ def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> n
 def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> Ints:
     """Draw which of G clusters each of B resamples holds, (B, G)."""
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
+
+
+def times_drawn(index: Ints, size: int) -> Floats:
+    """How often each of G clusters is drawn in each resample, (B, G), from :func:`cluster_index`."""
+    times = np.empty((len(index), size))
+    for b, drawn in enumerate(index):
+        times[b] = np.bincount(drawn, minlength=size)
+    return times
 
 
 @njit(cache=True)
@@ -48,7 +58,9 @@ def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
 
 def resampled_totals(counts: Floats, index: Ints) -> Floats:
     """Counts (B, P) of each resample, from counts (G, P) of the clusters and :func:`cluster_index`."""
-    totals: Floats = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
+    counts = np.ascontiguousarray(counts, dtype=np.float64)
+    wide = counts.shape[1] > _WIDE
+    totals: Floats = times_drawn(index, len(counts)) @ counts if wide else _resampled_totals(counts, index)
     return totals
 
 
@@ -96,15 +108,15 @@ def multinomial_totals(
     Exactly what drawing rows gives, within `strata` (P,) if any, at a cost that does not depend on their number.
     """
     whole = np.rint(counts).astype(np.int64)
-    totals = np.zeros((n_resamples, whole.size))
-    members = [np.arange(whole.size)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
-    for group in members:
-        here = whole[group]
-        if here.size > _MANY and (here == 1).all():
-            totals[:, group] = _times_drawn(rng, here.size, n_resamples)
-        elif here.sum() > 0:
-            totals[:, group] = rng.multinomial(here.sum(), here / here.sum(), size=n_resamples)
-    return totals
+    if strata is not None:
+        totals = np.zeros((n_resamples, whole.size))
+        for stratum in np.unique(strata):
+            totals[:, strata == stratum] = multinomial_totals(whole[strata == stratum], rng, n_resamples)
+        return totals
+    if whole.size > _MANY and (whole == 1).all():
+        return times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
+    drawn: Floats = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
+    return drawn
 
 
 @njit(cache=True)
@@ -143,16 +155,9 @@ def two_way_totals(row: Codes, column: Codes, counts: Floats, rng: np.random.Gen
     totals = np.zeros((n_resamples, counts.shape[1]))
     for start in range(0, n_resamples, step):
         chunk = totals[start : start + step]
-        weights = [_times_drawn(rng, levels, len(chunk)) for levels in (n_rows, n_columns)]
+        weights = [times_drawn(cluster_index(rng, levels, len(chunk)), levels) for levels in (n_rows, n_columns)]
         chunk[:] = _two_way(begin, column, counts, *weights)
     return totals
-
-
-def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDArray[np.int32]:
-    """How often each level is drawn in each resample, (B, levels)."""
-    index = rng.integers(0, levels, size=(n_resamples, levels))
-    index += np.arange(n_resamples)[:, None] * levels
-    return np.bincount(index.ravel(), minlength=n_resamples * levels).reshape(n_resamples, levels).astype(np.int32)
 
 
 def percentile_interval(

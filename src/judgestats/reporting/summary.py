@@ -17,27 +17,21 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import JudgestatsError, masked
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Options, measures
-from judgestats.metrics.scales import scales_apart
-from judgestats.metrics.standings import (
-    DECIMALS,
-    FEWEST,
-    Standing,
-    biased,
+from judgestats.metrics.common_items import together
+from judgestats.metrics.marks import (
     distance_marks,
     error_marks,
-    means_of,
     order_marks,
     people_marks,
     preference_marks,
     right_marks,
     score_marks,
     spread_marks,
-    standing,
     steady_marks,
-    together,
-    widened,
 )
+from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.scales import scales_apart
+from judgestats.metrics.standings import DECIMALS, FEWEST, Standing, biased, means_of, standing, widened
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.schema.coding import Codes, combine, yes_or_no

@@ -30,7 +30,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
-from judgestats.kernels.coincidences import Units, krippendorff, unit_weights
+from judgestats.kernels.coincidences import Units, alpha_draws, krippendorff
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.exclusions import missing_counted
@@ -638,8 +638,7 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
     if drawn < 2:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
-    blocks = unit_weights(n, rng, plan.n_resamples, cluster)
-    draws = np.concatenate([krippendorff(group.units, weight, values, level).alpha for weight in blocks])
+    draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)
     lost = int(np.isnan(draws).sum())
     found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
     flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), found["flag"])

@@ -1,0 +1,165 @@
+"""Marks: one value of each judge for each thing that it judged, and the cluster of that thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.raters import is_answer, matched_calls
+from judgestats.counting.study import Study
+from judgestats.metrics.scales import on_one_scale
+from judgestats.schema.coding import Codes, combine, compact, first_rows, joint
+from judgestats.schema.columns import UNIT_COLUMNS
+from judgestats.typing import Floats, Mask
+
+#: Columns of marks: who, on what, in which cluster and task, the value, and how many answers it is the mean of.
+MARKS = ["judge", "unit", "cluster", "task", "value", "weight"]
+
+
+def _keys(calls: Study, groups: list[str]) -> list[str]:
+    """Columns that say what was judged, besides the candidates; conditions in which the contenders differ are none."""
+    return ["item", *(c for c in UNIT_COLUMNS if c in calls.names and c not in groups)]
+
+
+def _marks(calls: Study, keys: list[str], value: Any, cluster: str, weight: Floats | None = None) -> pd.DataFrame:
+    """Mean of `value` for each judge and unit; `cluster`: a column or ``pair``, empty if each unit is its own."""
+    columns, rows = calls.columns, len(calls.columns)
+    if weight is None:
+        weight = np.ones(rows) if calls.weight is None else calls.weight
+    owner = calls.pairs if cluster == "pair" and cluster not in columns else columns.codes([cluster or "judge"])
+    judge, *things = columns.of(["judge", *keys])
+    unit, units = compact(*joint([(f.code, len(f.labels)) for f in things], rows))
+    cell, cells = compact(*joint([(judge.code, len(judge.labels)), (unit, units.size)], rows))
+    first = first_rows(cell, cells.size)
+    total = np.bincount(cell, weight, cells.size)
+    return pd.DataFrame(
+        {
+            "judge": np.asarray(judge.labels, dtype=object)[judge.code[first]],
+            "unit": unit[first],
+            "cluster": owner.code[first] if cluster else unit[first],
+            "task": columns.take(first).series("task").to_numpy() if "task" in columns else "",
+            "value": np.bincount(cell, np.asarray(value, dtype=float) * weight, cells.size) / total,
+            "weight": total,
+        }
+    )
+
+
+def _valid(calls: Study) -> Study:
+    return calls.where(~calls.columns["choice"].among("invalid"))
+
+
+def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, Mask]:
+    """Rows numbered by judge, unit and pair, and which pairs were judged in both orders."""
+    turned, of_pair = calls.ordered[2], calls.pairs
+    parts = [(f.code, len(f.labels)) for f in calls.columns.of(["judge", *(k for k in keys if k != "item")])]
+    pairs = combine([(of_pair.code, of_pair.size), *parts], len(calls.columns))
+    shown = [np.bincount(pairs.code[side], minlength=pairs.size) > 0 for side in (~turned, turned)]
+    return pairs, shown[0] & shown[1]
+
+
+def right_marks(data: Any, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
+    """1 where a valid verdict is the right answer, 0 where not; a tie is right where the right answer is one."""
+    calls = Study.of(data)
+    known = np.array([not pd.isna(x) for x in calls.columns[gold].labels], dtype=bool)[calls.columns[gold].code]
+    calls = calls.where(known & ~calls.columns["choice"].among("invalid"))
+    choice, right = calls.columns["choice"], calls.columns[gold]
+    first, second, names = calls.shown
+    place = {name: i for i, name in enumerate(names)}
+    meant = np.array([-2 if str(x) == "tie" else place.get(str(x), -3) for x in right.labels], dtype=np.int64)[
+        right.code
+    ]
+    winner = np.where(choice.among("first"), first, np.where(choice.among("second"), second, -2))
+    return _marks(calls, [*_keys(calls, groups), "first", "second"], winner == meant, cluster)
+
+
+def steady_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+    """1 where a pair gets the same verdict in both orders, 0 where not."""
+    calls = _valid(Study.of(data)).of_two
+    keys = _keys(calls, groups)
+    pairs, both = _in_both_orders(calls, keys)
+    if not both.any():
+        return pd.DataFrame(columns=MARKS)
+    low, high, turned = calls.ordered
+    choice = calls.columns["choice"]
+    first, second, _ = calls.shown
+    winner = np.where(choice.among("first"), first, np.where(choice.among("second"), second, -1))
+    verdicts = np.empty((2, pairs.size), dtype=np.int64)
+    for side, rows in enumerate((~turned, turned)):
+        verdicts[side, pairs.code[rows][::-1]] = winner[rows][::-1]  # the first of several
+    units = Study(calls.columns.but(first=low, second=high).take(pairs.first[both]))
+    same = (verdicts[0] == verdicts[1])[both]
+    by = cluster if cluster in ("", "pair", "judge", "first", "second", *keys) else "item"
+    return _marks(units, [*keys, "first", "second"], same, by, np.ones(same.size))
+
+
+def order_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+    """1 where a valid verdict is for what is shown first, -1 for the second, 0 for a tie; of pairs shown both ways."""
+    calls = Study.of(data)
+    pairs, both = _in_both_orders(calls, _keys(calls, groups))
+    calls = _valid(calls.where(both[pairs.code]))
+    choice = calls.columns["choice"]
+    value = choice.among("first").astype(float) - choice.among("second")
+    return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
+
+
+def preference_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+    """1 where a verdict prefers one of the two, 0 where it is a tie."""
+    calls = _valid(Study.of(data))
+    value = calls.columns["choice"].among("first", "second")
+    return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
+
+
+def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+    """Share of the people's answers on the same thing that equal each answer of a judge, as they count in agreement."""
+    ours, theirs = _beside_people(calls, people, groups, cluster)
+    both = ours.merge(theirs[["thing", "answer", "n"]], on="thing", suffixes=("", "_theirs"))
+    same = (both["answer"].astype(str) == both["answer_theirs"].astype(str)).astype(float)
+    return _marks(Study.of(both), ["thing"], same, cluster, both["n"].to_numpy(dtype=float))
+
+
+def _beside_people(
+    calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Answers of judges and of people, with the number of the ``thing`` as measures of agreement match them."""
+    keep = [c for c in dict.fromkeys([cluster, "task"]) if c in calls]
+    ours, theirs, _ = matched_calls(calls, people, groups, keep)
+    return ours[is_answer(ours["answer"])], theirs[is_answer(theirs["answer"])]
+
+
+def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
+    """The score of each judge for each thing, averaged over repeats."""
+    table = ratings[pd.to_numeric(ratings[value], errors="coerce").notna()]
+    keys = [c for c in ("item", "system", "criterion") if c in table and c not in groups]
+    return _marks(Study.of(table), keys, pd.to_numeric(table[value]).astype(float), cluster)
+
+
+def distance_marks(
+    ratings: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item"
+) -> pd.DataFrame:
+    """Distance of each score from the people's mean on the same thing, under the same condition where they have it."""
+    ours, theirs = _beside_people(ratings, people, groups, cluster)
+    middle = theirs.assign(answer=theirs["answer"].astype(float)).groupby("thing")["answer"].mean()
+    ours = ours[ours["thing"].isin(middle.index)]
+    right, score = ours["thing"].map(middle), ours["answer"].astype(float)
+    alike = on_one_scale(score, right, ours["judge"])
+    ours = ours[alike]
+    return _marks(Study.of(ours), ["thing"], (score - right).abs()[alike], cluster, ours["n"].to_numpy(dtype=float))
+
+
+def error_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
+    """Distance of each score from the gold score of its row; judges on another scale than gold have none."""
+    score, right = (pd.to_numeric(ratings[c], errors="coerce") for c in (value, "gold"))
+    alike = on_one_scale(score, right, ratings["judge"])
+    far = (score - right).abs().rename("far_")
+    return score_marks(ratings.assign(far_=far)[alike], groups, cluster, "far_")
+
+
+def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
+    """Variance of the repeated scores of a thing."""
+    keys = [c for c in dict.fromkeys(["item", "system", "criterion", cluster]) if c in ratings and c not in groups]
+    score = pd.to_numeric(ratings[value], errors="coerce")
+    spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].var()
+    table = spread.dropna().reset_index()
+    return _marks(Study.of(table), keys, table["score_"], cluster) if len(table) else pd.DataFrame(columns=MARKS)
