@@ -14,6 +14,7 @@ SOURCE = TESTS.parent / "src" / "judgestats"
 NO_MODULE = {
     "real": "public verdicts, by data set",
     "fuzz": "many modules at a time, on random input",
+    "test_conventions.py": "the conventions of CONTRIBUTING.md, in numbers",
     "test_docs.py": "the pages of docs",
     "test_engines.py": "every measure, on DuckDB and Spark",
     "test_interruption.py": "Ctrl-C in whatever takes time",
