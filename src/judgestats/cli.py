@@ -530,6 +530,7 @@ def check(
     _show_totals(console, rows)
     _print_table(console, "Design", describe(study))
     _show_rows(console, rows)
+    del rows  # the number of each row
     with working("Measuring") as say:
         measured, split = tried(study, say=say, **groups, **against)
     _show_judges(console, measured, split)

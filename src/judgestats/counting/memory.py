@@ -125,9 +125,8 @@ def _units(study: Study, groups: list[str]) -> Codes:
     unit = unit_columns(study.names, groups)
 
     def number() -> Codes:
-        low, high, _ = study.ordered
-        parts = [*study.columns.of(unit), low, high]
-        return combine(((f.code, len(f.labels)) for f in parts), len(study.columns))
+        pairs, rest = study.pairs, study.columns.of([c for c in unit if c != "item"])
+        return combine([(pairs.code, pairs.size), *((f.code, len(f.labels)) for f in rest)], len(study.columns))
 
     return study.once(("units", *unit), number)
 

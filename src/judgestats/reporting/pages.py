@@ -156,9 +156,10 @@ def _first_rows(rows: tuple[int, ...], most: int = 3) -> str:
     return ", ".join(count(r) for r in rows[:most]) + (", …" if len(rows) > most else "")
 
 
-def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[str] = ()) -> str:
-    """The design of a data set in a few sentences; calls that differ in `by` are not repeats."""
-    text = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
+def design(found: PageData) -> str:
+    """The design of a data set in a few sentences; calls that differ in the groups are not repeats."""
+    data, kind = found.known.models, found.kind
+    text = _pairwise(found) if kind == "preferences" else _scored(data)
     varying = _varying(data, kind)
     for heading, names in (
         ("Conditions that vary", [n for n in varying if n in CONDITIONS]),
@@ -227,7 +228,8 @@ def shown_separately(splits: Sequence[Split]) -> str:
     return f"One judge rated one thing under several values of {listed}: an average would describe none of them."
 
 
-def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
+def _pairwise(found: PageData) -> str:
+    data, findings = found.known.models, found.findings
     calls = float(pd.to_numeric(data[COUNTS]).sum()) if COUNTS in data.columns else float(len(data))
     judges, items = data["judge"].nunique(), data["item"].nunique()
     parts = [
@@ -244,7 +246,7 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> 
         if ties
         else "No judge called a tie."
     )
-    parts.append(_repeats(data, by))
+    parts.append(_repeats(found))
     known = data[[c for c in ("gold", "better") if c in data.columns]].notna().any(axis=1).sum()
     parts.append(f"The right answer is known in {noun(int(known), 'row')}." if known else "No right answer is known.")
     if "stimulus" in data.columns:
@@ -257,13 +259,14 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> 
     return " ".join(parts)
 
 
-def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
+def _repeats(found: PageData) -> str:
     """Repeated calls, as a tally of pairs counts them."""
+    data = found.known.models
     numbered = data["replicate"].nunique() if "replicate" in data.columns else 1
     parts = [f"Up to {numbered} repeats of a call."] if numbered > 1 else []
-    if _has_repeats(data):
-        if by and not _has_repeats(data, by):
-            parts.append(f"Some calls repeat others, and differ only in {', '.join(by)}.")
+    if _has_repeats(found.study):
+        if found.groups and not _has_repeats(found.study, found.settings.by):
+            parts.append(f"Some calls repeat others, and differ only in {', '.join(found.groups)}.")
         else:
             parts.append("Some calls repeat others without a number in replicate.")
     if COUNTS in data.columns and (pd.to_numeric(data[COUNTS]) > 1).any():
@@ -271,11 +274,11 @@ def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
     return " ".join(parts) or "No call is repeated."
 
 
-def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
+def _has_repeats(study: Study, by: Sequence[str] = ()) -> bool:
     """Whether pairs cannot be counted because calls repeat; a column `order_known` is ignored."""
-    columns = [c for c in data.columns if c != "order_known"]
+    calls: Any = study.without("order_known") if "order_known" in study.names else study
     try:
-        tally(data[columns], "consistency", by=list(by), cluster=False)
+        tally(calls, "consistency", by, cluster=False)
     except DesignError as error:
         return error.reason == REPEATED
     return False
@@ -620,7 +623,7 @@ def report(
 class PageData:
     """Everything about a data set that a page shows, measured once."""
 
-    measured: pd.DataFrame
+    study: Study  # of the rows that are measured
     kind: Kind
     known: References
     findings: pd.DataFrame
@@ -634,6 +637,12 @@ class PageData:
     given: Mapping[str, Any]  # the arguments that make the page again
     models: tuple[Model, ...] = ()
     peers: pd.DataFrame | None = None  # pairs of judges, by the coefficient in which they are compared with people
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The rows that are measured."""
+        rows: pd.DataFrame = self.study.data.to_native()
+        return rows
 
     @property
     def shown(self) -> dict[str, pd.DataFrame]:
@@ -700,7 +709,7 @@ def measure_all(
     }
     asked = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
     known = references(whole, humans, gold, baseline)
-    everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
+    everybody, renamed = _renamed(pd.concat([known.models, known.people]) if known.humans else known.models, groups)
     measured, people = everybody.iloc[: len(known.models)], of_people(everybody.iloc[len(known.models) :])
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,
@@ -714,9 +723,9 @@ def measure_all(
     if known.humans:
         peers = concordances(study, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")
-    summary = summarise(measured, kind, sheet, taken, findings, settings, title)
+    summary = summarise(study, kind, sheet, taken, findings, settings, title)
     return PageData(
-        measured, kind, known, findings, groups, splits, settings, sheet, taken, summary, gold,
+        study, kind, known, findings, groups, splits, settings, sheet, taken, summary, gold,
         {**options, **{k: v for k, v in asked.items() if v}}, fitted,
         peers if isinstance(peers, pd.DataFrame) else None,
     )  # fmt: skip
@@ -773,7 +782,7 @@ def as_html(found: PageData, source: Any = None, command: str = "") -> str:
     ]
     absent = {m: why for m, why in found.taken.items() if isinstance(why, str)}
     lead = (
-        design(found.known.models, found.kind, found.findings, found.groups),
+        design(found),
         references_in_words(found.known, found.gold),
         how_read(source),
     )

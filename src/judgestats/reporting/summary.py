@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
@@ -36,6 +37,7 @@ from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import count, noun, number, signed
 from judgestats.schema.coding import Codes, combine, yes_or_no
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
+from judgestats.schema.factors import Factor, Factors
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -165,6 +167,12 @@ class _Contenders:
 
     rows: pd.DataFrame
 
+    @classmethod
+    def of(cls, study: Study, named: Sequence[str]) -> _Contenders:
+        """The judges of a study, or those of each condition; a missing judge is —."""
+        rows = study.columns.take(study.columns.codes(named).first).frame(named)
+        return cls(rows.set_axis(whose(rows.assign(term="")).where(rows["judge"].notna(), "—")))
+
     def said(self, labels: Iterable[str]) -> str:
         """How many they are: 3 judges; 4 judges in 3 conditions."""
         here = self.rows.loc[list(labels)]
@@ -236,8 +244,21 @@ def _beside_people(
     return made if made.columns else _People(none, "people and judges gave no valid answer to the same thing")
 
 
+def _of_contenders(study: Study, who: _Contenders, named: Sequence[str]) -> Study:
+    """The calls by contender in place of judge, without how a judge was asked: it is no part of what it judged."""
+    label, labels = pd.factorize(who.rows.index, sort=True)
+    judge = Factor(label[study.columns.codes(named).code], labels)
+    columns = study.columns.but(judge=judge)
+    met = {w: columns.codes(["judge", w]).first for w in CONDITIONS if w in columns and w not in named}
+    one = [w for w, first in met.items() if np.bincount(judge.code[first]).max(initial=0) <= 1]
+    data = study.data.to_native().assign(judge=np.asarray(labels, dtype=object)[judge.code]).drop(columns=one)
+    for w in one:
+        columns = columns.without(w)
+    return Study(columns, nw.from_native(data, eager_only=True))
+
+
 def summarise(
-    frame: pd.DataFrame,
+    study: Study,
     kind: Kind,
     sheet: pd.DataFrame,
     taken: Mapping[str, pd.DataFrame | str],
@@ -246,21 +267,19 @@ def summarise(
     title: str | None = None,
 ) -> Summary:
     """Choose what a page says first of canonical rows without people, their datasheet, measures and findings."""
-    columns = list(sheet.columns)
+    columns, frame = list(sheet.columns), study.data.to_native()
     named = [c for c in columns[: columns.index("section")] if c in frame.columns]
-    labels = whose(frame[named].assign(term="")).where(frame["judge"].notna(), "—")
-    data = frame.assign(judge=labels)
-    ways = [w for w in CONDITIONS if w in data.columns and w not in named]
-    own = data.groupby("judge")[ways].nunique(dropna=False).max() if ways else pd.Series(dtype=float)
-    data = data.drop(columns=[w for w in ways if own[w] <= 1])  # how a judge was asked is no part of what it judged
+    who = _Contenders.of(study, named)
+    calls = _of_contenders(study, who, named)
     conditions = [g for g in named if g != "judge"]
     people = _beside_people(frame, taken, conditions, options)
     chosen = _of_ratings if kind == "ratings" else _of_stimuli if "stimulus" in frame.columns else _of_pairs
-    found = chosen(data, sheet, people, conditions, options)
-    parts = together(data["judge"], data["item"])
+    found = chosen(calls, sheet, people, conditions, options)
+    data = calls.data.to_native()
+    met, _ = calls.columns.counted(["judge", "item"])
+    parts = together(met.series("judge"), met.series("item"))
     filled = [c for c in found.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
     shown = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
-    who = _Contenders(frame[named].set_axis(labels).loc[lambda t: ~t.index.duplicated()])
     ranked = [_ranked(g, shown) for g in parts]
     first = set(ranked[0]) if ranked else set()
     standings: dict[str, Standing] = {}
@@ -284,15 +303,14 @@ def summarise(
     if found.bias is not None and not found.bias.empty:
         rows = found.bias[found.bias["judge"].isin(first)]
         cards += [_most_biased(found, rows, first, options)] if len(rows) else []
-    care = _care(data, kind, sheet, shown, ranked, findings, people.why, found.apart, options)
+    care = _care(data, met, kind, sheet, shown, ranked, findings, people.why, found.apart, options)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
-    calls = Study.of(data)
     groups = _most_of(ranked, shown, calls, kind, who)
     left_out = _left_out(groups, judges, who)
     return Summary(
         masked(title) if title else _title(judges, who, bool(shown and found.against), found.against),
-        _line(data, _things(calls, kind), kind, findings, found.against, people.why or found.apart, options),
+        _line(calls, _things(calls, kind), kind, findings, found.against, people.why or found.apart, options),
         tuple(cards),
         shown,
         groups,
@@ -419,12 +437,10 @@ def _levels(cluster: str, single: str) -> str:
     return _LEVELS.get(cluster, f"levels of {cluster}") if cluster else single
 
 
-def _of_pairs(
-    data: pd.DataFrame, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options
-) -> _Found:
+def _of_pairs(calls: Study, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options) -> _Found:
     questions: dict[str, _Question] = {}
     columns: list[Column] = []
-    calls, against = Study.of(data), ""
+    data, against = calls.data.to_native(), ""
     if right := _cells(sheet, "accuracy", ["gold"]):
         against = "gold"
         level, line = _constant(data)
@@ -494,12 +510,13 @@ def overview(sheet: pd.DataFrame) -> Summary:
 
 
 def _of_stimuli(
-    data: pd.DataFrame,
+    calls: Study,
     sheet: pd.DataFrame,
     people: _People,  # noqa: ARG001  (as for the other kinds)
     conditions: list[str],
     options: Options,
 ) -> _Found:
+    data = calls.data.to_native()
     stimulus = data["stimulus"].astype(str)
     questions: dict[str, _Question] = {}
     columns = _stimuli_columns(sheet)
@@ -515,7 +532,7 @@ def _of_stimuli(
         head = "Fewest preferences where nothing differs"
         questions["dark"] = _Question(head, marks, "share", "dark_current", _levels(cluster, "calls"), True, "below")
     bias = None
-    if len(marks := order_marks(data, conditions)):
+    if len(marks := order_marks(calls, conditions)):
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
     against = "known differences" if "right" in questions else ""
     return _Found(columns, questions, against, bias, _order_bias("items"))
@@ -553,9 +570,8 @@ def _of_right_or_wrong(
     return _Found(columns, questions, against)
 
 
-def _of_ratings(
-    data: pd.DataFrame, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options
-) -> _Found:
+def _of_ratings(calls: Study, sheet: pd.DataFrame, people: _People, conditions: list[str], options: Options) -> _Found:
+    data = calls.data.to_native()
     value = answer_column(data.columns)
     if value == "correct":
         return _of_right_or_wrong(data, sheet, people, conditions, options)
@@ -792,6 +808,7 @@ def _most_biased(found: _Found, rows: pd.DataFrame, judges: Iterable[str], optio
 
 def _care(
     data: pd.DataFrame,
+    met: Factors,
     kind: Kind,
     sheet: pd.DataFrame,
     columns: Sequence[Column],
@@ -827,15 +844,15 @@ def _care(
         if weak:
             line = top.line.removeprefix("dashed: ")
             said.append((f"{listed(weak, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
-    items = data.groupby("judge")["item"].nunique()
-    if len(items) and items.max() < FEW:
-        said.append((f"Only {noun(int(items.max()), 'item')}", "intervals are wide, and rough below 10"))
+    most = int(np.bincount(met["judge"].code).max(initial=0))
+    if 0 < most < FEW:
+        said.append((f"Only {noun(most, 'item')}", "intervals are wide, and rough below 10"))
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     excluded, total = int(rows.get("rows excluded", 0)), max(int(rows.get("rows in", 1)), 1)
     if excluded / total >= MANY_LOST:
         share = printed(excluded / total, "share")
         said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
-    alone = data["judge"].nunique() == 1 and options.people is None and "gold" not in data.columns
+    alone = len(met.labels("judge")) == 1 and options.people is None and "gold" not in data.columns
     if alone and "stimulus" not in data.columns:
         said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
     if not said:
@@ -864,7 +881,7 @@ def _title(labels: Sequence[str], who: _Contenders, trusted: bool, against: str)
 
 
 def _line(
-    data: pd.DataFrame,
+    calls: Study,
     judged: str,
     kind: Kind,
     findings: pd.DataFrame,
@@ -872,6 +889,7 @@ def _line(
     without_people: str,
     options: Options,
 ) -> str:
+    data = calls.data.to_native()
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
     verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
@@ -882,7 +900,7 @@ def _line(
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
         known = "order_known" not in data.columns or data["order_known"].fillna(True).astype(bool).any()
         parts.append(
-            "order not known" if not known else "each shown in both orders" if not lone and not _again(data) else
+            "order not known" if not known else "each shown in both orders" if not lone and not _again(calls) else
             "some shown again in the same order" if not lone else
             "shown in one order" if lone >= len(data) else "most shown in both orders"
         )  # fmt: skip
@@ -900,10 +918,11 @@ def _line(
     return " · ".join(parts)
 
 
-def _again(data: pd.DataFrame) -> bool:
+def _again(calls: Study) -> bool:
     """Whether a judge saw a pair twice in one order, without a number of the repeat."""
     names = {c.name for c in VOCABULARY["preferences"] if c.key} | {"judge"}
-    return bool(data.duplicated([c for c in data.columns if c in names]).any()) and COUNTS not in data.columns
+    keys = [c for c in calls.names if c in names]
+    return COUNTS not in calls.names and calls.columns.codes(keys).size < len(calls.columns)
 
 
 def _units(calls: Study, kind: Kind) -> Codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from itertools import compress
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -88,17 +89,19 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
 def findings(table: Any, faults: list[Finding], source: Any) -> pd.DataFrame:
     """What :func:`check` lists of a frame in codes and its faults; `source`: the frame with the account."""
     kind, counts = kind_of(table.columns), str(getattr(source, "attrs", {}).get(SOURCE, COUNTS))
-    found = [*faults, *_excluded(table, kind), *_counted(table, kind, counts)]
-    excluded = {r for f in found if f.level in ("fault", "excluded") for r in f.rows}
-    everything = tuple(range(len(table)))
+    listed = [*faults, *_excluded(table, kind), *_counted(table, kind, counts)]
+    everything, used = tuple(range(len(table))), np.ones(len(table), dtype=bool)
+    for finding in listed:
+        if finding.level in ("fault", "excluded"):
+            used[list(finding.rows)] = False
     account = account_of(source) or Account(len(table))
-    found += [*_excluded_while_reading(account), *account.notes]
+    listed += [*_excluded_while_reading(account), *account.notes]
     sums = [
         Finding("rows", "", "rows in", everything, unread=account.n_excluded),
-        Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
-        Finding("rows", "", "rows excluded", tuple(sorted(excluded)), unread=account.n_excluded),
+        Finding("rows", "", "rows used", tuple(compress(everything, used.tolist()))),
+        Finding("rows", "", "rows excluded", _where(~used), unread=account.n_excluded),
     ]
-    return pd.concat([as_frame(found, account.places), as_frame(sums)], ignore_index=True)
+    return pd.concat([as_frame(listed, account.places), as_frame(sums)], ignore_index=True)
 
 
 def _excluded_while_reading(account: Account) -> list[Finding]:
@@ -519,12 +522,11 @@ def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
         if not words <= _SIZES | _TEXTS | _SIDES or (kind == "preferences") is not bool(words & _SIDES):
             continue
         values = data[column].to_pandas()
-        if pd.api.types.is_numeric_dtype(values):
-            empty = values.eq(0) if words & _SIZES else pd.Series(False, index=values.index)
-            what = f"{column!r} is 0: the text is empty"
-        else:
-            empty = values.astype("string").fillna("").str.strip().eq("") & bool(words & _TEXTS)
-            what = f"{column!r} is empty"
+        sizes = pd.api.types.is_numeric_dtype(values)
+        if not words & (_SIZES if sizes else _TEXTS):
+            continue
+        empty = values.eq(0) if sizes else values.astype("string").fillna("").str.strip().eq("")
+        what = f"{column!r} is {'0: the text is ' * sizes}empty"
         rows = empty.fillna(False).to_numpy(bool) & ~np.asarray(meant, bool)
         remedy = "Such rows are used. If the text was lost, leave them out: a judge had nothing to judge there."
         yield from _marked("counted", str(column), what, rows, remedy)
@@ -534,18 +536,24 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
     """Ids that look the same: they differ in spaces, case, invisible signs or the spelling of an accent."""
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
-        values = {c: data[c].to_pandas().astype("string") for c in have}
+        values = {c: _labels(data[c].to_pandas()) for c in have}
         groups: dict[str, list[str]] = {}
-        for value in pd.unique(pd.concat([v.dropna() for v in values.values()])) if have else ():
+        for value in pd.unique(pd.concat(values.values())) if have else ():
             groups.setdefault(_as_seen(value), []).append(value)
         alike = [sorted(group) for group in groups.values() if len(group) > 1]
         if alike:
             every = [v for group in alike for v in group]
-            rows = np.logical_or.reduce([v.isin(every).fillna(False).to_numpy(dtype=bool) for v in values.values()])
+            cells = [data[c].to_pandas().astype("string").isin(every) for c in have]
+            rows = np.logical_or.reduce([c.fillna(False).to_numpy(dtype=bool) for c in cells])
             shown = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
             more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
             what = f"ids that look alike are taken as different: {shown}{more}"
             yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
+
+
+def _labels(values: pd.Series[Any]) -> pd.Series[Any]:
+    """The labels that occur in a column, as text, in the order of their first rows."""
+    return pd.Series(pd.unique(values.dropna())).astype("string")
 
 
 def _as_seen(text: str) -> str:
