@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
@@ -12,14 +11,14 @@ from judgestats.counting.clustering import Sharing, auto_cluster
 from judgestats.counting.clusters import kept
 from judgestats.counting.pairing import ANSWER_CODE, UNEVEN, refuse_answers, repeated_calls
 from judgestats.counting.patterns import SLOT_ANSWERS, Pattern
-from judgestats.counting.selection import made_columns, refuse_stimuli, refuse_unknown_gold, require, sources
+from judgestats.counting.selection import made_factors, refuse_stimuli, refuse_unknown_gold, require
 from judgestats.counting.sides import CONTEST, SHOWN, Doubled, of_candidates
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import pair_orders
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import unit_columns
-from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats
 
 #: Answers of a slot in the order of their names, and the place of each code there.
@@ -105,19 +104,6 @@ def _both_sides(study: Study) -> Factors:
     one, two = np.where(turned, high.code, low.code), np.where(turned, low.code, high.code)
     both = Doubled(columns)
     return both.but(candidate=Factor(np.concatenate([one, two]), low.labels))
-
-
-def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
-    """The pattern columns of a call that are made from others: each combination of these is looked at once."""
-    read = sources(pattern, study.names)
-    if not read or (pattern.frame == "preferences" and not pattern.needs and "outcome" not in pattern.columns):
-        return {}
-    codes = study.columns.codes(read)
-    beside = [c for c in ("item",) if c in study.columns and c not in read]
-    some = nw.from_native(study.columns.take(codes.first).frame([*read, *beside]), eager_only=True)
-    made = made_columns(some, pattern)
-    factors = {name: factor_of(values) for name, values in made.items()}
-    return {name: Factor(f.code[codes.code], f.labels) for name, f in factors.items()}
 
 
 def _units(study: Study, groups: list[str]) -> Codes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,8 +13,9 @@ from judgestats.counting.patterns import Pattern
 from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import distinct_rows, once_each, with_values
+from judgestats.schema.coding import once_each
 from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
+from judgestats.schema.factors import Factor, Factors, factor_of
 
 #: All canonical columns.
 NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
@@ -68,44 +69,22 @@ def between_two(*, gold: bool = False) -> Any:
 def with_outcome(data: Any, pattern: Pattern) -> Any:
     """Return the rows with the pattern columns made from others; refuse a right answer or target that was not shown."""
     if isinstance(data, nw.DataFrame):
-        present = list(data.columns)
-        if not (read := sources(pattern, present)):
-            return _with_outcome(data, pattern)
-        some, codes = distinct_rows(data, read, [c for c in ("item",) if c in present])
-        made = made_columns(some, pattern)
-        return with_values(data, made, codes) if len(made.columns) else data
-    return _with_outcome(data, pattern)
+        made = Factors(factors=made_factors(Study.of(data), pattern), rows=len(data)).frame()
+        return nw.from_native(data.to_pandas().assign(**{c: made[c].array for c in made}), eager_only=True)
+    if pattern.frame == "preferences":
+        _refuse_strangers(data, pattern)
+    made = rules(pattern, list(data.collect_schema().names()))
+    return data.with_columns(*(rule.expression().alias(name) for name, rule in made.items())) if made else data
 
 
-def made_columns(data: Any, pattern: Pattern) -> pd.DataFrame:
-    """The pattern columns that are made from others, of a frame in memory."""
-    table: pd.DataFrame = _with_outcome(data, pattern).to_pandas()
-    return table[[c for c in table.columns if c not in data.columns]]
-
-
-def _with_outcome(data: Any, pattern: Pattern) -> Any:
-    if pattern.frame == "ratings":
-        if "label" in pattern.columns:
-            return data.with_columns(*_beside_labels(list(data.collect_schema().names())))
-        present = list(data.collect_schema().names())
-        if "score" not in present:
-            raise DesignError(
-                f"A verdict is right or wrong, and these are means over runs. Columns: {', '.join(present)}. Give one "
-                "row a verdict.",
-                problem="needs single verdicts, and these are means over runs",
-            )
-        return data.with_columns(_right(present).alias("outcome"))
-    _refuse_strangers(data, pattern)
-    derived = _derived(pattern, list(data.collect_schema().names())) if pattern.unit in ("call", "change") else []
-    return data.with_columns(*derived) if derived else data
-
-
-def sources(pattern: Pattern, present: list[str]) -> list[str]:
-    """Columns of a frame that the pattern columns of a call are, or are made from."""
-    made = [*pattern.needs, *(["better"] if "outcome" in pattern.columns else []), "first", "second", "choice"]
-    if pattern.frame == "ratings":
-        made = ["score", "gold"]
-    return [c for c in dict.fromkeys([*pattern.columns, *made]) if c in present]
+def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
+    """The pattern columns of calls in memory that are made from others."""
+    for name in pattern.needs:
+        call = _call(study, name)
+        stray = call.unnamed | ~(call.is_first | call.is_second | (call.is_tie & (name == "gold")))
+        if stray.any():
+            raise _stranger(study.columns.take(np.flatnonzero(stray)[:1]).frame().iloc[0], name)
+    return {name: rule.factor(study) for name, rule in rules(pattern, study.names).items()}
 
 
 def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None = None) -> None:
@@ -156,54 +135,17 @@ def _refuse_strangers(data: Any, pattern: Pattern) -> None:
         if name == "gold":
             shown = shown | (known == "tie")
         stray = data.filter(known.is_null() | ~shown).select("item", "first", "second", name).head(1)
-        row = stray.lazy().collect(backend="pandas").to_native()
+        row = stray.collect(backend="pandas").to_native()
         if len(row):
-            r = row.iloc[0]
-            raise SchemaError(
-                f"{name!r} is {r[name]!r} where the candidates are {r['first']!r} and {r['second']!r} (item "
-                f"{r['item']}). It must be one of them{', or tie' if name == 'gold' else ''}; leave rows without "
-                "it out."
-            )
+            raise _stranger(row.iloc[0], name)
 
 
-def _right(present: list[str]) -> Any:
-    """Whether a verdict is right: by its own value, or compared with the gold; a missing verdict is invalid."""
-    verdict = nw.col("score").cast(nw.Float64)
-    said = verdict.cast(nw.String)
-    if "gold" in present:
-        agree = nw.when(verdict == nw.col("gold").cast(nw.Float64)).then(nw.lit("correct")).otherwise(nw.lit("wrong"))
-    else:
-        wrong = nw.when(verdict == 0).then(nw.lit("wrong")).otherwise(said)
-        agree = nw.when(verdict == 1).then(nw.lit("correct")).otherwise(wrong)
-    return nw.when(verdict.is_null() | verdict.is_nan()).then(nw.lit("invalid")).otherwise(agree)
-
-
-def _beside_labels(present: list[str]) -> list[Any]:
-    """A verdict and its label as words for yes and no; another number stays, and is refused when counted."""
-    made = []
-    for column, name, missing in (("score", "verdict", "invalid"), ("gold", "label", "none")):
-        if column not in present:
-            made.append(nw.lit(missing).alias(name))
-            continue
-        value = nw.col(column).cast(nw.Float64)
-        word = nw.when(value == 1).then(nw.lit("yes")).otherwise(value.cast(nw.String))
-        word = nw.when(value == 0).then(nw.lit("no")).otherwise(word)
-        made.append(nw.when(value.is_null() | value.is_nan()).then(nw.lit(missing)).otherwise(word).alias(name))
-    return made
-
-
-def _derived(pattern: Pattern, present: list[str]) -> list[Any]:
-    """Pattern columns that are made from the frame's columns: the answer against a known candidate."""
-    if "target_slot" in pattern.columns:
-        slot = nw.when(_text("better") == _text("first")).then(nw.lit("first")).otherwise(nw.lit("second"))
-        return [slot.alias("target_slot")]
-    if "outcome" not in pattern.columns:
-        return []
-    if pattern.against is None:
-        return [(_against_if_known(present) if "stimulus" in pattern.columns else _chosen()).alias("outcome")]
-    if pattern.against[0] == "gold":
-        return [_against_gold().alias("outcome"), *(_SLOTS[name]().alias(name) for name in pattern.beside)]
-    return [_against(*pattern.against).alias("outcome")]
+def _stranger(row: Any, name: str) -> SchemaError:
+    return SchemaError(
+        f"{name!r} is {row[name]!r} where the candidates are {row['first']!r} and {row['second']!r} (item "
+        f"{row['item']}). It must be one of them{', or tie' if name == 'gold' else ''}; leave rows without "
+        "it out."
+    )
 
 
 def _text(column: str) -> Any:
@@ -211,46 +153,200 @@ def _text(column: str) -> Any:
     return nw.col(column).cast(nw.String)
 
 
-def _settled(decided: Any, tied: Any = None) -> Any:
-    """Outcome of an answer: `decided` if it is a side; an unknown label stays, and is refused when counted."""
-    choice = _text("choice")
-    return (
-        nw.when(choice.is_null() | (choice == "invalid"))
-        .then(nw.lit("invalid"))
-        .when(choice.is_in(("tie", "abstain")))
-        .then(nw.lit("tie") if tied is None else tied)
-        .when(choice.is_in(("first", "second")))
-        .then(decided)
-        .otherwise(choice)
+class _Call(NamedTuple):
+    """What is true of a call: masks in memory, expressions of a lazy frame."""
+
+    invalid: Any
+    tie: Any
+    first: Any  # the candidate shown first was chosen
+    second: Any
+    unnamed: Any  # the column of a candidate that is named beside is empty
+    is_first: Any  # that candidate was shown first
+    is_second: Any
+    is_tie: Any
+
+
+class _Verdict(NamedTuple):
+    """What is true of a number that is a verdict, or its label."""
+
+    missing: Any
+    one: Any
+    zero: Any
+    right: Any  # it is the gold score
+
+
+class _Of(str):
+    """A column whose own label is taken, as text."""
+
+    __slots__ = ()
+
+
+#: Labels of a column that is made from others, each with when it is taken; the first that is true counts.
+_Cases = list[tuple[str, Any]]
+
+
+class Rule(NamedTuple):
+    """A pattern column that is made from others of a frame."""
+
+    cases: Callable[[Any], _Cases]
+    otherwise: str
+    of: str  # the candidate beside the choice, or the number that is a verdict
+    verdict: bool = False
+
+    def expression(self) -> Any:
+        """The column of a lazy frame."""
+        result = self._there(self.otherwise)
+        for label, case in reversed(self.cases((_verdict_there if self.verdict else _call_there)(self.of))):
+            result = nw.when(case).then(self._there(label)).otherwise(result)
+        return result
+
+    def _there(self, label: str) -> Any:
+        if not isinstance(label, _Of):
+            return nw.lit(label)
+        return nw.col(label).cast(nw.Float64).cast(nw.String) if self.verdict else _text(label)
+
+    def factor(self, study: Study) -> Factor:
+        """The column of a frame in memory."""
+        labels: list[Any] = []
+
+        def code(label: str) -> Any:
+            factor = study.columns[label] if isinstance(label, _Of) else Factor(np.zeros(1, np.int8), [label])
+            start = len(labels)
+            number = float if self.verdict and isinstance(label, _Of) else str
+            labels.extend(None if x is None else str(number(x)) for x in factor.labels)
+            return start + factor.code.astype(np.int32)
+
+        result = np.broadcast_to(code(self.otherwise), len(study.columns))
+        for label, case in reversed(self.cases((_verdict if self.verdict else _call)(study, self.of))):
+            result = np.where(case, code(label), result)
+        place = factor_of(pd.Series(labels, dtype=object))
+        return Factor(place.code[result], place.labels)
+
+
+def _call(study: Study, named: str) -> _Call:
+    choice, (first, second, names) = study.columns["choice"], study.shown
+    answers = (choice.among(*labels) for labels in (("invalid", None), ("tie", "abstain"), ("first",), ("second",)))
+    if not named:
+        none = np.zeros(len(study.columns), dtype=bool)
+        return _Call(*answers, none, none, none, none)
+    code, labels = study.columns[named]
+    number = {name: i for i, name in enumerate(names)}
+    place = np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
+    return _Call(*answers, place == -2, place == first, place == second, study.columns[named].among("tie"))
+
+
+def _call_there(named: str) -> _Call:
+    choice, column = _text("choice"), _text(named or "choice")
+    return _Call(
+        choice.is_null() | (choice == "invalid"),
+        choice.is_in(("tie", "abstain")),
+        choice == "first",
+        choice == "second",
+        column.is_null(),
+        column == _text("first"),
+        column == _text("second"),
+        column == "tie",
     )
 
 
-def _chosen() -> Any:
+def _verdict(study: Study, column: str) -> _Verdict:
+    value, gold = (
+        pd.to_numeric(study.columns.series(c)).to_numpy(dtype=float, na_value=np.nan)
+        for c in (column, "gold" if "gold" in study.columns else column)
+    )
+    return _Verdict(np.isnan(value), value == 1, value == 0, value == gold)
+
+
+def _verdict_there(column: str) -> _Verdict:
+    value = nw.col(column).cast(nw.Float64)
+    return _Verdict(value.is_null() | value.is_nan(), value == 1, value == 0, value == nw.col("gold").cast(nw.Float64))
+
+
+def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+    """The pattern columns that are made from others of a frame with these columns."""
+    if pattern.frame == "ratings":
+        return _rules_of_verdicts(pattern, present)
+    if "target_slot" in pattern.columns:
+        return {"target_slot": Rule(lambda c: [("first", c.is_first)], "second", "better")}
+    if pattern.unit not in ("call", "change") or "outcome" not in pattern.columns or "opponent" in pattern.columns:
+        return {}
+    choice = _Of("choice")
+    if pattern.against is None and "stimulus" not in pattern.columns:
+        return {"outcome": Rule(_chosen, choice, "")}
+    if pattern.against is None:
+        known = "better" in present
+        return {"outcome": Rule(_against_better if known else _preferred, choice, "better" if known else "")}
+    named, hit, miss = pattern.against
+    if named != "gold":
+        return {"outcome": Rule(lambda c: [*_no_side(c), *_against(c, hit, miss)], choice, named)}
+    beside = {
+        "answer": Rule(lambda c: [*_no_side(c), ("first", c.first), ("second", c.second)], choice, named),
+        "gold_answer": Rule(lambda c: [("first", c.is_first), ("second", c.is_second)], "tie", named),
+    }
+    return {"outcome": Rule(_against_gold, choice, named)} | {name: beside[name] for name in pattern.beside}
+
+
+def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+    """A verdict is right by its own value, or compared with the gold; beside a label both are yes or no.
+
+    Another number stays as it is, and is refused when counted.
+    """
+
+    def yes_or_no(column: str, missing: str) -> Rule:
+        if column not in present:
+            return Rule(lambda _: [], missing, "score", verdict=True)
+        words = Rule(lambda v: [(missing, v.missing), ("yes", v.one), ("no", v.zero)], _Of(column), column)
+        return words._replace(verdict=True)
+
+    if "label" in pattern.columns:
+        return {"verdict": yes_or_no("score", "invalid"), "label": yes_or_no("gold", "none")}
+    if "score" not in present:
+        raise DesignError(
+            f"A verdict is right or wrong, and these are means over runs. Columns: {', '.join(present)}. Give one "
+            "row a verdict.",
+            problem="needs single verdicts, and these are means over runs",
+        )
+    if "gold" in present:
+        cases = Rule(lambda v: [("invalid", v.missing), ("correct", v.right)], "wrong", "score", verdict=True)
+    else:
+        cases = Rule(
+            lambda v: [("invalid", v.missing), ("correct", v.one), ("wrong", v.zero)], _Of("score"), "score", True
+        )
+    return {"outcome": cases}
+
+
+def _no_side(c: _Call) -> _Cases:
+    return [("invalid", c.invalid), ("tie", c.tie)]
+
+
+def _chosen(c: _Call) -> _Cases:
     """The candidate that was chosen, in either slot."""
-    first = _text("choice") == "first"
-    return _settled(nw.when(first).then(_text("first")).otherwise(_text("second")))
+    return [*_no_side(c), (_Of("first"), c.first), (_Of("second"), c.second)]
 
 
-def _against(column: str, hit: str, miss: str) -> Any:
-    agree = (_text("choice") == "first") == (_text(column) == _text("first"))
-    return _settled(nw.when(agree).then(nw.lit(hit)).otherwise(nw.lit(miss)))
+def _against(c: _Call, hit: str, miss: str) -> _Cases:
+    return [(hit, (c.first & c.is_first) | (c.second & ~c.is_first)), (miss, c.first | c.second)]
 
 
-def _against_if_known(present: list[str]) -> Any:
+def _preferred(c: _Call) -> _Cases:
+    return [*_no_side(c), ("preference", c.first | c.second)]
+
+
+def _against_better(c: _Call) -> _Cases:
     """Right or wrong if one candidate is better, else a preference."""
-    preference = _settled(nw.lit("preference"))
-    if "better" not in present:
-        return preference
-    known = ~nw.col("better").is_null()
-    return nw.when(known).then(_against("better", "correct", "wrong")).otherwise(preference)
+    return [*((label, case & ~c.unnamed) for label, case in _against(c, "correct", "wrong")), *_preferred(c)]
 
 
-def _against_gold() -> Any:
+def _against_gold(c: _Call) -> _Cases:
     """A tie is correct only where the gold is a tie; elsewhere it is a tie."""
-    tie = _text("gold") == "tie"
-    agree = ((_text("choice") == "first") == (_text("gold") == _text("first"))) & ~tie
-    decided = nw.when(agree).then(nw.lit("correct")).otherwise(nw.lit("wrong"))
-    return _settled(decided, nw.when(tie).then(nw.lit("correct")).otherwise(nw.lit("tie")))
+    right = (c.first & c.is_first) | (c.second & ~c.is_first)
+    return [
+        ("invalid", c.invalid),
+        ("correct", c.tie & c.is_tie),
+        ("tie", c.tie),
+        ("correct", right & ~c.is_tie),
+        ("wrong", c.first | c.second),
+    ]
 
 
 def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], Any]]:
@@ -269,20 +365,6 @@ def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], 
         decided = "correct" if answers[i] == right[j] else answers[i] if i > 1 else "wrong"
         of_answers[decided, answers[i], right[j]] = nw.col("_code") == 3 * i + j
     return data.with_columns((code + slot).alias("_code")), of_answers
-
-
-def _answer() -> Any:
-    """The slot that was chosen."""
-    return _settled(_text("choice"))
-
-
-def _gold_answer() -> Any:
-    """The slot that the gold stands in."""
-    first = nw.when(_text("gold") == _text("first")).then(nw.lit("first"))
-    return first.otherwise(nw.when(_text("gold") == _text("second")).then(nw.lit("second")).otherwise(nw.lit("tie")))
-
-
-_SLOTS = {"answer": _answer, "gold_answer": _gold_answer}
 
 
 def refuse_unknown_gold(data: Any) -> None:

@@ -15,11 +15,11 @@ from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, 
 from judgestats.counting.clusters import Clusters, cluster_of_counts, kept
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
-from judgestats.counting.memory import count_study, counted_rows, made_factors, matched_pairs
+from judgestats.counting.memory import count_study, counted_rows, matched_pairs
 from judgestats.counting.patterns import PATTERNS, Pattern
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
 from judgestats.counting.repeats import one_answer
-from judgestats.counting.selection import NAMES, chosen, gathered, with_outcome
+from judgestats.counting.selection import NAMES, chosen, gathered, made_factors, with_outcome
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study, refuse_unknown_order
 from judgestats.errors import DesignError, SchemaError, choose

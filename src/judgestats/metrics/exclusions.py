@@ -20,37 +20,48 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
     They are those of the row's group and of its ``judge`` and ``other``, or of all judges. `by`: grouping columns.
     """
     study = Study.of(calls)
-    frame, schema = study.data, study.data.collect_schema()
-    value = "choice" if "choice" in schema else answer_column(schema.names())
-    if not {value, "judge"} <= set(schema):
+    value = "choice" if "choice" in study.names else answer_column(study.names)
+    if not {value, "judge"} <= {*study.names}:
         return found
-
-    def absent(answer: Any) -> Any:
-        return answer.is_null() | answer.is_nan() if schema[value].is_float() else answer.is_null()
-
-    if not study.lazy and not absent(frame[value]).any():
-        return found
-    by = [c for c in dict.fromkeys(by) if c in schema and c in found.columns and c != "judge"]
-    n = nw.col(COUNTS).sum() if COUNTS in schema else nw.len()
-    missing = frame.lazy().filter(absent(nw.col(value)))
-    table = missing.group_by(*by, "judge").agg(n.alias("_n")).collect(backend="pandas").to_native()
+    by = [c for c in dict.fromkeys(by) if c in study.names and c in found.columns and c != "judge"]
+    table = (_missing_there if study.lazy else _missing)(study, value, [*by, "judge"])
     if table.empty:
         return found
-    columns, what = table[[*by, "judge"]].astype(str), "answer(s)" if value == "choice" else "score(s)"
+    times, what = table.pop("_n").tolist(), "answer(s)" if value == "choice" else "score(s)"
+    columns = table.astype(str)
     totals: dict[tuple[bool, ...], dict[tuple[str, ...], Counter[str]]] = {}
+    raters = [c for c in ("judge", "other") if c in found]
 
-    def noted(row: dict[str, Any]) -> str:
-        if any("missing" in f and ("score" in f or "answer" in f) for f in row["flag"].split("; ")):
-            return str(row["flag"])
-        group = [str(row[c]) for c in by]
+    def noted(flag: str, *labels: str) -> str:
+        if any("missing" in f and ("score" in f or "answer" in f) for f in flag.split("; ")):
+            return flag
+        group, named_raters = labels[: len(by)], {*labels[len(by) :]} - {"", "nan", "None"}
         named = tuple(g not in ("", "nan") for g in group)  # a row about all systems, say, has no system
         if named not in totals:
             totals[named] = defaultdict(Counter)
             chosen = [c for c, has in zip(by, named, strict=True) if has]
-            for (*key, judge), n in zip(columns[[*chosen, "judge"]].itertuples(index=False), table["_n"], strict=True):
+            for *key, judge, n in zip(*(columns[c] for c in [*chosen, "judge"]), times, strict=True):
                 totals[named][tuple(key)][judge] += n
         here = totals[named].get(tuple(g for g, has in zip(group, named, strict=True) if has), Counter())
-        judges = {str(row[c]) for c in ("judge", "other") if c in row} - {"", "nan", "None"} or set(here)
-        return flags.join(row["flag"], flags.MISSING.of(sum(here[j] for j in judges), what=what))
+        return flags.join(flag, flags.MISSING.of(sum(here[j] for j in named_raters or set(here)), what=what))
 
-    return found.assign(flag=pd.Series([noted(row) for row in found.to_dict("records")], found.index, dtype="str"))
+    rows = zip(found["flag"], *(map(str, found[c]) for c in (*by, *raters)), strict=True)
+    return found.assign(flag=pd.Series([noted(*row) for row in rows], found.index, dtype="str"))
+
+
+def _missing(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
+    """How many answers are missing for each combination of the keys."""
+    absent = study.columns.series(value).isna().to_numpy()
+    kinds, n = study.where(absent).columns.counted(keys, None if study.weight is None else study.weight[absent])
+    return kinds.frame(keys).assign(_n=n)
+
+
+def _missing_there(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
+    """:func:`_missing` of a lazy frame, in its own engine."""
+    answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
+    absent = answer.is_null() | answer.is_nan() if is_float else answer.is_null()
+    n = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
+    table: pd.DataFrame = (
+        study.data.filter(absent).group_by(*keys).agg(n.alias("_n")).collect(backend="pandas").to_native()
+    )
+    return table

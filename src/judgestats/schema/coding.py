@@ -197,13 +197,6 @@ def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
     return nw.new_series("held", held[codes.code], backend=data.implementation)
 
 
-def with_values(data: nw.DataFrame[Any], values: pd.DataFrame, codes: Codes) -> Any:
-    """A frame in memory with further columns, as categories: of each row the value of its code."""
-    coded = {name: pd.factorize(column) for name, column in values.items()}
-    columns = {name: pd.Categorical.from_codes(code[codes.code], labels) for name, (code, labels) in coded.items()}
-    return nw.from_native(data.to_pandas().assign(**columns), eager_only=True)
-
-
 def numbers_of(values: pd.Series[Any]) -> Floats:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
