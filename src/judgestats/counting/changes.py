@@ -2,68 +2,106 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
 from judgestats.counting.clusters import cluster_of_counts, kept
 from judgestats.counting.engines import collected
 from judgestats.counting.pairing import low_and_high, refuse_nameless
-from judgestats.counting.patterns import Pattern
+from judgestats.counting.patterns import Question
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
-from judgestats.schema.coding import candidates, codes_of, count_rows, tidy
-from judgestats.schema.columns import COUNTS, N, unit_columns
-from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.coding import compact, joint, tidy
+from judgestats.schema.columns import COUNTS, N, grouping, unit_columns
+from judgestats.schema.factors import Factor, Factors
+from judgestats.typing import Floats
 
 #: Answer for a pair that was not judged under the other condition.
 MISSING = "missing"
+_SIDES = ("baseline", "outcome")
 _UNEVEN_SIDES = "The two sides of a comparison have different counts: pairs cannot be matched."
 
 
+class Matched(NamedTuple):
+    """Pairs under the baseline and under each other value of a column."""
+
+    columns: Factors  # of each pair, with the other value
+    base: NDArray[np.intp]  # row of the call under the baseline, -1 where there is none
+    other: NDArray[np.intp]
+
+
 def count_changes(
-    data: Any,
-    pattern: Pattern,
-    split: list[str],
-    groups: list[str],
-    keys: list[str],
-    clusters: tuple[str, ...] | None,
-    baseline: str | None,
-) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    calls: Study, question: Question, baseline: str | None
+) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
     """Pairs by their outcome under the baseline and under each other value of ``pattern.across``; their clusters.
 
-    `split`, `groups`: columns that come first, and all that split the counts. A pair that one side lacks is kept as
-    ``missing``.
+    A pair that one side lacks is kept as ``missing``.
     """
-    if isinstance(data, nw.LazyFrame):
-        return _changes_there(data, pattern, split, groups, keys, clusters, baseline)
-    table = matched_changes(data, pattern, groups, baseline)
-    if "pair" not in groups:
-        table = table.assign(pair=codes_of(table, ["item", "_low", "_high"]).code)
-    shared = dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table)
-    units = nw.from_native(table[[*shared]], eager_only=True)
-    found = cluster_of_counts(units, keys, pattern, float(table["n"].sum()))
-    by_column = kept(clusters, found)
+    pattern, split = question.pattern, grouping(question.split, calls.names)
+    groups, keys = question.groups(calls.names, split, question.asked or ()), question.keys(calls.names)
+    pairs = matched_changes(calls, pattern.across, groups, baseline)
+    either = np.where(pairs.other < 0, pairs.base, pairs.other)
+    n = np.ones(either.size) if calls.weight is None else calls.weight[either]
+    if calls.weight is not None and (calls.weight[np.where(pairs.base < 0, pairs.other, pairs.base)] != n).any():
+        raise DesignError(_UNEVEN_SIDES)
+    found = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
+    by_column = kept(question.asked, found)
+    outcome = calls.columns["outcome"]
+    answers = Factor(np.append(outcome.code, len(outcome.labels)), [*outcome.labels, MISSING]).recoded({}, MISSING)
+    sides = {name: Factor(answers.code[rows], answers.labels) for name, rows in zip(_SIDES, pairs[1:], strict=True)}
     if "pair" in by_column and "pair" not in groups:
-        low, high = (table[c].astype(str) for c in ("_low", "_high"))
-        table = table.assign(pair=table["item"].astype(str) + "|" + low + "|" + high)
-    columns = list(dict.fromkeys([*split, *by_column, *groups, pattern.across, "baseline", "outcome"]))
-    return count_rows(table, columns, "n"), found, by_column
+        code, labels = calls.with_pair().columns["pair"]
+        sides["pair"] = Factor(code[either], labels)
+    wanted = list(dict.fromkeys([*split, *by_column, *groups, pattern.across, *_SIDES]))
+    return *pairs.columns.but(**sides).counted(wanted, n), found, by_column
 
 
-def _changes_there(
-    data: Any,
-    pattern: Pattern,
-    split: list[str],
-    groups: list[str],
-    keys: list[str],
-    clusters: tuple[str, ...] | None,
-    baseline: str | None,
-) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+def matched_changes(calls: Study, across: str, groups: list[str], baseline: str | None) -> Matched:
+    """Calls on one pair under the baseline and under each other value of `across`."""
+    columns, rows = calls.columns, len(calls.columns)
+    _refuse_unnamed(columns.series(across), across, 1)
+    used, code = np.unique(columns[across].code, return_inverse=True)
+    values = [str(columns[across].labels[i]) for i in used]
+    base = values.index(_baseline(values, across, baseline))
+    low, high, _ = calls.ordered
+    keys = [c for c in unit_columns(calls.names, groups) if c != across]
+    fixed = {k for k in keys if k not in ("judge", "item", *groups) and _one_for_each(columns, k, across, len(values))}
+    parts = [*columns.of([k for k in keys if k not in fixed]), low, high]  # one that goes with `across` is no key
+    for unit in (parts, [*parts, columns["first"]]):
+        number, codes = compact(*joint([(f.code, len(f.labels)) for f in unit], rows))
+        at = np.full((codes.size, len(values)), -1, dtype=np.intp)
+        at[number, code] = np.arange(rows)
+        if np.count_nonzero(at >= 0) == rows:
+            break
+    else:
+        again = int(np.flatnonzero(np.bincount(number * len(values) + code)[number * len(values) + code] > 1)[0])
+        raise DesignError(_judged_twice(columns.take(np.array([again])).frame().iloc[0], across))
+    others = [i for i in range(len(values)) if i != base]
+    there = [np.flatnonzero((at[:, [base, i]] >= 0).any(axis=1)) for i in others]
+    one = np.concatenate([at[units, base] for units in there])
+    other = np.concatenate([at[units, i] for units, i in zip(there, others, strict=True)])
+    of_other = np.repeat(np.array(others), [units.size for units in there])
+    return Matched(
+        columns.take(np.where(other < 0, one, other)).but(**{across: Factor(of_other, pd.Index(values))}), one, other
+    )
+
+
+def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bool:
+    """Whether a column has one value under each of those of another, and not always the same."""
+    return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
+
+
+def changes_there(data: Any, question: Question, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
-    across, present = pattern.across, list(data.collect_schema().names())
+    pattern, present = question.pattern, list(data.collect_schema().names())
+    across, split = pattern.across, grouping(question.split, present)
+    groups, keys = question.groups(present, split, question.asked or ()), question.keys(present)
     refuse_nameless(data)
     unit = [c for c in unit_columns(present, groups) if c != across]
     n = nw.col(COUNTS).cast(nw.Float64) if COUNTS in present else nw.lit(1.0)
@@ -103,7 +141,7 @@ def _changes_there(
     shown = table.collect_schema().names()
     units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in shown))
     found = cluster_of_counts(units, keys, pattern, float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
-    by_column = kept(clusters, found)
+    by_column = kept(question.asked, found)
     columns = list(dict.fromkeys([*split, *by_column, *groups, across, "baseline", "outcome"]))
     return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, by_column
 
@@ -115,34 +153,6 @@ def _goes_with(data: Any, column: str, across: str) -> bool:
     return most["_values"].iloc[0] == 1 and len(collected(there.select(column).unique().head(2))) > 1
 
 
-def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:
-    """One row per pair and value of ``pattern.across`` other than the baseline, with both outcomes."""
-    across = pattern.across
-    present = list(data.collect_schema().names())
-    keys = [c for c in unit_columns(present, groups) if c != across]
-    weight = [COUNTS] if COUNTS in present else []
-    columns = dict.fromkeys([*keys, across, "first", "second", "outcome", *weight])
-    table = data.lazy().select(*columns).collect(backend="pandas").to_native()
-    _refuse_unnamed(table[across], across, 1)
-    table[across] = table[across].astype(str)
-    base = _baseline(table[across], across, baseline)
-    low, high, _ = candidates(table)
-    table = table.assign(_low=low[0], _high=high[0], n=call_counts(table[COUNTS]) if weight else 1.0)
-    conditions = {
-        k: table.groupby(across, dropna=False)[k].nunique(dropna=False)
-        for k in keys
-        if k not in ("judge", "item", *groups) and table[k].nunique(dropna=False) > 1
-    }
-    keys = [
-        k for k in keys if k not in conditions or (conditions[k] > 1).any()
-    ]  # one that goes with `across` is no key
-    unit = _unit(table, [*keys, "_low", "_high"], across)
-    one = table[table[across] == base].rename(columns={"outcome": "baseline"}).drop(columns=across)
-    others = [v for v in sorted(table[across].unique()) if v != base]
-    parts = [_beside(one, table[table[across] == v], unit, across, v) for v in others]
-    return pd.concat(parts, ignore_index=True)
-
-
 def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | int) -> None:
     """Raise where the condition compared is missing; `rows`: how many each value stands for."""
     n = pd.Series(rows, index=values.index)
@@ -150,8 +160,8 @@ def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | 
         raise SchemaError(f"{across!r} is missing in {without:,} of {n.sum():,} rows. Name it, or drop these rows.")
 
 
-def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
-    found = sorted(values.unique())
+def _baseline(values: Iterable[str], across: str, baseline: str | None) -> str:
+    found = sorted({*values})
     if len(found) < 2:
         raise DesignError(f"{across!r} has one value ({', '.join(found) or 'none'}): there is nothing to compare.")
     if baseline is None:
@@ -163,29 +173,9 @@ def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
     return baseline
 
 
-def _unit(table: pd.DataFrame, keys: list[str], across: str) -> list[str]:
-    """Columns that match the calls one to one: without the order shown where that is enough."""
-    for unit in (keys, [*keys, "first"]):
-        if codes_of(table, [*unit, across]).size == len(table):
-            return unit
-    raise DesignError(_judged_twice(table[table.duplicated([*keys, "first", across], keep=False)].iloc[0], across))
-
-
 def _judged_twice(again: pd.Series[Any], across: str) -> str:
     return (
         f"A pair was judged twice in one order under one {across!r} (judge {again['judge']}, item {again['item']}, "
         f"{across} {again[across]}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
         "aggregate() them to one verdict."
     )
-
-
-def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str, value: str) -> pd.DataFrame:
-    pair = one[[*unit, "baseline", "n"]].merge(
-        other[[*unit, "outcome", "n"]], on=unit, how="outer", suffixes=("_b", "")
-    )
-    uneven = pair["n_b"].notna() & pair["n"].notna() & (pair["n_b"] != pair["n"])
-    if uneven.any():
-        raise DesignError(_UNEVEN_SIDES)
-    n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
-    answers = {c: pair[c].astype(str).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
-    return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

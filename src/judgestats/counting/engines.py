@@ -17,7 +17,7 @@ from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pair
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
 from judgestats.counting.selection import NAMES, chosen, coded_gold, refuse_unknown_gold, with_outcome
 from judgestats.counting.sides import CONTEST, SHOWN, of_candidates
-from judgestats.counting.study import refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.schema.coding import as_scores, tidy
 from judgestats.schema.columns import COUNTS, By, N, names, required, unit_columns
 from judgestats.schema.declared_counts import counted
@@ -52,7 +52,7 @@ def count_merged(
     counted(data, [*names(by), column], pattern.frame)
     data = as_scores(data) if pattern.frame == "ratings" else chosen(data, pattern, measure, stimulus)
     if pattern.ordered or pattern.unit == "pair":
-        refuse_unknown_order(data, present)
+        Study.of(data).refuse_unknown_order()
     keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
     shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
     weighted = COUNTS in present

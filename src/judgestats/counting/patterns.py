@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from judgestats.schema.columns import CHOICES, Kind
+from judgestats.schema.columns import CHOICES, UNIT_COLUMNS, Kind, grouping
 
 #: An invalid call in a rate is excluded, not what was asked for, or no preference; among right and wrong verdicts, and
 #: where a call has a direction, one of them is no answer.
@@ -172,3 +172,38 @@ PATTERNS: dict[str, Pattern] = {
         "ratings", "cell", {"judge": None, "system": None, "mean": None}, optional=("item", "criterion", "sd", "runs")
     ),
 }
+
+
+class Question(NamedTuple):
+    """What is counted: the arguments of :func:`judgestats.counting.tallies.count`, which a study answers once."""
+
+    measure: str
+    by: tuple[str, ...]
+    asked: tuple[str, ...] | None
+    beside: tuple[str, ...]
+    stimulus: str | None
+
+    @property
+    def pattern(self) -> Pattern:
+        """What the measure counts."""
+        return PATTERNS[self.measure]
+
+    @property
+    def split(self) -> list[str]:
+        """Columns named besides the pattern."""
+        return [*self.by, *self.beside]
+
+    def keys(self, present: Sequence[str]) -> list[str]:
+        """Columns that distinguish two estimates: calls in different ones need not be independent."""
+        own = [c for c in self.pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
+        own += [c for c in self.pattern.optional if c == "scheme" and c in present]  # never pooled
+        judge = ["judge"] if "judge" in self.pattern.columns else []  # else pooled
+        return list(dict.fromkeys([*(c for c in self.by if c in present), *judge, *own]))
+
+    def groups(
+        self, present: Sequence[str], split: Sequence[str], cluster: Sequence[str], what: str = "frame"
+    ) -> list[str]:
+        """Columns that split the counts."""
+        asked = grouping([*split, *cluster], present, what)
+        judge = ["judge"] if "judge" in self.pattern.columns else []
+        return list(dict.fromkeys([*asked, *(c for c in self.pattern.optional if c in present), *judge]))

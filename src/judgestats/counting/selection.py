@@ -225,14 +225,19 @@ class Rule(NamedTuple):
 
 def _call(study: Study, named: str) -> _Call:
     choice, (first, second, names) = study.columns["choice"], study.shown
-    answers = (choice.among(*labels) for labels in (("invalid", None), ("tie", "abstain"), ("first",), ("second",)))
-    if not named:
-        none = np.zeros(len(study.columns), dtype=bool)
-        return _Call(*answers, none, none, none, none)
-    code, labels = study.columns[named]
+    code, labels = study.columns[named or "choice"]
     number = {name: i for i, name in enumerate(names)}
     place = np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
-    return _Call(*answers, place == -2, place == first, place == second, study.columns[named].among("tie"))
+    return _Call(
+        choice.among("invalid", None),
+        choice.among("tie", "abstain"),
+        choice.among("first"),
+        choice.among("second"),
+        place == -2,
+        place == first,
+        place == second,
+        study.columns[named or "choice"].among("tie"),
+    )
 
 
 def _call_there(named: str) -> _Call:

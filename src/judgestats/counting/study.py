@@ -140,8 +140,21 @@ class Study:
 
     def refuse_unknown_order(self) -> None:
         """Raise where the order of presentation is not recorded, or is gone by aggregation."""
-        if "order_known" in self.columns:
-            self.once("order", lambda: refuse_unknown_order(self.data, self.names))
+        if "order_known" in self.names and self.once("order", self._order_unknown):
+            raise DesignError(
+                "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
+                "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do "
+                "not.",
+                problem="the order in which the candidates were shown is not known",
+            )
+
+    def _order_unknown(self) -> bool:
+        if not self.lazy:
+            code, labels = self.columns["order_known"]
+            return any(labels[i] is not None and not labels[i] for i in np.unique(code))
+        known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
+        unknown = self.data.select((~known).any().alias("unknown"))
+        return bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0])
 
     @cached_property
     def shown(self) -> Shown:
@@ -205,17 +218,3 @@ class Study:
         text = pd.Series([f"{'' if i is None else i}|{a}|{b}" for i, a, b in zip(*parts, strict=True)])
         label, names = pd.factorize(text, sort=True)
         return Study(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))
-
-
-def refuse_unknown_order(data: Any, present: list[str]) -> None:
-    """Refuse data whose order of presentation is not recorded, or is gone by aggregation."""
-    if "order_known" not in present:
-        return
-    known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
-    unknown = data.select((~known).any().alias("unknown")).lazy()
-    if bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0]):
-        raise DesignError(
-            "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
-            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not.",
-            problem="the order in which the candidates were shown is not known",
-        )

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.cells import cells
-from judgestats.counting.changes import count_changes
+from judgestats.counting.changes import changes_there, count_changes
 from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, auto_cluster, clusters, with_pair
 from judgestats.counting.clusters import Clusters, cluster_of_counts, kept
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
 from judgestats.counting.memory import count_study, counted_rows, matched_pairs
-from judgestats.counting.patterns import PATTERNS, Pattern
+from judgestats.counting.patterns import PATTERNS, Pattern, Question
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
 from judgestats.counting.repeats import one_answer
 from judgestats.counting.selection import NAMES, chosen, gathered, made_factors, with_outcome
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.columns import (
     CHOICES,
-    UNIT_COLUMNS,
     By,
     N,
     answer_column,
@@ -137,7 +136,7 @@ def count(
 ) -> Counts:
     """The counts of :func:`tally` with their clusters; `merged`: clusters of a lazy frame with equal counts as one."""
     study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
-    question = _Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
+    question = Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
     if study.lazy:
         refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())])
     if is_tally(study.names, pattern):
@@ -157,46 +156,11 @@ def count(
     return Counts(columns, n, tuple(groups), Clusters.of(by_column, found, auto=asked is None), alike)
 
 
-class _Question(NamedTuple):
-    """What is counted: the arguments of :func:`count`, which a study answers once."""
-
-    measure: str
-    by: tuple[str, ...]
-    asked: tuple[str, ...] | None
-    beside: tuple[str, ...]
-    stimulus: str | None
-
-    @property
-    def pattern(self) -> Pattern:
-        """What the measure counts."""
-        return PATTERNS[self.measure]
-
-    @property
-    def split(self) -> list[str]:
-        """Columns named besides the pattern."""
-        return [*self.by, *self.beside]
-
-    def keys(self, present: Sequence[str]) -> list[str]:
-        """Columns that distinguish two estimates: calls in different ones need not be independent."""
-        own = [c for c in self.pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
-        own += [c for c in self.pattern.optional if c == "scheme" and c in present]  # never pooled
-        judge = ["judge"] if "judge" in self.pattern.columns else []  # else pooled
-        return list(dict.fromkeys([*(c for c in self.by if c in present), *judge, *own]))
-
-    def groups(
-        self, present: Sequence[str], split: Sequence[str], cluster: Sequence[str], what: str = "frame"
-    ) -> list[str]:
-        """Columns that split the counts."""
-        asked = grouping([*split, *cluster], present, what)
-        judge = ["judge"] if "judge" in self.pattern.columns else []
-        return list(dict.fromkeys([*asked, *(c for c in self.pattern.optional if c in present), *judge]))
-
-
 #: Patterns, their counts, what they share (None where that is not known), and the columns to cluster by.
 _Tallied = tuple[Factors, Any, Sharing | None, tuple[str, ...]]
 
 
-def _of_tally(study: Study, question: _Question) -> _Tallied:
+def _of_tally(study: Study, question: Question) -> _Tallied:
     """A table that is counted already."""
     pattern, asked, present = question.pattern, question.asked, study.names
     found = shared_counts(study, pattern, question.keys(present))
@@ -209,7 +173,7 @@ def _of_tally(study: Study, question: _Question) -> _Tallied:
     return *study.columns.counted(columns, call_counts(study.columns.series(N))), found, by_column
 
 
-def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
+def _of_raters(study: Study, question: Question, baseline: Any) -> _Tallied:
     """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
     asked = question.asked
     if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
@@ -232,21 +196,19 @@ def _of_raters(study: Study, question: _Question, baseline: Any) -> _Tallied:
     return columns, n, Sharing(found.column, shared or found.shared), by_column
 
 
-def _of_changes(study: Study, question: _Question, baseline: str | None) -> _Tallied:
+def _of_changes(study: Study, question: Question, baseline: str | None) -> _Tallied:
     """Pairs under a baseline and under each other condition."""
-    pattern, asked, present = question.pattern, question.asked, study.names
-    rows = chosen(study.data, pattern, question.measure, question.stimulus)
-    study.refuse_undeclared([*question.split, *(asked or ())])
-    calls = with_outcome(rows, pattern)
-    if pattern.ordered:
-        refuse_unknown_order(calls, present)
-    split = grouping(question.split, present)
-    groups = question.groups(present, split, asked or ())
-    table, found, by_column = count_changes(calls, pattern, split, groups, question.keys(present), asked, baseline)
-    return Factors(table), table[N].to_numpy(dtype=float), found, by_column
+    if study.lazy:
+        rows = chosen(study.data, question.pattern, question.measure, question.stimulus)
+        study.refuse_undeclared([*question.split, *(question.asked or ())])
+        table, found, by_column = changes_there(with_outcome(rows, question.pattern), question, baseline)
+        return Factors(table), table[N].to_numpy(dtype=float), found, by_column
+    calls = counted_rows(study, question.pattern, question.measure, question.stimulus)
+    study.refuse_undeclared([*question.split, *(question.asked or ())])
+    return count_changes(Study(calls.columns.but(**made_factors(calls, question.pattern))), question, baseline)
 
 
-def _of_lazy(study: Study, question: _Question, *, merged: bool) -> _Tallied:
+def _of_lazy(study: Study, question: Question, *, merged: bool) -> _Tallied:
     """A lazy frame, counted where it lies."""
     measure, pattern, asked, stimulus = question.measure, question.pattern, question.asked, question.stimulus
     if merged and (table := count_merged(study.data, measure, question.by, asked, stimulus)) is not None:
@@ -255,14 +217,14 @@ def _of_lazy(study: Study, question: _Question, *, merged: bool) -> _Tallied:
     data, present = chosen(study.data, pattern, measure, stimulus), study.names
     split, groups = _columns(study, question)
     if pattern.ordered or pattern.unit == "pair":
-        refuse_unknown_order(data, present)
+        Study.of(data).refuse_unknown_order()
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # it has one value
     table, found, by_column = count_lazily(data, pattern, split, groups, question.keys(present), asked)
     return Factors(table), table[N].to_numpy(dtype=float), found, by_column
 
 
-def _of_study(study: Study, question: _Question) -> _Tallied:
+def _of_study(study: Study, question: Question) -> _Tallied:
     """A frame in memory."""
     pattern = question.pattern
     rows = counted_rows(study, pattern, question.measure, question.stimulus)
@@ -272,7 +234,7 @@ def _of_study(study: Study, question: _Question) -> _Tallied:
     return count_study(rows, pattern, split, groups, question.keys(study.names), question.asked)
 
 
-def _columns(study: Study, question: _Question) -> tuple[list[str], list[str]]:
+def _columns(study: Study, question: Question) -> tuple[list[str], list[str]]:
     """Columns that are to come first, and all that split the counts; refused where they are not there."""
     by_candidate = question.pattern.unit == "side" or "opponent" in question.pattern.columns
     study.refuse_undeclared([*question.split, *(question.asked or ())], question.pattern.frame)

@@ -18,7 +18,7 @@ from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.counting.clustering import ENOUGH, MOST_CLUSTERS, Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.patterns import InvalidDirection
-from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
@@ -282,7 +282,7 @@ def _counted(calls: Any, asked: _Asked, by: By, cluster: Cluster) -> tuple[pd.Da
     ordered = {"first", "second", "choice"} <= set(present)
     if ordered:
         try:
-            refuse_unknown_order(data, present)
+            Study.of(data).refuse_unknown_order()
         except DesignError:
             if asked.slot:
                 raise

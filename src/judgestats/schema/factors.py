@@ -34,7 +34,8 @@ class Factor(NamedTuple):
         """The factor with other labels, of which several may be one; `missing` in place of no label."""
         new = [missing if label is None else words.get(label, label) for label in self.labels]
         labels = sorted(dict.fromkeys(new))
-        place = np.array([labels.index(label) for label in new], dtype=np.int32)
+        number = {label: i for i, label in enumerate(labels)}
+        place = np.array([number[label] for label in new], dtype=np.int32)
         return Factor(place[self.code] if len(place) else self.code, pd.Index(labels, dtype=object))
 
 

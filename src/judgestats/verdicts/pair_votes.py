@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.study import refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose, data_rows
 from judgestats.schema.coding import column_codes
@@ -44,7 +43,7 @@ def pair_votes(calls: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> P
         varying = (c for c in calls.columns if c not in _NOT_OVER and not c.endswith(("_first", "_second")))
         choose(name, ["order", *varying], "over")
     if "order" in over:
-        refuse_unknown_order(nw.from_native(calls), list(calls.columns))
+        Study.of(calls).refuse_unknown_order()
     table, reverse = _canonical(calls)
     conditions = [c for c in dict.fromkeys(["judge", *UNIT_COLUMNS, *by]) if c in table.columns and c not in over]
     columns = [c for c in over if c != "order"]

@@ -20,7 +20,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
 from judgestats.counting.patterns import PATTERNS, InvalidDirection
-from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
@@ -151,7 +151,7 @@ def targeted(
 
 def with_slot(calls: Study) -> Study:
     """Add the column ``target_slot`` to calls that have a target."""
-    refuse_unknown_order(calls.data, calls.names)
+    calls.refuse_unknown_order()
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
     return Study.of(calls.data.with_columns(slot.alias(TARGET_SLOT)))
@@ -170,7 +170,7 @@ def _sides(
     if family is not None:
         return data, _by_family(data, present, family)
     if target in _SLOTS:
-        refuse_unknown_order(data, present)
+        Study.of(data).refuse_unknown_order()
         twin = nw.when(_text("first") == _text("second")).then(nw.lit(_TWIN)).otherwise(_text("second"))
         first = _text("first") == _text("first") if target == "first" else _text("first") != _text("first")
         return data.with_columns(twin.alias("second")), _Sides(first, ~first, "")

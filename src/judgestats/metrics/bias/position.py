@@ -19,7 +19,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.raters import ABOUT
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import refuse_splits, splits_of
-from judgestats.counting.study import Study, refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
@@ -458,7 +458,7 @@ def position_bias(
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
     study = Study.of(calls)
-    refuse_unknown_order(study.data, study.names)
+    study.refuse_unknown_order()
     counts = count(study, "position_bias", by, cluster=cluster, merged=True).inferred(conf_level)
     answers = {
         term: counts.among("choice", *labels)

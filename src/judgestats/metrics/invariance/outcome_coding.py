@@ -22,7 +22,7 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered, count, refuse_further, shared_counts
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema.coding import codes_of, count_rows
-from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required, unit_columns
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.typing import Floats, Ints
 
@@ -320,14 +320,11 @@ def answers(
 
 def matched_rows(found: ProbeCalls, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
     """The calls of an item under `blind` and each other probe: ``_base``, ``_row`` number the rows, -1 for none."""
-    rows = found.table.assign(outcome=np.arange(len(found.table)))
-    groups = list(dict.fromkeys([*found.groups, *clusters]))
-    pairs = matched_changes(Study.of(rows).data, PATTERNS["revision"], groups, blind)
-    numbers = {
-        new: pd.to_numeric(pairs[old], errors="coerce").fillna(-1).astype(int)
-        for new, old in (("_base", "baseline"), ("_row", "outcome"))
-    }
-    return pairs.drop(columns=["baseline", "outcome"]).assign(**numbers)
+    calls, groups = Study.of(found.table), list(dict.fromkeys([*found.groups, *clusters]))
+    pairs = matched_changes(calls, "probe", groups, blind)
+    either = np.where(pairs.other < 0, pairs.base, pairs.other)
+    n = 1.0 if calls.weight is None else calls.weight[either]
+    return pairs.columns.frame(unit_columns(calls.names, groups)).assign(n=n, _base=pairs.base, _row=pairs.other)
 
 
 def paired(

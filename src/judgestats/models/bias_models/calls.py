@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.counting.selection import between_two, with_outcome
-from judgestats.counting.study import refuse_unknown_order
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.models.coding.factor_levels import labels
 from judgestats.models.coding.model_frames import columns as columns_of
@@ -168,7 +168,7 @@ def slotted(
     present = columns_of(data)
     both = [f"{a}_{s}" for a in attributes for s in ("first", "second")]
     require(present, [*columns, "item", "first", "second", "choice", *both], who)
-    refuse_unknown_order(nw.from_native(data), present)
+    Study.of(data).refuse_unknown_order()
     content = [c for c in CONTENT if c in present]
     nothing = [c for c in content if c != "item"]  # a missing stimulus is a value like any other
     frame = nw.from_native(data)
