@@ -16,13 +16,17 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
+from judgestats.schema.coding import column_codes, combine, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
+from judgestats.schema.factors import Factors
+from judgestats.typing import Floats
 
 #: Columns of a score matrix after the standard ones.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
@@ -225,69 +229,66 @@ def _over_items(
     column: str,
 ) -> pd.DataFrame:
     """Estimates: means over the items of each group."""
-    if "mean_of_criteria" not in scores.columns:
-        scores = scores.assign(mean_of_criteria=np.nan)
-    runs = scores["runs"].where(scores["mean"].notna())
-    free = (runs - ddof).clip(lower=0).where(scores["sd"].notna())
-    scores = scores.assign(
-        runs=runs,
-        _free=free,
-        _squares=free * scores["sd"] ** 2,
-        _missing=scores["n_missing"],
-        _paired=scores["mean"].where(scores["mean_of_criteria"].notna()),
-    )
-    table = (
-        scores.groupby(groups, dropna=False, sort=True)
-        .agg(
-            estimate=("mean", "mean"),
-            items=("mean", "count"),
-            runs=("runs", "min"),
-            most=("runs", "max"),
-            total=("runs", "sum"),
-            free=("_free", "sum"),
-            squares=("_squares", "sum"),
-            sd_of_one=("sd", "max"),
-            mean_of_criteria=("mean_of_criteria", "mean"),
-            paired=("_paired", "mean"),
-            unequal=("_unequal", "any"),
-            no_sd=("_no_sd", "any"),
-            missing=("_missing", "sum"),
-        )
-        .reset_index()
-    )
-    distance = scores["mean"] - scores.groupby(groups, dropna=False)["mean"].transform("mean")
-    known = scores[[*groups, "_cluster"]].assign(_sum=distance)[distance.notna()]
-    sums = (
-        known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_sum"]
-        .agg(_sum="sum", _size="size")
-        .reset_index()
-    )
-    sums = sums.assign(_sum=sums["_sum"] ** 2).groupby(groups, dropna=False, observed=True)
-    # clusters of each group, their squared sums, and the flag of too few or too unequal ones
-    between = sums.agg(
-        clusters=("_sum", "count"), squared=("_sum", "sum"), few=("_size", flags.few_clusters)
-    ).reset_index()
-    table = table.merge(between, on=groups, how="left")
-    table["gap"] = table["paired"] - table["mean_of_criteria"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = np.sqrt(table["squares"] / table["free"])
-    table["sd"] = pooled.where(table["items"] > 1, table["sd_of_one"])
-    table["n"] = table["total"].where(table["runs"].notna(), table["items"])
+    codes = Factors(scores).codes(groups)
+
+    def sums(values: Any) -> Floats:
+        return np.bincount(codes.code, np.nan_to_num(values), codes.size)
+
+    def extreme(pick: np.ufunc, values: Floats) -> Floats:
+        result = np.full(codes.size, np.nan)
+        pick.at(result, codes.code, values)
+        return result
+
+    mean, sd = (scores[c].to_numpy(dtype=float) for c in ("mean", "sd"))
+    there = ~np.isnan(mean)
+    runs = np.where(there, scores["runs"].to_numpy(dtype=float), np.nan)
+    free = np.where(np.isnan(sd), np.nan, np.maximum(runs - ddof, 0))
+    items = sums(there)
+    table = {
+        "items": items,
+        "estimate": quotient(sums(mean), items, items > 0),
+        "runs": extreme(np.fmin, runs),
+        "most": extreme(np.fmax, runs),
+        "unequal": sums(scores["_unequal"].eq(True)) > 0,
+        "no_sd": sums(scores["_no_sd"].eq(True)) > 0,
+        "missing": sums(scores["n_missing"].to_numpy(dtype=float)),
+        "mean_of_criteria": np.full(codes.size, np.nan),
+    }
+    distance = mean - table["estimate"][codes.code]
+    unit = combine([(codes.code, codes.size), column_codes(scores["_cluster"])], len(scores))
+    of_unit, size = codes.code[unit.first], np.bincount(unit.code, there, unit.size)
+    squares = np.bincount(unit.code, np.nan_to_num(distance), unit.size) ** 2
+    table["clusters"] = np.bincount(of_unit, size > 0, codes.size)
+    table["squared"] = np.bincount(of_unit, squares, codes.size)
+    table["few"] = [flags.few_clusters(size[rows]) for rows in rows_of_codes(of_unit, codes.size)]
+    if "mean_of_criteria" in scores:
+        of_criteria = scores["mean_of_criteria"].to_numpy(dtype=float)
+        known = ~np.isnan(of_criteria)
+        table["mean_of_criteria"] = quotient(sums(of_criteria), sums(known), sums(known) > 0)
+        both = sums(known & there)
+        table["gap"] = quotient(sums(np.where(known, mean, 0.0)), both, both > 0) - table["mean_of_criteria"]
+    else:
+        table["gap"] = table["mean_of_criteria"]
+    total, of_free = sums(runs), sums(free)
+    pooled = np.sqrt(quotient(sums(free * sd**2), of_free, of_free > 0))
+    table["sd"] = np.where(items > 1, pooled, extreme(np.fmax, sd))
+    table["n"] = np.where(np.isnan(table["runs"]), items, total)
     se, df = _standard_error(table, ddof)
-    spread = interval(table["estimate"].to_numpy(), se**2, df, conf_level)
+    spread = interval(table["estimate"], se**2, df, conf_level)
     table["std_error"], table["conf_low"], table["conf_high"] = spread
     tolerance = 1e-9
     if decimals is not None:
         of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
         tolerance = 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
-    rows = [_row(row, tolerance, column) for row in table.to_dict("records")]
+    keys = scores[groups].iloc[codes.first].to_dict("list")
+    cells_of = zip(*keys.values(), *(np.asarray(v).tolist() for v in table.values()), strict=True)
+    rows = [_row(dict(zip([*keys, *table], row, strict=True)), tolerance, column) for row in cells_of]
     return estimates(rows, groups, EXTRA)
 
 
-def _standard_error(table: pd.DataFrame, ddof: int) -> tuple[Any, Any]:
+def _standard_error(table: dict[str, Any], ddof: int) -> tuple[Any, Any]:
     """Standard error and degrees of freedom: over runs for one item, over clusters of items for several."""
-    one = (table["items"] == 1).to_numpy()
-    runs, items = table["runs"].to_numpy(dtype=float), table["items"].to_numpy(dtype=float)
+    one, runs, items = table["items"] == 1, table["runs"], table["items"]
     with np.errstate(divide="ignore", invalid="ignore"):
         over_runs = np.where(runs > 1, table["sd"] * np.sqrt((runs - ddof) / (runs - 1) / runs), np.nan)
         over_items = np.sqrt(table["squared"] * table["clusters"] / (table["clusters"] - 1)) / items
