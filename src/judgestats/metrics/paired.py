@@ -18,7 +18,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 
 #: Hits and trials of the units of a side.
 Marks = tuple[Mask, Mask]
@@ -43,7 +43,11 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
     """Match the units of two sides one to one by `keys`, as far as both have them; missing values are equal."""
     keys = [k for k in keys if k in one.columns and k in two.columns]
     code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
-    left, right = code[: len(one)], code[len(one) :]
+    return sides_by_code(one, two, code[: len(one)], code[len(one) :])
+
+
+def sides_by_code(one: pd.DataFrame, two: pd.DataFrame, left: Ints, right: Ints) -> Sides:
+    """Match the units of two sides by the number of what they are about."""
     _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
     repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
     return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))

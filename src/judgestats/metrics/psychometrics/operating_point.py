@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
@@ -25,8 +26,9 @@ from judgestats.metrics import paired
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.metrics.paired import Marks, Sides
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import PREFERENCES, required
+from judgestats.schema.factors import Factors
 
 _KEYS = ["judge", "stimulus", "delta"]
 #: Columns that identify a call, except the prompt.
@@ -150,11 +152,11 @@ def criterion_shift(
             )
     rows: list[_Row] = []
     signals: dict[_Key, _Row] = {}
-    cells = _cells(calls, baseline, prompt, cluster)
+    cells = _cells(calls, baseline, prompt, cluster, conf_level)
     for key, cell in cells.items():
         signals[key] = _signal(cell, conf_level)
         shift = _difference(cell, "criterion_shift", "tie", conf_level)
-        rows += [{**cell.named, **r} for r in (*_levels(cell, conf_level), shift, signals[key])]
+        rows += [{**cell.named, **r} for r in (*_levels(cell), shift, signals[key])]
     for (judge, stimulus, step), lost in signals.items():
         saved = next((signals[k] for s in (None, 0.0) if (k := (judge, "same_subset", s)) in signals), None)
         if stimulus == "ladder" and saved is not None and saved["term"] == "false_preference_saved":
@@ -174,13 +176,13 @@ class _Cell:
     """A judge, stimulus and step under the two prompts, base first."""
 
     named: dict[str, Any]  # the key columns
-    counts: tuple[pd.DataFrame, pd.DataFrame]  # the two tallies
+    counts: tuple[Counts, Counts]  # of the two prompts
     calls: Sides | None  # the matched calls, if the data identify them
-    clusters: Clusters  # how intervals are clustered
 
-    def of_prompt(self, table: pd.DataFrame, conf_level: float) -> Counts:
-        """The counts of one prompt."""
-        return Counts.of(table, ["prompt"], self.clusters, conf_level=conf_level)
+    @property
+    def clusters(self) -> Clusters:
+        """How intervals are clustered."""
+        return self.counts[0].clusters
 
     @property
     def column(self) -> str | None:
@@ -189,60 +191,63 @@ class _Cell:
 
     def share(self, side: int, outcome: str) -> tuple[float, float]:
         """Hits and trials of one side."""
-        n, outcomes = self.counts[side]["n"], self.counts[side]["outcome"]
-        return float(n[outcomes == outcome].sum()), float(n[outcomes != "invalid"].sum())
+        counts = self.counts[side]
+        return tuple(float(counts.n[rows].sum()) for rows in _hits(counts, outcome))  # type: ignore[return-value]
 
 
-def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _Cell]:
+def _cells(calls: Any, base: str, strict: str, cluster: Cluster, conf_level: float) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
-    tallied = count(calls, "criterion_shift", cluster=cluster)
-    table, column = tallied.table, tallied.clusters.column
-    prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
+    study = Study.of(calls)
+    tallied = replace(count(study, "criterion_shift", cluster=cluster), conf_level=conf_level, groups=())
+    column = tallied.clusters.column
+    prompts = tallied.columns.labels("prompt")
     for name in (base, strict):
         refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
-    counts = _by_cell(table, base, strict)
-    named = {*required("preferences")} <= {*Study.of(calls).names}
-    kept = [column] if column is not None and column != "pair" else []
-    single = _by_cell(units(calls, "criterion_shift", beside=kept), base, strict) if named else {}
+    calls_of = {}
+    if {*required("preferences")} <= {*study.names}:
+        kept = [column] if column is not None and column != "pair" else []
+        table = units(study, "criterion_shift", beside=kept)
+        number = codes_of(table, [c for c in _CALL if c in table]).code
+        calls_of = _by_cell(Factors(table), base, strict)
+        table = table[[*dict.fromkeys(["item", "first", "second", *kept, "outcome", "n"])]].assign(_call=number)
     cells = {}
-    for key, here in counts.items():
-        columns = dict(zip(_KEYS, here[0].iloc[0][_KEYS], strict=True))
-        calls_here = paired.matched_sides(*single[key], _CALL) if key in single else None
-        cells[key] = _Cell(columns, here, calls_here, tallied.clusters)
+    for key, rows in _by_cell(tallied.columns, base, strict).items():
+        sides = [table.iloc[r] for r in calls_of[key]] if key in calls_of else []
+        calls_here = paired.sides_by_code(*sides, *(t["_call"].to_numpy() for t in sides)) if sides else None
+        named = dict(zip(_KEYS, (math.nan if k is None else k for k in key), strict=True))
+        cells[key] = _Cell(named, (tallied.where(rows[0]), tallied.where(rows[1])), calls_here)
     return cells
 
 
-def _by_cell(table: pd.DataFrame, base: str, strict: str) -> dict[_Key, tuple[pd.DataFrame, pd.DataFrame]]:
+def _by_cell(columns: Factors, base: str, strict: str) -> dict[_Key, tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Rows of both prompts by judge, stimulus and step, with None for a missing value in a key."""
-    if "delta" not in table.columns:
-        table = table.assign(delta=math.nan)
-    codes = codes_of(table, _KEYS)
-    prompt = table["prompt"].to_numpy(dtype=object)
-    cells = {}
-    order = np.argsort(codes.code, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(codes.code[order])) + 1):
-        sides = tuple(table.iloc[rows[prompt[rows] == p]] for p in (base, strict))
-        if all(map(len, sides)):
-            key = tuple(None if pd.isna(k) else k for k in table.iloc[rows[0]][_KEYS])
-            cells[key] = (sides[0], sides[1])
+    keys = [k for k in _KEYS if k in columns]
+    codes, cells = columns.codes(keys), {}
+    of_prompt = [columns["prompt"].among(p) for p in (base, strict)]
+    for first, rows in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
+        one, two = (rows[prompt[rows]] for prompt in of_prompt)
+        if one.size and two.size:
+            cells[tuple(columns[k].labels[columns[k].code[first]] if k in keys else None for k in _KEYS)] = (one, two)
     return cells
 
 
 # ---- Rows ------------------------------------------------------------------------------------------------------------
 
 
-def _levels(cell: _Cell, conf_level: float) -> list[_Row]:
+def _hits(counts: Counts, outcome: str) -> Marks:
+    """Which rows have the outcome, and which a valid one."""
+    return counts.among("outcome", outcome), ~counts.among("outcome", "invalid")
+
+
+def _levels(cell: _Cell) -> list[_Row]:
     """Tie rates of the two prompts."""
-    rows = []
-    for term, side in zip(("criterion_base", "criterion_strict"), cell.counts, strict=True):
-        tie, valid = side["outcome"] == "tie", side["outcome"] != "invalid"
-        rows += cell.of_prompt(side, conf_level).rates(term, tie, valid)
-    return [{k: v for k, v in r.items() if k != "prompt"} for r in rows]
+    terms = zip(("criterion_base", "criterion_strict"), cell.counts, strict=True)
+    return [row for term, counts in terms for row in counts.rates(term, *_hits(counts, "tie"))]
 
 
 def _signal(cell: _Cell, conf_level: float) -> _Row:
     """Signal lost by the strict prompt if a candidate is better, otherwise false preferences saved."""
-    outcomes = {o for side in cell.counts for o in side["outcome"]}
+    outcomes = {o for side in cell.counts for o in side.columns.labels("outcome")}
     if str(cell.named["stimulus"]) != "ladder" and not outcomes & {"correct", "wrong"}:
         return _difference(cell, "false_preference_saved", "preference", conf_level, loss=True)
     if "preference" in outcomes:
@@ -258,7 +263,7 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
         one, two = (_marks(side, outcome) for side in sides.units)
         row, flag = paired.paired_difference(sides, one, two, conf_level, cell.column)
     if row is None and cell.column is not None:
-        sides_of = [_rate(cell, side, outcome, conf_level) for side in (0, 1)]
+        sides_of = [_rate(counts, outcome) for counts in cell.counts]
         row = paired.interval_difference(*(sides_of if loss else sides_of[::-1]))
         flag = flags.join(flag, *(r["flag"] for r in sides_of))
     elif row is None:
@@ -267,11 +272,9 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     return {"term": term, **row, "flag": flags.join(cell.clusters.flag, flag, size_flag(row["n"]))}
 
 
-def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
+def _rate(counts: Counts, outcome: str) -> _Row:
     """Share of an outcome under one prompt with its clustered interval, without flags of the sample size."""
-    table = cell.counts[side]
-    hit, valid = table["outcome"] == outcome, table["outcome"] != "invalid"
-    (row,) = cell.of_prompt(table, conf_level).rates("", hit, valid)
+    (row,) = counts.rates("", *_hits(counts, outcome))
     return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
 
 
