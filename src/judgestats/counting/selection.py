@@ -153,6 +153,10 @@ def _text(column: str) -> Any:
     return nw.col(column).cast(nw.String)
 
 
+#: What a call says, in the order of :class:`_Call`, and the answers that say it; None: there is none.
+_ANSWERS = {"invalid": ("invalid", None), "tie": ("tie", "abstain"), "first": ("first",), "second": ("second",)}
+
+
 class _Call(NamedTuple):
     """What is true of a call: masks in memory, expressions of a lazy frame."""
 
@@ -228,30 +232,15 @@ def _call(study: Study, named: str) -> _Call:
     code, labels = study.columns[named or "choice"]
     number = {name: i for i, name in enumerate(names)}
     place = np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
-    return _Call(
-        choice.among("invalid", None),
-        choice.among("tie", "abstain"),
-        choice.among("first"),
-        choice.among("second"),
-        place == -2,
-        place == first,
-        place == second,
-        study.columns[named or "choice"].among("tie"),
-    )
+    answers = [choice.among(*words) for words in _ANSWERS.values()]
+    return _Call._make([*answers, place == -2, place == first, place == second, Factor(code, labels).among("tie")])
 
 
 def _call_there(named: str) -> _Call:
     choice, column = _text("choice"), _text(named or "choice")
-    return _Call(
-        choice.is_null() | (choice == "invalid"),
-        choice.is_in(("tie", "abstain")),
-        choice == "first",
-        choice == "second",
-        column.is_null(),
-        column == _text("first"),
-        column == _text("second"),
-        column == "tie",
-    )
+    invalid, *answers = (choice.is_in([w for w in words if w]) for words in _ANSWERS.values())
+    beside = [column.is_null(), column == _text("first"), column == _text("second"), column == "tie"]
+    return _Call._make([choice.is_null() | invalid, *answers, *beside])
 
 
 def _verdict(study: Study, column: str) -> _Verdict:
