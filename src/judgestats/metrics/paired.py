@@ -18,7 +18,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Mask
 
 #: Hits and trials of the units of a side.
 Marks = tuple[Mask, Mask]
@@ -46,7 +46,9 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
     return sides_by_code(one, two, code[: len(one)], code[len(one) :])
 
 
-def sides_by_code(one: pd.DataFrame, two: pd.DataFrame, left: Ints, right: Ints) -> Sides:
+def sides_by_code(
+    one: pd.DataFrame, two: pd.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
+) -> Sides:
     """Match the units of two sides by the number of what they are about."""
     _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
     repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))

@@ -232,7 +232,7 @@ def _over_items(
     codes = Factors(scores).codes(groups)
 
     def sums(values: Any) -> Floats:
-        return np.bincount(codes.code, np.nan_to_num(values), codes.size)
+        return np.bincount(codes.code, np.nan_to_num(values), codes.size).astype(np.float64)
 
     def extreme(pick: np.ufunc, values: Floats) -> Floats:
         result = np.full(codes.size, np.nan)
@@ -244,7 +244,7 @@ def _over_items(
     runs = np.where(there, scores["runs"].to_numpy(dtype=float), np.nan)
     free = np.where(np.isnan(sd), np.nan, np.maximum(runs - ddof, 0))
     items = sums(there)
-    table = {
+    table: dict[str, Any] = {
         "items": items,
         "estimate": quotient(sums(mean), items, items > 0),
         "runs": extreme(np.fmin, runs),
