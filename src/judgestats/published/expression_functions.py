@@ -11,8 +11,8 @@ from scipy import special
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.correlation import average_ranks, rowwise
-from judgestats.published.expression_values import ArrayFunction
 from judgestats.published.grim_tests import grim, grimmer
+from judgestats.published.printed_values import ArrayFunction
 from judgestats.typing import Floats
 
 #: Decimals of a double.

@@ -10,7 +10,9 @@ import numpy as np
 
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.published.expression_functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN, within
-from judgestats.published.expression_values import (
+from judgestats.published.grim_tests import lines_up
+from judgestats.published.printed_tables import Book, Cell
+from judgestats.published.printed_values import (
     ArrayFunction,
     Choice,
     Numbers,
@@ -27,8 +29,6 @@ from judgestats.published.expression_values import (
     quantified,
     those,
 )
-from judgestats.published.grim_tests import lines_up
-from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 from judgestats.typing import Floats
 

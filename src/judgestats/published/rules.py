@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from judgestats.errors import AuditError, choose
-from judgestats.published.expression_values import Numbers
 from judgestats.published.expressions import Reading
 from judgestats.published.grim_tests import grimmer
 from judgestats.published.printed import Printed, parse
+from judgestats.published.printed_values import Numbers
 from judgestats.published.rule_specs import Options, RuleSpec
 from judgestats.published.statements import Statement
 

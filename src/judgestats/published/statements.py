@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from judgestats.errors import AuditError
-from judgestats.published.expression_values import SAME, Numbers, Texts, Truth, Value
 from judgestats.published.expressions import Reading
 from judgestats.published.printed import Printed, UnreadableCellError, parse
 from judgestats.published.printed_tables import Book, Cell, row_label
+from judgestats.published.printed_values import SAME, Numbers, Texts, Truth, Value
 from judgestats.published.selections import copied, template
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
