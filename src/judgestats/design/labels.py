@@ -30,18 +30,8 @@ from judgestats.typing import Floats, Record
 #: Draws of what the pilot leaves open.
 DRAWS = 1000
 _COLUMNS = (
-    "n",
-    "m",
-    "m0",
-    "m1",
-    "cost",
-    "predicted_half_width",
-    "simulated_half_width",
-    "simulated_share",
-    "labels_alone",
-    "cost_labels_alone",
-    "method",
-    "flag",
+    *("n", "m", "m0", "m1", "cost", "predicted_half_width", "simulated_half_width", "simulated_share"),
+    *("labels_alone", "cost_labels_alone", "method", "flag"),
 )
 
 

@@ -39,20 +39,8 @@ KNOWN: dict[AnswerKind, tuple[str, ...]] = {
 }
 #: What a template may do: show placeholders, and choose by them. It ends soon and shows no more than it was given.
 _ALLOWED = (
-    nodes.Template,
-    nodes.Output,
-    nodes.TemplateData,
-    nodes.Name,
-    nodes.Const,
-    nodes.If,
-    nodes.CondExpr,
-    nodes.Compare,
-    nodes.Operand,
-    nodes.And,
-    nodes.Or,
-    nodes.Not,
-    nodes.Test,
-    nodes.Filter,
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.If, nodes.CondExpr),
+    *(nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Test, nodes.Filter),
 )
 _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson", "default")
 _TESTS = ("defined", "undefined", "none")

@@ -19,19 +19,22 @@ from judgestats.typing import Floats
 _MOST_DIGITS = 15
 
 
-def _rounded(x: Floats, decimals: Floats | int = 0) -> Floats:
-    """Round as Python formats a double, as an intermediate result would have been."""
+def _digits(decimals: Floats | int) -> int:
     digits = int(np.ravel(decimals)[0])
     if not 0 <= digits <= _MOST_DIGITS:
         raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
+    return digits
+
+
+def _rounded(x: Floats, decimals: Floats | int = 0) -> Floats:
+    """Round as Python formats a double, as an intermediate result would have been."""
+    digits = _digits(decimals)
     return np.asarray(np.vectorize(lambda v: float(f"{v:.{digits}f}"), otypes=[float])(x))
 
 
 def _cut(x: Floats, decimals: Floats | int = 0) -> Floats:
     """Digits cut off instead of rounded: 0.9653 to .96."""
-    digits = int(np.ravel(decimals)[0])
-    if not 0 <= digits <= _MOST_DIGITS:
-        raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
+    digits = _digits(decimals)
     scaled = np.asarray(x) * 10.0**digits
     near = np.where(np.isclose(scaled, np.rint(scaled), rtol=1e-12, atol=1e-9), np.rint(scaled), np.trunc(scaled))
     return np.asarray(near / 10.0**digits)
