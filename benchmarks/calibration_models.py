@@ -17,7 +17,7 @@ from judgestats.models.bayes.draws import MOST_PARETO, Draws
 from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.designs import Design, design
 from judgestats.models.hierarchical import crossed, score_components
-from judgestats.models.ml import Model
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import NONE, cumulative_thresholds
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,8 @@ def _grid(family: str) -> Case:
         return v, rng.poisson(np.exp(eta)).astype(float)
 
     def fit(y: Floats, seed: int, draws: int) -> Fit:
-        model = Model(replace(coded, y=y), family, link, n_quadrature="auto", thresholds=cuts)
+        answered = replace(coded, response=replace(coded.response, y=y))
+        model = Model(answered, family, link, n_quadrature="auto", thresholds=cuts)
         found = integrated(model, _SCALES if ordered else {k: v for k, v in _SCALES.items() if k != "threshold"},
                            draws=1000, seed=seed)  # fmt: skip
         own, heavy = some(found, draws, seed)

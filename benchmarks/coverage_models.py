@@ -20,9 +20,10 @@ import pandas as pd
 
 from judgestats.models.designs import Design, design, taken
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.design_shortages import scarce
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 
 COLUMNS = (
@@ -182,8 +183,8 @@ def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:
 
 def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
     """Fit one response."""
-    cuts = cumulative_thresholds(d.categories, "logit")
-    return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
+    cuts, drawn = cumulative_thresholds(d.categories, "logit"), replace(d, response=replace(d.response, y=y))
+    return fit_design(Model(drawn, cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
 
 
 def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:

@@ -49,9 +49,9 @@ def ours(formula: str, data: Any, **options: Any) -> Any:
 
 def parsed(formula: str, data: Any, **options: Any) -> Any:
     """What :func:`ours_after_parsing` takes: rows coded, and made distinct."""
-    from judgestats.models import designs, ml
+    from judgestats.models import designs, specifications
 
-    return ml.Model(designs.design(formula, data, family="binomial"), "binomial", "logit", **options)
+    return specifications.Model(designs.design(formula, data, family="binomial"), "binomial", "logit", **options)
 
 
 def ours_after_parsing(model: Any) -> Any:

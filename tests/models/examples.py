@@ -9,7 +9,8 @@ import pandas as pd
 
 from judgestats.models.designs import design
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 from models.reference import data
 

@@ -16,12 +16,11 @@ from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
 from judgestats.models.estimation import as_fit  # noqa: E402
-from judgestats.models.ml import (  # noqa: E402
-    Model,
-    parameter_names,
-    wrapped,
-)
+from judgestats.models.fitted_models import Options  # noqa: E402
+from judgestats.models.ml import wrapped  # noqa: E402
 from judgestats.models.postestimation import crossvalidation  # noqa: E402
+from judgestats.models.postestimation.posterior_summaries import SampledPosterior, draws_of  # noqa: E402
+from judgestats.models.specifications import Model  # noqa: E402
 from judgestats.models.thresholds import cumulative_thresholds  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
@@ -35,14 +34,14 @@ def coded(formula, data, family, link, shape="free", weights=None):
 
 def posterior(model, values, effects=(), asked=None):
     """A fit with draws made by hand: values (chains, draws, P)."""
-    labels = {"parameters": (parameter_names(model),)}
+    labels = {"parameters": (model.parameter_names,)}
     own = {"parameters": values, **{f"effects {t}": e for t, e in enumerate(effects)}}
     labels |= {f"effects {t}": (term.levels, term.names) for t, term in enumerate(model.design.terms)}
     draws = Draws(own, labels, 0, "posterior, by hand")
     prior = priors(model.design, model.family, model.link, model.thresholds, asked)
     flat = draws.flat("parameters")
     covariance = np.atleast_2d(np.cov(flat, rowvar=False))
-    about = {"draws": draws, "prior": prior}
+    about = Options(posterior=SampledPosterior(draws, prior))
     return as_fit(
         wrapped(model, "pymc", draws.method, flat.mean(axis=0), covariance, run=None, options=about,
                 effects=lambda: _effects(model, draws))
@@ -345,7 +344,7 @@ def test_log_likelihood_of_single_calls(formula, family, link, shape):
     )
     found = crossvalidation._calls(fit)
     each = crossvalidation.loglik(
-        fit, fit.options["draws"].flat("parameters"), crossvalidation._eta(fit, fit.options["draws"], found.rows), found
+        fit, draws_of(fit).flat("parameters"), crossvalidation._eta(fit, draws_of(fit), found.rows), found
     )
     assert each[0] @ found.count == pytest.approx(by_row(m, beta, tau, us, Ls, 1.3), abs=1e-8)
 
@@ -357,7 +356,7 @@ def test_a_level_left_out_has_its_effects_integrated():
     values = np.tile([0.2, -0.3, 0.9, 0.2, 0.4, 0.5, 1.1], (2, 30, 1)) * rng.uniform(0.9, 1.1, (2, 30, 7))
     effects = [rng.normal(size=(2, 30, len(t.levels), len(t.names))) for t in d.terms]
     fit = posterior(m, values, effects)
-    draws, found = fit.options["draws"], crossvalidation._calls(fit)
+    draws, found = draws_of(fit), crossvalidation._calls(fit)
     places = np.flatnonzero(d.terms[0].codes[found.rows] == 3)
     own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
     got = crossvalidation._integrated(fit, draws, [0], 3, own, "g")
@@ -378,7 +377,7 @@ def test_integration_of_binary_calls_and_of_a_spread_near_zero():
     found = crossvalidation._calls(fit)
     places = np.flatnonzero(m.design.terms[0].codes[found.rows] == 0)
     own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
-    got = crossvalidation._integrated(fit, fit.options["draws"], [0], 0, own, "g")
+    got = crossvalidation._integrated(fit, draws_of(fit), [0], 0, own, "g")
     u = np.linspace(-9, 9, 20001)
     for s in range(4):
         beta, sd = values[0, s]

@@ -84,7 +84,7 @@ def test_f_tests_are_lmertests(model, method):
         np.testing.assert_allclose(found["df_error"], row.df, rtol=CLOSE)
         np.testing.assert_allclose(found["statistic"], row.statistic, rtol=CLOSE)
         np.testing.assert_allclose(found["p_value"], row.p_value, rtol=2e-3, atol=1e-200)
-        if row.term in fit.design.fixed.terms:
+        if row.term in fit.design.fixed.coder.terms:
             by_term = fit.tests("III").set_index("term").loc[row.term]
             np.testing.assert_allclose(by_term[["statistic", "df_error"]].astype(float), [row.statistic, row.df], CLOSE)
 

@@ -54,9 +54,9 @@ def tally(frame: pd.DataFrame) -> pd.DataFrame:
 def test_compression_keeps_the_cross_products():
     frame = calls()
     coded = design(FORMULA, frame, family="binomial")
-    raw = coded.fixed.matrix(frame)
+    raw = coded.fixed.coder.matrix(frame)
     assert len(coded.y) == len(frame[["correct", "strategy", "dose", "item", "judge"]].drop_duplicates())
-    assert coded.count.sum() == coded.n == coded.n_rows == 300
+    assert coded.count.sum() == coded.n == coded.rows.n_rows == 300
     np.testing.assert_allclose(coded.X.T @ (coded.X * coded.count[:, None]), raw.T @ raw)
     np.testing.assert_allclose(coded.X.T @ (coded.y * coded.count), raw.T @ frame["correct"])
     dose = pd.Series(coded.terms[0].values[:, 1] * coded.count).groupby(coded.terms[0].codes).sum()
@@ -170,7 +170,7 @@ def test_a_frame_and_its_tally_are_equal(rows):
 def test_count_is_a_variable_where_the_formula_names_it():
     frame = pd.DataFrame({"k": [3, 1, 3], "n": [5, 4, 5], "x": [0, 1, 0]})
     coded = design("cbind(k, n - k) ~ x", frame, family="binomial")
-    assert coded.counted is None
+    assert coded.rows.counted is None
     assert coded.count.tolist() == [1, 2]
     assert (coded.y.tolist(), coded.trials.tolist()) == ([1, 3], [4, 5])
 
@@ -178,7 +178,7 @@ def test_count_is_a_variable_where_the_formula_names_it():
 def test_rows_of_count_zero_and_without_trials_say_nothing():
     frame = pd.DataFrame({"y": [0, 1, 1], "f": ["a", "b", "c"], "n": [2, 3, 0]})
     coded = design("y ~ f", frame, family="binomial", counts="n")
-    assert (coded.names, coded.n_zero) == (("Intercept", "f[b]"), 1)
+    assert (coded.names, coded.rows.n_zero) == (("Intercept", "f[b]"), 1)
     frame = pd.DataFrame({"k": [3, 1, 0], "m": [2, 1, 0], "f": ["a", "b", "c"]})
     coded = design("cbind(k, m) ~ f", frame, family="binomial")
     assert coded.names == ("Intercept", "f[b]")
@@ -214,7 +214,7 @@ def test_weights_are_no_counts():
 )
 def test_binomial_responses(column, labels, ones):
     coded = design("y ~ 1", pd.DataFrame({"y": column}), family="binomial")
-    assert coded.labels == labels
+    assert coded.response.labels == labels
     assert (coded.y * coded.count).sum() == ones
 
 
@@ -223,7 +223,7 @@ def test_a_level_is_the_success():
     coded = design("choice[first] ~ 1", frame, family="binomial")
     assert (coded.y * coded.count).sum() == 2
     assert coded.n == 4
-    assert coded.n_missing == 1  # the invalid call
+    assert coded.rows.n_missing == 1  # the invalid call
     other = frame.rename(columns={"choice": "answer"})
     assert design("answer[first] ~ 1", other, family="binomial").n == 5
     category = frame.assign(choice=pd.Categorical(frame["choice"], ["first", "second", "tie", "abstain", "invalid"]))
@@ -267,7 +267,7 @@ def test_cumulative_responses(column, categories, expected):
 def test_cumulative_models_have_no_intercept_and_reduced_coding():
     coded = design("score ~ strategy * dose + (1|item)", calls(), family="cumulative")
     assert coded.names == ("strategy[S1]", "strategy[S8]", "dose", "strategy[S1]:dose", "strategy[S8]:dose")
-    assert coded.fixed.names == coded.names
+    assert coded.fixed.coder.names == coded.names
     assert design("score ~ 1 + (1|item)", calls(), family="cumulative").X.shape[1] == 0
     with pytest.raises(DesignError, match="thresholds"):
         design("score ~ 0 + strategy", calls(), family="cumulative")
@@ -357,13 +357,13 @@ def test_aliased_columns_are_dropped_as_in_r():
     frame = calls().assign(twice=lambda t: 2 * t["dose"], again=lambda t: t["strategy"], const=1.0)
     coded = design("correct ~ strategy + dose + twice + again + const", frame, family="binomial")
     assert coded.names == ("Intercept", "strategy[S1]", "strategy[S8]", "dose")
-    assert coded.aliased == ("twice", "again[S1]", "again[S8]", "const")
-    assert coded.fixed.names == coded.names
+    assert coded.fixed.aliased == ("twice", "again[S1]", "again[S8]", "const")
+    assert coded.fixed.coder.names == coded.names
     assert np.linalg.matrix_rank(coded.X) == 4
     assert coded.new(frame.head(3))[0].shape == (3, 4)
     empty = frame[~((frame["strategy"] == "S8") & (frame["judge"] == "c"))]
     coded = design("correct ~ strategy * judge", empty, family="binomial")
-    assert coded.aliased == ("strategy[S8]:judge[c]",)
+    assert coded.fixed.aliased == ("strategy[S8]:judge[c]",)
     # far from 0, yet not aliased
     year = design("score ~ dose + year", frame.assign(year=2000 + frame["item"]), family="gaussian")
     assert year.aliased == ()

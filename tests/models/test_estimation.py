@@ -18,7 +18,8 @@ from judgestats.models.designs import design
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.hierarchical import cue_counts, ladders, strategy_counts, target_counts
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
+from judgestats.models.specifications import Model
 from models import reference
 from models.toys import calls, tallied
 
@@ -303,7 +304,7 @@ def test_booleans_with_missing_values_stay_booleans(missing):
     found = fit("score ~ 0 + cot + (1|item)", holes, family="gaussian")
     whole = fit("score ~ 0 + cot + (1|item)", own[own.index > 9], family="gaussian")
     pd.testing.assert_series_equal(found.coef(), whole.coef())
-    assert found.design.n_missing == 10
+    assert found.design.rows.n_missing == 10
     new = found.predict(pd.DataFrame({"cot": [True, False], "item": ["i01", "i01"]}), random="none")
     np.testing.assert_allclose(new["estimate"], whole.coef()[["cot[True]", "cot[False]"]])
 

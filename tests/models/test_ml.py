@@ -18,7 +18,8 @@ import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as lk
 from judgestats.models.designs import design
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 from reference.designs import generate
 
@@ -341,7 +342,8 @@ def test_a_variance_of_zero_beside_a_slope_is_left(answer: str, family: str, see
     design = fit.design
     theta = fit.theta / (fit.residual if family == "gaussian" else 1.0)
     if family == "gaussian":
-        from judgestats.models.ml import Model, gaussian
+        from judgestats.models.ml import gaussian
+        from judgestats.models.specifications import Model
 
         target, free = gaussian(Model(design, family, "identity")), np.zeros(0)
     else:
@@ -415,7 +417,8 @@ def test_the_log_goes_on_through_further_searches() -> None:
 def test_gradient_in_even_coordinates(answer: str, family: str) -> None:
     from judgestats.models.designs import design
     from judgestats.models.likelihood.starting_values import turned
-    from judgestats.models.ml import Model, generalised
+    from judgestats.models.ml import generalised
+    from judgestats.models.specifications import Model
 
     table = slopes().assign(x=lambda t: 1e4 * t["x"] + 3e4)
     target = generalised(

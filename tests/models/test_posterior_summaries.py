@@ -17,9 +17,11 @@ from judgestats.models.bayes.replicates import replicates
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
 from judgestats.models.estimation import as_fit
+from judgestats.models.fitted_models import Options
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.ml import Model, parameter_names, wrapped
-from judgestats.models.postestimation.posterior_summaries import _where_priors_are
+from judgestats.models.ml import wrapped
+from judgestats.models.postestimation.posterior_summaries import SampledPosterior, _where_priors_are, priors_in
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 from models.toys import calls, tallied
 
@@ -31,12 +33,12 @@ def fixed(formula, data, family, link, value, effects=(), shape="free", spread=0
     model = Model(d, family, link, thresholds=own, part=np.zeros(len(d.y), np.int64))
     noise = spread * np.random.default_rng(3).standard_normal((1, 2000, len(value)))
     values = {"parameters": np.asarray(value, float) + noise}
-    labels = {"parameters": (parameter_names(model),)}
+    labels = {"parameters": (model.parameter_names,)}
     for t, (term, e) in enumerate(zip(d.terms, effects, strict=True)):
         values[f"effects {t}"] = np.broadcast_to(e, (1, 2000, *np.shape(e)))
         labels[f"effects {t}"] = (term.levels, term.names)
     draws = Draws(values, labels, 0, "posterior, by hand")
-    about = {"draws": draws, "prior": priors(d, family, link, own, None)}
+    about = Options(posterior=SampledPosterior(draws, priors(d, family, link, own, None)))
     flat = draws.flat("parameters")
     covariance = np.atleast_2d(np.cov(flat, rowvar=False))
     return as_fit(
@@ -109,12 +111,10 @@ def test_draws_from_the_prior_have_its_quantiles(formula, family, link, shape):
     table = calls().assign(z=lambda t: t["x"] ** 2 + t["h"])
     d = design(formula, table, family=family)
     own = cumulative_thresholds(d.categories, link, shape)
-    size = len(parameter_names(Model(d, family, link, thresholds=own)))
+    size = len(Model(d, family, link, thresholds=own).parameter_names)
     fit = fixed(formula, table, family, link, np.ones(size), [np.zeros((12, len(t.names))) for t in d.terms], shape)
     found = prior_draws(fit, 8000, np.random.default_rng(1))
-    for prior, drawn in zip(
-        fit.options["prior"].each, _where_priors_are(fit, found, fit.options["prior"]), strict=True
-    ):
+    for prior, drawn in zip(priors_in(fit).each, _where_priors_are(fit, found, priors_in(fit)), strict=True):
         at = prior.quantile([0.1, 0.5, 0.9])
         share = (drawn[:, None] < at).mean(axis=0)
         assert share == pytest.approx([0.1, 0.5, 0.9], abs=0.025), prior.parameter

@@ -12,8 +12,9 @@ from scipy.special import expit
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.simulated_responses import predictor, redesign, refitted, simulate
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 from models.examples import example, fitted
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, choose, suggestion
@@ -25,42 +24,87 @@ from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
+class FixedPart:
+    """The fixed effects, coded."""
+
+    coder: Coder  # codes `X` on new rows
+    X: Floats  # (N, p): of full rank; a cumulative model has no intercept, its thresholds are that
+    offset: Floats  # (N,)
+    aliased: tuple[str, ...] = ()  # columns left out of `X` because they are combinations of those before them
+
+
+@dataclass(frozen=True)
 class Term:
     """A random term, coded."""
 
     factor: str  # its grouping factor: ``item``, ``item:system``
-    names: tuple[str, ...]  # its k columns: ``Intercept``, ``x``
+    coder: Coder  # codes its values on new rows
     values: Floats  # (N, k): what the random effects are multiplied with
     codes: Ints  # (N,): level of each row, 0 to q - 1
     levels: tuple[str, ...]  # the q levels that occur, sorted; ``a:b`` for an interaction
     columns: tuple[str, ...]  # the columns of the factor
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its k columns: ``Intercept``, ``x``."""
+        return self.coder.names
+
 
 @dataclass(frozen=True)
 class Design:
-    """A model's data as arrays, one row for each distinct row of the table."""
+    """A model's data as arrays, one row for each of the N distinct rows of the table."""
 
-    formula: Formula  # the parsed formula
-    frame: pd.DataFrame = field(repr=False)  # the N distinct rows of the columns that it names
-    y: Floats = field(repr=False)  # (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories
-    trials: Floats = field(repr=False)  # (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``
-    categories: tuple[str, ...]  # the J categories of a cumulative model, else empty
-    # (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that
-    X: Floats = field(repr=False)
-    names: tuple[str, ...]  # the p columns of `X`
-    offset: Floats = field(repr=False)  # (N,)
+    formula: Formula
+    rows: Rows = field(repr=False)  # the distinct rows of the columns that it names, with their counts
+    response: Response = field(repr=False)
+    fixed: FixedPart = field(repr=False)
     terms: tuple[Term, ...] = field(repr=False)  # the random terms
-    count: Floats = field(repr=False)  # (N,): number of rows of data that each row represents
     weights: Floats = field(repr=False)  # (N,): prior weights; 1 without them
-    n_missing: int  # rows of data excluded for a missing value; a row of a tally counts with its n
-    n_rows: int  # rows of the table as it was given
-    n_zero: int  # those of them with a count of zero
-    counted: str | None  # the column of declared counts
-    fixed: Coder = field(repr=False)  # codes `X` on new rows
-    lefts: tuple[Coder, ...] = field(repr=False)  # one per term, codes its values on new rows
-    labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
-    aliased: tuple[str, ...] = ()  # columns left out of `X` because they are combinations of those before them
-    notes: tuple[str, ...] = ()  # remarks for check()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The distinct rows."""
+        return self.rows.frame
+
+    @property
+    def count(self) -> Floats:
+        """(N,) number of rows of data that each row represents."""
+        return self.rows.count
+
+    @property
+    def y(self) -> Floats:
+        """(N,) response: successes, counts, values, or codes 0 to J - 1 of the categories."""
+        return self.response.y
+
+    @property
+    def trials(self) -> Floats:
+        """(N,) trials behind each `y` of a binomial model; 1 unless ``cbind``."""
+        return self.response.trials
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The J categories of a cumulative model, else empty."""
+        return self.response.categories
+
+    @property
+    def X(self) -> Floats:
+        """(N, p) fixed effects."""
+        return self.fixed.X
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The p columns of `X`."""
+        return self.fixed.coder.names
+
+    @property
+    def offset(self) -> Floats:
+        """(N,) offset of the linear predictor."""
+        return self.fixed.offset
+
+    @property
+    def coders(self) -> tuple[Coder, ...]:
+        """Coders of the fixed effects and of each random term."""
+        return (self.fixed.coder, *(term.coder for term in self.terms))
 
     @property
     def n(self) -> float:
@@ -74,8 +118,7 @@ class Design:
 
         A code is -1 for a level that is missing, or new where `allow_new_levels`.
         """
-        X, offset = self.fixed.matrix(frame), self.fixed.offset(frame)
-        zs = [left.matrix(frame) for left in self.lefts]
+        X, *zs = (coder.matrix(frame) for coder in self.coders)
         codes = []
         for term in self.terms:
             names = level_names(frame, term.columns, self.formula)
@@ -87,15 +130,29 @@ class Design:
                     f"allow_new_levels=True.{suggestion(str(new), term.levels)}"
                 )
             codes.append(code)
-        return X, offset, zs, codes
+        return X, self.fixed.coder.offset(frame), zs, codes
 
 
-def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
-    """Some rows of a design, (M,) in any order and number, with fields that differ."""
-    terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
-    arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
-    own = {**arrays, "terms": terms, "frame": design.frame.iloc[rows].reset_index(drop=True), **changes}
-    return replace(design, **own)
+def taken(
+    design: Design,
+    rows: Ints,
+    *,
+    y: Floats | None = None,
+    trials: Floats | None = None,
+    count: Floats | None = None,
+) -> Design:
+    """Some rows of a design, (M,) in any order and number, where given with another response, trials or counts (M,)."""
+    source, response, fixed = design.rows, design.response, design.fixed
+    frame, count = source.frame.iloc[rows].reset_index(drop=True), source.count[rows] if count is None else count
+    y, trials = response.y[rows] if y is None else y, response.trials[rows] if trials is None else trials
+    return Design(
+        design.formula,
+        replace(source, frame=frame, count=count),
+        replace(response, y=y, trials=trials),
+        replace(fixed, X=fixed.X[rows], offset=fixed.offset[rows]),
+        tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms),
+        design.weights[rows],
+    )
 
 
 def design(
@@ -133,33 +190,25 @@ def design(
     counted = count_column(data, counts, parsed, [*keys, *([weights] if weights else [])])
     as_missing = {"choice": "invalid"} if "choice" in parsed.answers else {}
     rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, as_missing)
-    _refuse_empty(parsed, rows, rows.frame)
+    _refuse_empty(parsed, rows)
     refuse_fractions(parsed, rows.frame, rows.count, counted, halves=own.categorical, by_side=own.has_trials)
     answer = own.response(parsed, rows.frame, categories)
-    return _coded(parsed, rows, answer, family, weights, counted)
+    return _coded(parsed, rows, answer, family, weights)
 
 
-def _coded(
-    parsed: Formula, rows: Rows, answer: Response, family: str, weights: str | None, counted: str | None
-) -> Design:
-    frame, count, kept = rows.frame, rows.count, answer.trials > 0
-    if not kept.all():
-        frame, count = frame[kept].reset_index(drop=True), count[kept]
-        _refuse_empty(parsed, rows, frame)
-    without = flags.EXCLUDED.of(rows.count[~kept].sum(), what="row(s) without trials")
-    notes = (*answer.notes, without) if without else answer.notes
-    fixed, X, aliased = _fixed(parsed, frame, count, family)
-    lefts = [_left(part, parsed, frame, count) for part in parsed.random]
-    terms = tuple(_term(p, parsed, frame, *left) for p, left in zip(parsed.random, lefts, strict=True))
+def _coded(parsed: Formula, rows: Rows, answer: Response, family: str, weights: str | None) -> Design:
+    tried = answer.trials > 0
+    if not tried.all():
+        note = flags.EXCLUDED.of(rows.count[~tried].sum(), what="row(s) without trials")
+        rows = replace(rows, frame=rows.frame[tried].reset_index(drop=True), count=rows.count[tried])
+        notes = (*answer.notes, note) if note else answer.notes
+        answer = replace(answer, y=answer.y[tried], trials=answer.trials[tried], notes=notes)
+        _refuse_empty(parsed, rows)
+    fixed = _fixed_part(parsed, rows, family)
+    terms = tuple(_term(part, parsed, rows) for part in parsed.random)
     if FAMILIES[family].linear:
-        _refuse_saturated(terms, float(count.sum()))
-    return Design(
-        formula=parsed, frame=frame, y=answer.y[kept], trials=answer.trials[kept], categories=answer.categories,
-        X=X, names=fixed.names, offset=finite(fixed.offset(frame), "the offset"), terms=terms,
-        count=count, weights=prior_weights(frame, weights), counted=counted, n_missing=rows.n_missing,
-        n_rows=rows.n_rows, n_zero=rows.n_zero,
-        fixed=fixed, lefts=tuple(left for left, _ in lefts), labels=answer.labels, aliased=aliased, notes=notes,
-    )  # fmt: skip
+        _refuse_saturated(terms, float(rows.count.sum()))
+    return Design(parsed, rows, answer, fixed, terms, prior_weights(rows.frame, weights))
 
 
 def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) -> None:
@@ -182,37 +231,39 @@ def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) ->
         raise DesignError(f"weights={weights!r} is in the formula too. Copy it to a column of its own.")
 
 
-def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
-    if not len(frame):
+def _refuse_empty(parsed: Formula, rows: Rows) -> None:
+    if not len(rows.frame):
         raise DesignError(
             f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} excluded for a "
             f"missing value in {', '.join(parsed.variables)}."
         )
 
 
-def _fixed(parsed: Formula, frame: pd.DataFrame, count: Floats, family: str) -> tuple[Coder, Floats, tuple[str, ...]]:
-    """Code the fixed part, of full rank: coder, matrix, and the columns that were left out for that."""
+def _fixed_part(parsed: Formula, rows: Rows, family: str) -> FixedPart:
+    """Code the fixed part, of full rank."""
     if FAMILIES[family].ordered and parsed.fixed.startswith("0"):
         raise DesignError(
             f"The thresholds of a cumulative model are its intercept, and {parsed.source!r} removes it. Leave out "
             "'0 +' or '- 1'."
         )
-    coded = coder(parsed.fixed, frame, parsed.source, count)
-    _refuse_one_level(coded, parsed)
-    X = _finite_columns(coded, frame)
+    coded, X = _coded_part(parsed.fixed, parsed, rows)
     keep = independent(X)
     aliased = tuple(name for k, name in enumerate(coded.names) if k not in set(keep))
     if FAMILIES[family].ordered:
         keep = [k for k in keep if coded.names[k] != "Intercept"]
-    if len(keep) == len(coded.names):
-        return coded, X, aliased
-    return coded.restricted(keep), np.ascontiguousarray(X[:, keep]), aliased
+    if len(keep) < len(coded.names):
+        coded, X = coded.restricted(keep), np.ascontiguousarray(X[:, keep])
+    return FixedPart(coded, X, finite(coded.offset(rows.frame), "the offset"), aliased)
 
 
-def _left(part: RandomPart, parsed: Formula, frame: pd.DataFrame, count: Floats) -> tuple[Coder, Floats]:
-    coded = coder(part.expression, frame, parsed.source, count)
+def _coded_part(expression: str, parsed: Formula, rows: Rows) -> tuple[Coder, Floats]:
+    """Coder and finite columns of one side of a term, or of the fixed part."""
+    coded = coder(expression, rows.frame, parsed.source, rows.count)
     _refuse_one_level(coded, parsed)
-    return coded, _finite_columns(coded, frame)
+    X = coded.matrix(rows.frame)
+    for k in np.flatnonzero(~np.isfinite(X).all(axis=0)):
+        finite(X[:, k], repr(coded.names[k]))
+    return coded, X
 
 
 def _refuse_one_level(coded: Coder, parsed: Formula) -> None:
@@ -224,21 +275,15 @@ def _refuse_one_level(coded: Coder, parsed: Formula) -> None:
             )
 
 
-def _finite_columns(coded: Coder, frame: pd.DataFrame) -> Floats:
-    X = coded.matrix(frame)
-    for k in np.flatnonzero(~np.isfinite(X).all(axis=0)):
-        finite(X[:, k], repr(coded.names[k]))
-    return X
-
-
-def _term(part: RandomPart, parsed: Formula, frame: pd.DataFrame, left: Coder, values: Floats) -> Term:
-    codes, levels = coded_levels(frame, part.columns)
+def _term(part: RandomPart, parsed: Formula, rows: Rows) -> Term:
+    coded, values = _coded_part(part.expression, parsed, rows)
+    codes, levels = coded_levels(rows.frame, part.columns)
     if len(levels) < 2:
         raise DesignError(
             f"{part.factor!r} is always {levels[0]!r}: a random effect needs two levels or more. Leave {part} out of "
             f"{parsed.source!r}."
         )
-    return Term(part.factor, left.names, values, codes, levels, part.columns)
+    return Term(part.factor, coded, values, codes, levels, part.columns)
 
 
 def _refuse_saturated(terms: Sequence[Term], n: float) -> None:

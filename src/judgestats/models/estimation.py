@@ -23,10 +23,10 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.formula import parse
 from judgestats.models.links import LinkName
-from judgestats.models.ml import Model
 from judgestats.models.postestimation.degrees_of_freedom import refuse_df
 from judgestats.models.postestimation.design_shortages import sparse
 from judgestats.models.postestimation.separation import separated
+from judgestats.models.specifications import Model
 from judgestats.models.threshold_sets import THRESHOLDS, Partition, by_kind
 
 #: More nodes than this gain nothing.
@@ -143,22 +143,9 @@ def fit(
     0     Intercept    0.4055     0.2041
     1  strategy[S8]    0.9808     0.3227
     """
-    asked: dict[str, Any] = {
-        "family": family,
-        "link": link,
-        "engine": engine,
-        "reml": reml,
-        "n_quadrature": n_quadrature,
-        "counts": counts,
-        "weights": weights,
-        "thresholds": thresholds,
-        "thresholds_by": thresholds_by,
-        "categories": categories,
-        "cluster": cluster,
-        "df": df,
-    }
+    arguments = {k: v for k, v in locals().items() if k not in ("formula", "data")}
+    call = partial(fit, formula, data, **arguments)
     posterior: dict[str, Any] = {"priors": priors, "sampling": sampling}
-    call = partial(fit, formula, data, **asked, **posterior)
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
@@ -177,10 +164,14 @@ def fit(
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     if df is not None:
         refuse_df(df, coded, family, name)
-    model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
+    partition = Partition.of(kinds, coded.frame)
+    _refuse_twice(partition, coded)
+    shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
+    part = partition.codes(coded.frame)
+    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
-    options = {**asked, "link": link, "partition": partition, **fitted.options}
+    options = replace(fitted.options, df=df, weights=weights)
     return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
 
 
@@ -191,10 +182,11 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
 
 def _noted(fitted: Fitted) -> Fitted:
     """The same fit, flagged for separation and sparse levels."""
-    runaway = () if "draws" in fitted.options else separated(fitted)  # priors bound estimates that would diverge
+    # priors bound estimates that would diverge
+    runaway = separated(fitted) if fitted.options.posterior is None else ()
     few = any(sparse(fitted))
     notes = (*fitted.notes, *([flags.SEPARATION] if runaway else []), *([flags.FEW_CALLS] if few else []))
-    return replace(fitted, notes=tuple(dict.fromkeys(notes)), options={**fitted.options, "separated": runaway})
+    return replace(fitted, notes=tuple(dict.fromkeys(notes)), options=replace(fitted.options, separated=runaway))
 
 
 def _engine(engine: Any) -> Engine:
@@ -244,22 +236,6 @@ def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thr
     if asked and not run.shapes:
         raise FitError(f"engine={name!r} has free thresholds, the same in all rows. Use engine='ml'.")
     return by_kind(thresholds_by, thresholds) if asked else {}
-
-
-def _model(
-    coded: Design,
-    family: str,
-    link: str,
-    reml: bool,
-    n_quadrature: int | Literal["auto"],
-    shape: str,
-    kinds: dict[str, str],
-) -> tuple[Model, Partition]:
-    partition = Partition.of(kinds, coded.frame)
-    _refuse_twice(partition, coded)
-    own = FAMILIES[family].thresholds(partition, coded.categories, link, shape)
-    part = partition.codes(coded.frame)
-    return Model(coded, family, link, reml, n_quadrature, own, part), partition
 
 
 def _refuse_twice(partition: Partition, design: Design) -> None:

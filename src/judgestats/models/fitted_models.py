@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from judgestats.models.designs import Design
-from judgestats.models.families import FAMILIES, At, Family
+from judgestats.models.families import At, Family
 from judgestats.models.likelihood.objectives import Scales
 from judgestats.models.links import LINKS
-from judgestats.models.thresholds import NONE, Thresholds
+from judgestats.models.specifications import Model
+from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints
 
 #: By how much a refined rule may move the log likelihood, and the estimates in standard errors.
@@ -59,22 +60,36 @@ class RandomEffects(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of a marginal model."""
+
+    columns: str  # the columns that they are the levels of, ``item`` or ``item:system``
+    n: int
+    correlation: float  # of two calls of one cluster
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked of a fit, and what its engine or the search for faults has to say beside the parameters."""
+
+    df: str | None = None  # where degrees of freedom are to come from
+    weights: str | None = None  # the column of prior weights
+    separated: tuple[str, ...] = ()  # parameters that diverge
+    clusters: Clusters | None = None
+    posterior: object = None  # draws and priors of an engine that samples
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A fitted model.
 
-    `family`, `link`, `engine`, `method`: ``method`` is ``Laplace``, ``AGQ 9``, ``trapezoid 28 to 112``, ``ML``,
-    ``REML``, ``GEE``, ...
-    `names`: of all parameters: fixed effects, thresholds, then variance parameters.
+    `engine`, `method`: ``method`` is ``Laplace``, ``AGQ 9``, ``trapezoid 28 to 112``, ``ML``, ``REML``, ``GEE``, ...
     `params` (P,): β, τ, θ; θ are lower Cholesky factors of the terms' covariances, column by column, on the scale of
     the linear predictor. A Gaussian model has its residual sd last.
     `covariance` (P, P): NaN where it is not known, 0 where a parameter sits on its boundary.
     `loglik`: NaN where the engine has none.
-    `df`: parameters estimated.
-    `n`: rows of data, counts included.
     `notes`: flags.
-    `part` (N,): set of thresholds of each row of the design.
-    `options`: what the engine was asked for, so that it can be asked again.
     `refit`: of a Design (with another response, say) and of which row of this one each of its rows is: the same model
     fitted to it.
     `objective`: of the parameters but the residual sd: minus the log likelihood and its gradient.
@@ -85,28 +100,56 @@ class Fitted:
     `refinement`: of a fit by numerical integration.
     """
 
-    design: Design
-    family: str
-    link: str
+    model: Model
     engine: str
     method: str
-    names: tuple[str, ...]
     params: Floats
     covariance: Floats
-    loglik: float
-    df: int
-    n: float
-    converged: bool
+    loglik: float = float("nan")
+    converged: bool = True
     notes: tuple[str, ...] = ()
-    thresholds: Thresholds = NONE
-    part: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Options = Options()
     refit: Callable[[Design, Ints], Fitted] | None = field(default=None, repr=False)
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
     sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=lambda: None, repr=False)
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
+
+    @property
+    def design(self) -> Design:
+        """The data of the model."""
+        return self.model.design
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        return self.model.family
+
+    @property
+    def link(self) -> str:
+        """Name of the link."""
+        return self.model.link
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Parameters beside fixed effects and variances, and how thresholds are made of them."""
+        return self.model.thresholds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters: fixed effects, thresholds, then variance parameters."""
+        return self.model.parameter_names
+
+    @property
+    def df(self) -> int:
+        """Parameters estimated."""
+        return len(self.params)
+
+    @property
+    def n(self) -> float:
+        """Rows of data, counts included."""
+        return self.design.n
 
     @property
     def log(self) -> pd.DataFrame:
@@ -151,7 +194,7 @@ class Fitted:
     @property
     def n_theta(self) -> int:
         """Number of variance parameters, the residual sd left out."""
-        return sum(k * (k + 1) // 2 for k in (len(t.names) for t in self.design.terms))
+        return sum(k * (k + 1) // 2 for k in self.model.sizes)
 
     @property
     def residual(self) -> float:
@@ -161,7 +204,7 @@ class Fitted:
     @property
     def distribution(self) -> Family:
         """The record of the family."""
-        return FAMILIES[self.family]
+        return self.model.distribution
 
     @property
     def unit(self) -> float:
@@ -170,8 +213,13 @@ class Fitted:
 
     @property
     def parts(self) -> Ints:
-        """(N,) set of thresholds of each row."""
-        return self.part if len(self.part) else np.zeros(len(self.design.y), np.int64)
+        """(N,) set of thresholds of each row of the design."""
+        return self.model.parts
+
+    @property
+    def part(self) -> Ints:
+        """The same as `parts`."""
+        return self.model.parts
 
     def shape(self, params: Floats, rows: Any = slice(None)) -> Floats:
         """(N, k) what the family has beside the linear predictor in some rows; (S, N, k) of (S, P) draws."""
@@ -190,7 +238,7 @@ class Fitted:
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each random term's covariance, at other parameters (..., P) if given."""
         given = self.params if params is None else params
-        own = Scales.of(tuple(len(t.names) for t in self.design.terms))
+        own = Scales.of(self.model.sizes)
         return own.factors(given[..., self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:

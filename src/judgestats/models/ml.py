@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
-from judgestats.models.designs import Design
-from judgestats.models.families import FAMILIES, Family
 from judgestats.models.fitted_models import Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.conditional_modes import Posterior
@@ -31,9 +29,9 @@ from judgestats.models.likelihood.objectives import (
     trapezoid,
 )
 from judgestats.models.likelihood.starting_values import elsewhere, even, first_guess, fixed_start, orthogonal, turned
-from judgestats.models.thresholds import NONE, Thresholds
+from judgestats.models.specifications import Model
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Mask
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
@@ -41,46 +39,6 @@ BOUNDARY = 1e-4
 FLAT = 1e-6
 #: How often the whole trapezoidal rule is doubled where it does not stand still.
 MOST_EXTRA = 2
-
-
-@dataclass(frozen=True)
-class Model:
-    """What is fitted: a design, a family and a link, and how."""
-
-    design: Design
-    family: str
-    link: str
-    reml: bool = False
-    # nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal rule, refined
-    # group by group, for one scalar random term; Laplace's approximation for other terms
-    n_quadrature: int | Literal["auto"] = 1
-    thresholds: Thresholds = NONE
-    part: Ints | None = None  # (N,): set of thresholds of each row of the design
-
-    @property
-    def distribution(self) -> Family:
-        """The record of the family."""
-        return FAMILIES[self.family]
-
-    @property
-    def kernel(self) -> int:
-        """Number of family and link in the kernels."""
-        return self.distribution.kernels[self.link]
-
-    @property
-    def parts(self) -> Ints:
-        """Set of thresholds of each row, 0 where there is one set."""
-        return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
-
-    @property
-    def rule(self) -> int | Literal["auto"]:
-        """`n_quadrature`, with ``auto`` only where there is one scalar random term to integrate."""
-        return 1 if self.n_quadrature == "auto" and not _scalar(self) else self.n_quadrature
-
-
-def _scalar(model: Model) -> bool:
-    terms = model.design.terms
-    return len(terms) == 1 and len(terms[0].names) == 1
 
 
 @one_blas_thread()
@@ -92,7 +50,7 @@ def fit_design(model: Model) -> Fitted:
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     """Second step of the engine, but for Gaussian models: compress the rows and lay out what is to be minimised."""
     n, kind = model.rule, model.kernel
-    if n not in (1, "auto") and not _scalar(model):
+    if n not in (1, "auto") and not model.scalar:
         got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
         raise DesignError(
             f"n_quadrature={n} needs one scalar random term, such as (1|item) or (0 + x|item). Got: {got}. "
@@ -183,7 +141,7 @@ def _refinement(
 
 def refined(fit: Fitted) -> Refinement | None:
     """Compare a fit with the refined rule, also one by Laplace's approximation; None without a scalar term."""
-    model = Model(fit.design, fit.family, fit.link, False, "auto", fit.thresholds, fit.part)
+    model = replace(fit.model, n_quadrature="auto")
     if fit.engine != "ml" or fit.method != "Laplace" or model.rule == 1 or fit.objective is None:
         return fit.refinement
     return _compared(fit.objective, generalised(model)[1], fit.params, fit.covariance)
@@ -278,45 +236,22 @@ def wrapped(
     converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
 ) -> Fitted:  # fmt: skip
     """Make a Fitted of what an engine found; `run` is the engine, to fit another design."""
-    own = notes if converged else (*notes, flags.NOT_CONVERGED)
+    notes = notes if converged else (*notes, flags.NOT_CONVERGED)
     return Fitted(
-        design=model.design,
-        family=model.family,
-        link=model.link,
-        engine=engine,
-        method=method,
-        names=parameter_names(model),
-        params=np.asarray(params, float),
-        covariance=np.asarray(covariance, float),
-        loglik=float(loglik),
-        df=len(params),
-        n=float(model.design.count.sum()),
-        converged=bool(converged) and flags.NOT_CONVERGED not in own,
-        notes=tuple(dict.fromkeys(own)),
-        thresholds=model.thresholds,
-        part=model.parts,
-        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
-        **further,
-    )
+        model, engine, method, np.asarray(params, float), np.asarray(covariance, float), float(loglik),
+        bool(converged) and flags.NOT_CONVERGED not in notes, tuple(dict.fromkeys(notes)),
+        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])), **further,
+    )  # fmt: skip
 
 
 def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
     """Steps of the search by names of parameters; those of a Gaussian model are θ alone."""
-    names, steps = parameter_names(model), []
+    names, steps = model.parameter_names, []
     for row in found.log:
         x = row["x"]
         own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
         steps.append({k: v for k, v in row.items() if k != "x"} | dict(zip(own, map(float, x), strict=True)))
     return steps
-
-
-def parameter_names(model: Model) -> tuple[str, ...]:
-    """Names of fixed effects, thresholds, elements ``chol(a,b|factor)`` of Cholesky factors, ``sd(residual)``."""
-    names = [*model.design.names, *model.thresholds.names]
-    for t in model.design.terms:
-        k = len(t.names)
-        names += [f"chol({t.names[a]},{t.names[b]}|{t.factor})" for b in range(k) for a in range(b, k)]
-    return (*names, "sd(residual)") if model.distribution.linear else tuple(names)
 
 
 def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | None:

@@ -21,8 +21,11 @@ from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
 from judgestats.models.estimation import as_fit
+from judgestats.models.fitted_models import Options
 from judgestats.models.hierarchical.posteriors import Posterior, row, tabled
-from judgestats.models.ml import Model, fit_design, parameter_names, wrapped
+from judgestats.models.ml import fit_design, wrapped
+from judgestats.models.postestimation.posterior_summaries import SampledPosterior
+from judgestats.models.specifications import Model
 
 mpl.use("Agg")
 ITEMS, CALLS = 12, 8
@@ -47,12 +50,12 @@ def drawn(formula: str, data: pd.DataFrame | None = None) -> js.models.Fit:
     found = fit_design(model)
     spread = np.linalg.cholesky(np.nan_to_num(found.covariance) + 1e-9 * np.eye(found.df))
     values = {"parameters": found.params + rng.standard_normal((4, 250, found.df)) @ spread.T}
-    labels = {"parameters": (parameter_names(model),)}
+    labels = {"parameters": (model.parameter_names,)}
     for t, term in enumerate(own.terms):
         b = found.effects().modes[t] + 0.3 * rng.standard_normal((4, 250, len(term.levels), len(term.names)))
         values[f"effects {t}"], labels[f"effects {t}"] = b, (term.levels, term.names)
     draws = Draws(values, labels, 3, "posterior, NUTS", stats=stats(rng))
-    about = {"draws": draws, "prior": priors(own, "binomial", "logit", model.thresholds, None)}
+    about = Options(posterior=SampledPosterior(draws, priors(own, "binomial", "logit", model.thresholds, None)))
     fit = wrapped(model, "pymc", draws.method, found.params, found.covariance, run=None, options=about)
     return as_fit(replace(fit, refit=None))
 

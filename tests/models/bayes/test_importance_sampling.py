@@ -20,7 +20,8 @@ from judgestats.models.bayes.centred_priors import Prior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.designs import design
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import NONE, cumulative_thresholds
 
 

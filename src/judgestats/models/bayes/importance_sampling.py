@@ -21,7 +21,8 @@ from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.likelihood.minimisation import minimise
 from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
 from judgestats.models.likelihood.starting_values import first_guess, fixed_start, turned
-from judgestats.models.ml import Model, gaussian, generalised
+from judgestats.models.ml import gaussian, generalised
+from judgestats.models.specifications import Model
 from judgestats.typing import Floats
 
 #: Degrees of freedom of the proposals, and how much wider than the curvature they are.

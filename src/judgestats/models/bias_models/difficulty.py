@@ -202,7 +202,7 @@ def _predictors(whole: Fit, facet: str, levels: Sequence[str], kinds: dict[str, 
     X = np.zeros((M, whole.n_fixed))
     X[:, 0] = 1.0
     if kinds[facet] == "fixed":
-        columns = next(place for term, place in whole.design.fixed.terms.items() if facet in term)
+        columns = next(place for term, place in whole.design.fixed.coder.terms.items() if facet in term)
         X[:, columns] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
     effects = whole.effects()
     if effects is None:

@@ -58,7 +58,7 @@ def effect_row(
     `df`: of an effect that varies between judges, their number minus one; by default those of the fit.
     """
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
-    endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
+    endless = bool((c[np.isin(fit.names, fit.options.separated)] != 0).any())
     endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
         value = se = math.nan

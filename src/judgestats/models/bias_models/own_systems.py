@@ -327,7 +327,7 @@ def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
 
 def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
     """Rows of an own effect; NaN if it is a linear combination of other effects."""
-    if any(n.startswith("own") for n in model.design.aliased):
+    if any(n.startswith("own") for n in model.design.fixed.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": flags.CONFOUNDED}]
     scale = LINKS[model.link].unit
     row = effect_row(model, linear(model, {name: 1.0}), OWN, conf_level, scale)

@@ -225,9 +225,9 @@ def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, d
     def coded(strategy: str) -> Any:
         grid = pd.DataFrame({"strategy": as_category(pd.Series([strategy]), levels)})
         if bench:
-            kinds = list(whole.design.fixed.factors["benchmark"])
+            kinds = list(whole.design.fixed.coder.factors["benchmark"])
             grid["benchmark"] = as_category(pd.Series([bench]), kinds)
-        return whole.design.fixed.matrix(grid)
+        return whole.design.fixed.coder.matrix(grid)
 
     rows, base = [], coded(levels[0])
     frame = whole.design.frame

@@ -32,6 +32,7 @@ class Rows:
     n_missing: int  # rows of data that were excluded, counts included
     n_rows: int  # rows of the table, as they lie there
     n_zero: int = 0  # those of them with a count of zero
+    counted: str | None = None  # the column of declared counts
 
 
 @engine_errors
@@ -81,7 +82,7 @@ def distinct(
     order = _order(frame)
     if order is not None:
         frame, count = frame.take(order).reset_index(drop=True), count[order]
-    return Rows(frame, count, round(float(n_missing)), n_rows, n_zero)
+    return Rows(frame, count, round(float(n_missing)), n_rows, n_zero, counted)
 
 
 def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:

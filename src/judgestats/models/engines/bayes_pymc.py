@@ -17,10 +17,12 @@ from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.bayes.sampling import Sampling, pymc, sample, sampling_options
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
-from judgestats.models.fitted_models import Fitted
+from judgestats.models.fitted_models import Fitted, Options
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.likelihood.objectives import Scales
-from judgestats.models.ml import Model, parameter_names, wrapped
+from judgestats.models.ml import wrapped
+from judgestats.models.postestimation.posterior_summaries import SampledPosterior, priors_in
+from judgestats.models.specifications import Model
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints
 
@@ -31,8 +33,7 @@ _BLOCK = 2_000_000
 def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling: Sampling | None = None) -> Fitted:
     """Sample the posterior of a model of any family and with any random terms.
 
-    ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``prior`` and ``draws``: of all
-    ``parameters``, and of ``effects <t>`` for each random term. There is no log likelihood: see ``Fit.loo``.
+    ``params`` and ``covariance`` are posterior means and covariances. There is no log likelihood: see ``Fit.loo``.
     """
     laws = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, laws, model.parts)
@@ -41,7 +42,7 @@ def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling:
     values = found.flat("parameters")
     # effects are many, and some would be flagged by chance
     notes = replace(found, values={"parameters": found.values["parameters"]}).notes()
-    about = {"draws": found, "prior": laws}
+    about = Options(posterior=SampledPosterior(found, laws))
     result = wrapped(
         model, "pymc", found.method, values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)), notes=notes,
         converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
@@ -51,7 +52,7 @@ def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling:
 
 def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
     """Draw parameters and random effects of a fit by this engine from their priors, as one chain of n draws."""
-    model, laws = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
+    model, laws = fit.model, priors_in(fit)
     drawn = from_priors(fit.design, fit.family, fit.thresholds, laws, n, rng)
     return _read(model, laws, Draws(drawn, {}, 0, f"{n} draws"))
 
@@ -156,7 +157,7 @@ def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
     if d.categories:
         parts += _thresholds(model.thresholds, values, shift)
     effects: dict[str, Floats] = {}
-    labels: dict[str, tuple[tuple[str, ...], ...]] = {"parameters": (parameter_names(model),)}
+    labels: dict[str, tuple[tuple[str, ...], ...]] = {"parameters": (model.parameter_names,)}
     for t, term in enumerate(d.terms):
         L = values[f"L{t}"]
         k = len(term.names)
@@ -181,7 +182,7 @@ def _effects(model: Model, draws: Draws) -> Sampled | None:
     if not terms:
         return None
     values, p = draws.flat("parameters"), model.design.X.shape[1]
-    scales, first = Scales.of(tuple(len(t.names) for t in terms)), p + len(model.thresholds.names)
+    scales, first = Scales.of(model.sizes), p + len(model.thresholds.names)
     factors = scales.factors(values[:, first : first + len(scales.term)])
     covariances = tuple(np.einsum("sab,scb->ac", L, L) / len(values) for L in factors)
     return Sampled(values[:, :p], tuple(draws.flat(f"effects {t}") for t in range(len(terms))), covariances)

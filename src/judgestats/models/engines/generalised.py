@@ -14,8 +14,9 @@ from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, refuse_random, repeated
-from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, wrapped
+from judgestats.models.fitted_models import Clusters, Fitted, Options
+from judgestats.models.ml import wrapped
+from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
 #: Temporary column with the codes of the clusters.
@@ -71,10 +72,11 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
 
     Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies. Clusters are those of
     one random term ``(1|cluster)``, or `cluster`. Coefficients are population-averaged: nearer to 0 than those of a
-    mixed model. ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the one within clusters.
+    mixed model. ``options.clusters`` has their number and the correlation within.
     """
     names, codes = _clusters(model, cluster)
-    coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
+    frame = model.design.frame.assign(**{CODES: codes})
+    coded = replace(model.design, terms=(), rows=replace(model.design.rows, frame=frame))
     calls = repeated(bernoulli(coded) if model.distribution.has_trials else coded, "gee")
     structure, result = _estimate(model, calls)
     beta, covariance = np.asarray(result.params), np.asarray(result.cov_robust)
@@ -82,8 +84,8 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
         beta = np.append(beta, np.sqrt(float(result.scale)))
         covariance = np.pad(covariance, (0, 1), constant_values=np.nan)
     size = len(np.unique(codes))
-    about = {"cluster": ":".join(names), "n_clusters": size, "correlation": float(structure.dep_params)}
-    marginal = replace(model, design=replace(model.design, terms=(), lefts=()))
+    about = Options(clusters=Clusters(":".join(names), size, float(structure.dep_params)))
+    marginal = replace(model, design=replace(model.design, terms=()))
     return wrapped(
         marginal, "gee", "GEE exchangeable", beta, covariance, converged=bool(result.converged),
         run=partial(fit_gee, cluster=names), options=about,

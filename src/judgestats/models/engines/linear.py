@@ -14,7 +14,8 @@ from judgestats.models.designs import Design, Term
 from judgestats.models.engines.joint_modes import Modes
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, fit_design, wrapped
+from judgestats.models.ml import fit_design, wrapped
+from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
 #: Ratio to the residual sd below which a standard deviation is zero.

@@ -9,7 +9,8 @@ import numpy as np
 from judgestats import flags
 from judgestats.models.engines.statsmodels_calls import call, refuse_random, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, wrapped
+from judgestats.models.ml import wrapped
+from judgestats.models.specifications import Model
 from judgestats.typing import Floats
 
 

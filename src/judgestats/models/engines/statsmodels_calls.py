@@ -9,7 +9,7 @@ import numpy as np
 
 from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
-from judgestats.models.ml import Model
+from judgestats.models.specifications import Model
 from judgestats.threads import warnings_ignored
 
 T = TypeVar("T")

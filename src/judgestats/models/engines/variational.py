@@ -11,7 +11,8 @@ from judgestats.errors import FitError
 from judgestats.models.engines.joint_modes import Modes
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, wrapped
+from judgestats.models.ml import wrapped
+from judgestats.models.specifications import Model
 
 
 def fit_bayes(model: Model) -> Fitted:

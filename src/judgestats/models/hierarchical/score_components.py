@@ -24,7 +24,7 @@ from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posterior_checks import convergence, finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, result, row, tabled
-from judgestats.models.ml import Model
+from judgestats.models.specifications import Model
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Ints
 

@@ -37,7 +37,7 @@ def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
 
 def draws(fit: Fitted) -> pd.DataFrame:
     """Draws from the posterior distribution of the parameters: :meth:`judgestats.models.Fit.draws`."""
-    found = posterior_summaries.drawn(fit)
+    found = posterior_summaries.draws_of(fit)
     if found is not None:
         return posterior_summaries.table(fit, found)
     raise FitError(
@@ -76,7 +76,7 @@ def tidy(
         table = margins(fit, conf_level=conf_level).assign(group="fixed")
         return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
     rows: list[dict[str, Any]] = []
-    posterior = posterior_summaries.drawn(fit)
+    posterior = posterior_summaries.draws_of(fit)
     if posterior is not None:
         whole = posterior_summaries.rows(fit, posterior, conf_level)
         wanted = {"all": slice(None), "fixed": slice(fit.n_location), "random": slice(fit.n_location, None)}
@@ -96,7 +96,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
     """Fixed effects and thresholds."""
     errors = standard_errors(fit.covariance)
     df, method = degrees(fit, np.eye(fit.n_location)), df_method(fit)
-    runaway = fit.options.get("separated", ())
+    runaway = fit.options.separated
     for k, name in enumerate(fit.names[: fit.n_location]):
         value, error = float(fit.params[k]), float(errors[k])
         flag = flags.SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
@@ -204,8 +204,8 @@ def glance(fit: Fitted) -> pd.DataFrame:
                 "df_residual": fit.n - fit.df,
                 "deviance": -2 * fit.loglik,
                 "n_rows": len(d.y),
-                "n_missing": d.n_missing,
-                "counts": d.counted or "",
+                "n_missing": d.rows.n_missing,
+                "counts": d.rows.counted or "",
                 "flag": flags.join(*fit.notes, *_about_data(fit)),
             }
         ]
@@ -214,26 +214,27 @@ def glance(fit: Fitted) -> pd.DataFrame:
 
 def _predicts(fit: Fitted) -> dict[str, Any]:
     """Leave-one-call-out of a sampled fit, computed once."""
-    if posterior_summaries.drawn(fit) is None or fit.options.get("weights") is not None:
+    posterior = posterior_summaries.posterior_of(fit)
+    if posterior is None or fit.options.weights is not None:
         return {}
-    if "loo" not in fit.options:
-        fit.options["loo"] = crossvalidation.loo(fit).iloc[0]
-    found = fit.options["loo"]
-    return {"elpd_loo": found["elpd_loo"], "elpd_error": found["std_error"], "elpd_unit": found["unit"]}
+    if posterior.loo is None:
+        posterior.loo = crossvalidation.loo(fit).iloc[0]
+    elpd = posterior.loo
+    return {"elpd_loo": elpd["elpd_loo"], "elpd_error": elpd["std_error"], "elpd_unit": elpd["unit"]}
 
 
 def _about_data(fit: Fitted) -> Iterator[str]:
     d = fit.design
-    if d.n_missing:
-        yield flags.ROWS_EXCLUDED.of(d.n_missing)
-    if d.aliased:
-        yield flags.ALIASED.of(what=", ".join(d.aliased))
-    yield from d.notes
+    if d.rows.n_missing:
+        yield flags.ROWS_EXCLUDED.of(d.rows.n_missing)
+    if d.fixed.aliased:
+        yield flags.ALIASED.of(what=", ".join(d.fixed.aliased))
+    yield from d.response.notes
 
 
 def groups(fit: Fitted) -> str:
     """Grouping factors with their numbers of levels."""
     sizes = {t.factor: len(t.levels) for t in fit.design.terms}
-    if "n_clusters" in fit.options:
-        sizes[str(fit.options["cluster"])] = int(fit.options["n_clusters"])
+    if fit.options.clusters is not None:
+        sizes[fit.options.clusters.columns] = fit.options.clusters.n
     return "; ".join(f"{name}: {size}" for name, size in sizes.items())

@@ -16,7 +16,7 @@ from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, po
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.links import LINKS
-from judgestats.models.postestimation.posterior_summaries import drawn, terms, values
+from judgestats.models.postestimation.posterior_summaries import draws_of, terms, values
 from judgestats.typing import Floats, Ints
 
 #: Columns of :func:`loo`.
@@ -47,10 +47,10 @@ def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
 
 def _asked(fit: Fitted, unit: str) -> tuple[Draws, Calls]:
     """The draws and the calls of a fit; an error if it has no draws, or no such unit."""
-    draws = drawn(fit)
+    draws = draws_of(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no posterior draws. Use glance() for its AIC, or engine='pymc'.")
-    if fit.options.get("weights") is not None:
+    if fit.options.weights is not None:
         raise DesignError("Calls with prior weights cannot be left out one at a time. Fit without weights=.")
     choose(unit, (CALL, *dict.fromkeys(t.factor for t in fit.design.terms)), "unit")
     return draws, _calls(fit)

@@ -25,9 +25,8 @@ TOLERANCE = 1e-7
 
 def df_rule(fit: Fitted) -> str:
     """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``normal`` (z, χ²) or a factor."""
-    asked = fit.options.get("df")
-    if asked is not None:
-        return str(asked)
+    if fit.options.df is not None:
+        return fit.options.df
     if not fit.distribution.linear or fit.engine not in ("ml", "lpm"):
         return NORMAL
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
@@ -163,7 +162,7 @@ def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
     blocks = []
     for t in d.terms:
         other = [c for c in t.columns if c not in first.columns]
-        if len(other) + len(first.columns) != len(t.columns) or not set(other) <= set(d.fixed.columns):
+        if len(other) + len(first.columns) != len(t.columns) or not set(other) <= set(d.fixed.coder.columns):
             continue
         cells = np.ones((len(d.X), 1))
         if other:

@@ -74,7 +74,7 @@ def trusted(fit: Fitted) -> Floats:
     If the response is separated, the curvature along them is rounding error, and so are standard errors of anything
     that they enter, even where they cancel. With another reference level they may enter less.
     """
-    runaway = np.isin(fit.names, fit.options.get("separated", ()))
+    runaway = np.isin(fit.names, fit.options.separated)
     if not runaway.any():
         return fit.covariance
     return np.where(runaway[:, None] | runaway, np.nan, fit.covariance)

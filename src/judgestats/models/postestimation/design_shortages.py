@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judgestats import flags
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.postestimation.posterior_summaries import drawn
+from judgestats.models.postestimation.posterior_summaries import draws_of
 
 #: Calls per level that Laplace's approximation needs.
 FEWEST_CALLS = 5
@@ -65,7 +65,7 @@ def _answers(fit: Fitted) -> Iterator[Shortage]:
 
 
 def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
-    least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
+    least = LEVELS_REML if fit.method == "REML" else 0 if draws_of(fit) is not None else LEVELS
     for term in fit.design.terms:
         if len(term.levels) < least:
             flag = flags.FEW_GROUPS.of(least=least, factor=term.factor)

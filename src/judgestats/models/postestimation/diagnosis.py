@@ -16,6 +16,7 @@ from judgestats.models.ml import refined
 from judgestats.models.postestimation import posterior_summaries
 from judgestats.models.postestimation.degrees_of_freedom import SATTERTHWAITE, df_rule
 from judgestats.models.postestimation.design_shortages import Shortage, shortages
+from judgestats.models.postestimation.mean_responses import parted
 from judgestats.models.postestimation.random_term_text import left_out, uncorrelated, written
 from judgestats.models.variance_parameters import component_values, components
 from judgestats.schema.columns import VOCABULARY
@@ -58,13 +59,13 @@ class Finding:
 def check(fit: Fitted) -> pd.DataFrame:
     """List faults of a fit and cautions about it: :meth:`judgestats.models.Fit.check`."""
     found = [finding for search in SEARCHES for finding in search(fit)]
-    aside = fit.design.n_missing + fit.design.n_zero
+    aside = fit.design.rows.n_missing + fit.design.rows.n_zero
     found += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
     return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
 
 
 def _optimum(fit: Fitted) -> Iterator[Finding]:
-    if not fit.converged and posterior_summaries.drawn(fit) is None:
+    if not fit.converged and posterior_summaries.draws_of(fit) is None:
         remedy = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
         yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
     if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
@@ -91,7 +92,7 @@ def _separation(fit: Fitted) -> Iterator[Finding]:
     """Levels with one answer only; failing that, the parameters that diverge."""
     if flags.SEPARATION not in fit.notes:
         return
-    names = fit.options.get("separated", ())
+    names = fit.options.separated
     remedy = (
         "Its coefficient is infinite. Merge the level, drop the term, or make it a random effect, which is shrunk; "
         "a likelihood-ratio test (anova) still holds."
@@ -121,8 +122,7 @@ def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[Finding]:
 
 def _factors(fit: Fitted) -> list[str]:
     """Categorical columns of the fixed part, and columns by which thresholds vary."""
-    partition = fit.options.get("partition")
-    own = [*fit.design.fixed.factors, *(partition.columns.values() if partition is not None else ())]
+    own = [*fit.design.fixed.coder.factors, *parted(fit)]
     return [c for c in dict.fromkeys(own) if c in fit.design.frame]
 
 
@@ -204,15 +204,15 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
 
 def _columns(fit: Fitted) -> Iterator[Finding]:
     """Columns of the fixed part that look like something else."""
-    d = fit.design
-    for column in (c for c in d.fixed.columns if c in d.frame):
+    d, coder = fit.design, fit.design.fixed.coder
+    for column in (c for c in coder.columns if c in d.frame):
         values = d.frame[column]
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
             remedy = "Its effect rests on these few rows. Check whether it should be in the model."
             yield Finding("caution", column, what, rest, "", remedy)
-        if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
+        if column in coder.numerics and column not in coder.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
 
@@ -245,10 +245,10 @@ def _engine(fit: Fitted) -> Iterator[Finding]:
     if flags.TOO_SMALL in fit.notes:
         what = f"statsmodels' variational Bayes: {flags.TOO_SMALL}"
         yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
-    clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
-    if clusters < FEW_CLUSTERS:
+    clusters = fit.options.clusters
+    if clusters is not None and clusters.n < FEW_CLUSTERS:
         remedy = "Robust standard errors of few clusters are too small. Use engine='ml'."
-        yield Finding("caution", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", remedy)
+        yield Finding("caution", clusters.columns, f"{clusters.n} clusters", clusters.n, "", remedy)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset
         outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
@@ -259,22 +259,22 @@ def _engine(fit: Fitted) -> Iterator[Finding]:
 
 def _posterior(fit: Fitted) -> Iterator[Finding]:
     """Mixing of the chains, and conflicts of priors with the data."""
-    draws = posterior_summaries.drawn(fit)
+    draws = posterior_summaries.draws_of(fit)
     if draws is not None:
         yield from (Finding(*row) for row in posterior_summaries.findings(fit, draws))
 
 
 def _left_out(fit: Fitted) -> Iterator[Finding]:
     d = fit.design
-    if d.n_missing:
+    if d.rows.n_missing:
         columns = ", ".join(d.formula.variables)
-        yield Finding("excluded", columns, "rows with a missing value, or invalid", d.n_missing)
-    if d.n_zero:
-        yield Finding("excluded", str(d.counted), "count is zero", d.n_zero)
-    for name in d.aliased:
+        yield Finding("excluded", columns, "rows with a missing value, or invalid", d.rows.n_missing)
+    if d.rows.n_zero:
+        yield Finding("excluded", str(d.rows.counted), "count is zero", d.rows.n_zero)
+    for name in d.fixed.aliased:
         remedy = "It is a linear combination of earlier columns, and has no coefficient. Leave it out."
         yield Finding("excluded", name, "aliased", 1, "", remedy)
-    for note in d.notes:
+    for note in d.response.notes:
         yield Finding("excluded", d.formula.response, note, 1)
 
 

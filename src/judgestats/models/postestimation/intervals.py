@@ -16,7 +16,7 @@ from judgestats.errors import DesignError, JudgestatsError, choose, confidence, 
 from judgestats.kernels.resampling import generator
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.coefficient_tables import tidy
-from judgestats.models.postestimation.posterior_summaries import drawn
+from judgestats.models.postestimation.posterior_summaries import draws_of
 from judgestats.models.postestimation.profile_coordinates import Plain, chart_of, chart_of_component
 from judgestats.models.postestimation.profile_likelihood import (
     Curve,
@@ -63,7 +63,7 @@ def confint(
     chosen = _chosen(parameters(fit), terms)
     if method == "wald":
         table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
-        return table.assign(method="wald" if drawn(fit) is None else "posterior quantiles")[list(COLUMNS)]
+        return table.assign(method="wald" if draws_of(fit) is None else "posterior quantiles")[list(COLUMNS)]
     if method == "profile":
         _refuse(fit)
         rows = _profiles(fit, chosen, cut)

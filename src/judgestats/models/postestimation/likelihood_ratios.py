@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.delta_method import cautions
 from judgestats.models.postestimation.wald_tests import _p_value
 from judgestats.typing import Floats
@@ -129,10 +129,10 @@ def _refuse(fits: Sequence[Fitted]) -> None:
                     f"The models differ in their {what}: {one!r} and {other!r}. They are not nested; compare AIC."
                 )
         if not np.allclose(_sums(first), _sums(fit), rtol=1e-9):
+            excluded = " and ".join(f"{f.design.rows.n_missing:,.0f}" for f in (first, fit))
             raise DesignError(
-                f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, "
-                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} excluded for a missing value. Fit "
-                "both to the rows complete in all columns."
+                f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, {excluded} excluded for a "
+                "missing value. Fit both to the rows complete in all columns."
             )
 
 
@@ -156,7 +156,7 @@ def _by_ml(fits: Sequence[Fitted]) -> tuple[list[Fitted], bool]:
                 f"Restricted likelihoods of models with different fixed effects do not compare ({fit.engine!r}, "
                 f"{fit.formula!r}). Fit with reml=False, or with engine='ml'."
             )
-    return [fit_design(Model(f.design, f.family, f.link)) if f.method == "REML" else f for f in fits], True
+    return [fit_design(replace(f.model, reml=False)) if f.method == "REML" else f for f in fits], True
 
 
 def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
@@ -174,6 +174,6 @@ def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
 
 def _again(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
     """The same model by another rule; a flag of separation is kept."""
-    found = fit_design(Model(fit.design, fit.family, fit.link, False, rule, fit.thresholds, fit.part))
+    found = fit_design(replace(fit.model, n_quadrature=rule))
     separation = [note for note in fit.notes if note == flags.SEPARATION]
     return replace(found, notes=(*found.notes, *separation), options=fit.options)

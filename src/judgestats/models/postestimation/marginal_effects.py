@@ -68,7 +68,7 @@ def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: flo
 def _used(fit: Fitted) -> list[str]:
     """Columns of the right side but the grouping factors."""
     d = fit.design
-    return list(dict.fromkeys([*d.fixed.columns, *(c for left in d.lefts for c in left.columns), *parted(fit)]))
+    return list(dict.fromkeys([*(c for coder in d.coders for c in coder.columns), *parted(fit)]))
 
 
 def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]:
@@ -85,7 +85,7 @@ def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]
 
 def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
     if variables is None:
-        return [c for c in fit.design.fixed.columns if c in frame.columns]
+        return [c for c in fit.design.fixed.coder.columns if c in frame.columns]
     known = _used(fit)
     asked = list(dict.fromkeys(names(variables)))
     for name in asked:
@@ -100,7 +100,7 @@ def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
 def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
     """Return the levels of a variable, none for a number."""
     d = fit.design
-    for own in (d.fixed, *d.lefts):
+    for own in d.coders:
         if variable in own.factors:
             return own.factors[variable]
     values = d.frame[variable]
@@ -132,7 +132,7 @@ def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
 
 def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
     """The levels, the one that the coding has as its reference before the others."""
-    own = fit.design.fixed
+    own = fit.design.fixed.coder
     if variable not in own.terms or not levels:
         return levels
     columns = own.terms[variable]
@@ -147,7 +147,7 @@ def _around(fit: Fitted, frame: pd.DataFrame, variable: str) -> tuple[pd.DataFra
     x = frame[variable].to_numpy(dtype=float)
     reach = float(np.ptp(x)) or 1.0
     wide = STEP * np.clip(np.abs(x), 1e-3 * reach, reach)
-    coders = (fit.design.fixed, *fit.design.lefts)
+    coders = fit.design.coders
 
     def coded(values: Floats) -> Floats:
         moved = frame.assign(**{variable: values})
@@ -215,7 +215,7 @@ def _table(
 
 def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
     """Whether both sides of an effect are estimable, in each group."""
-    if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
+    if not fit.design.fixed.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
     unknown = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))
     return np.asarray(pool @ unknown.astype(float) == 0)

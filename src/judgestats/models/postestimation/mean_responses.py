@@ -70,22 +70,21 @@ def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = Tr
     if groups:
         X, offset, zs, codes = d.new(frame)
     else:
-        X, offset = d.fixed.matrix(frame), d.fixed.offset(frame)
-        zs, codes = [left.matrix(frame) for left in d.lefts], [np.full(len(frame), -1) for _ in d.terms]
+        X, offset = d.fixed.coder.matrix(frame), d.fixed.coder.offset(frame)
+        zs, codes = [t.coder.matrix(frame) for t in d.terms], [np.full(len(frame), -1) for _ in d.terms]
     return Rows(X, offset, tuple(zs), tuple(codes), parts(fit, frame))
 
 
 def parted(fit: Fitted) -> tuple[str, ...]:
     """Columns over which thresholds vary."""
-    partition = fit.options.get("partition")
-    return tuple(dict.fromkeys(partition.columns.values())) if partition is not None else ()
+    partition = fit.model.partition
+    return () if partition is None else tuple(dict.fromkeys(partition.columns.values()))
 
 
 def parts(fit: Fitted, frame: pd.DataFrame) -> Ints:
     """Set of thresholds of new rows."""
-    partition = fit.options.get("partition")
-    result: Ints = np.zeros(len(frame), np.int64) if partition is None else partition.codes(frame)
-    return result
+    partition = fit.model.partition
+    return np.zeros(len(frame), np.int64) if partition is None else partition.codes(frame)
 
 
 def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
@@ -134,7 +133,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
 def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> Mask:
     """Whether rows, or sums of them by weights (G, M), are estimable where columns of the design were left out."""
     count = len(frame) if pool is None else pool.shape[0]
-    if not design.aliased:
+    if not design.fixed.aliased:
         return np.ones(count, bool)
     whole = coder(design.formula.fixed, design.frame, design.formula.source, design.count)
     X, new = whole.matrix(design.frame), whole.matrix(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,32 @@ from judgestats.typing import Floats
 LITTLE = 0.8
 
 
-def drawn(fit: Fitted) -> Draws | None:
+@dataclass
+class SampledPosterior:
+    """What an engine that samples has beside the parameters."""
+
+    draws: Draws  # of all ``parameters``, and of ``effects <t>`` for each random term
+    priors: Priors
+    loo: pd.Series[Any] | None = None  # the row of loo(), once it is computed
+
+
+def posterior_of(fit: Fitted) -> SampledPosterior | None:
+    """Posterior of a fit; None if the engine does not sample."""
+    posterior = fit.options.posterior
+    return posterior if isinstance(posterior, SampledPosterior) else None
+
+
+def draws_of(fit: Fitted) -> Draws | None:
     """Draws of a fit; None if the engine does not sample."""
-    found = fit.options.get("draws")
-    return found if isinstance(found, Draws) else None
+    posterior = posterior_of(fit)
+    return None if posterior is None else posterior.draws
+
+
+def priors_in(fit: Fitted) -> Priors:
+    """Priors of a sampled fit."""
+    posterior = posterior_of(fit)
+    assert posterior is not None
+    return posterior.priors
 
 
 def terms(fit: Fitted) -> list[tuple[str, str]]:
@@ -85,7 +108,7 @@ def against(fit: Fitted, draws: Draws) -> list[str]:
     above its 95 % quantile). The intercept and thresholds are compared where their prior applies: with all predictors
     at their means.
     """
-    prior: Priors = fit.options["prior"]
+    prior = priors_in(fit)
     return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]
 
 
@@ -137,7 +160,7 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
         "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
     )
     yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", remedy * bool(d))
-    prior: Priors = fit.options["prior"]
+    prior = priors_in(fit)
     for p, found in zip(prior.each, against(fit, draws), strict=True):
         if flags.CONFLICT in found:
             remedy = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
@@ -149,7 +172,7 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:
     """Lines of the summary: parameters of one prior, its words, its meaning."""
-    prior: Priors = fit.options["prior"]
+    prior = priors_in(fit)
     found: dict[tuple[str, str], list[str]] = {}
     for p in prior.each:
         found.setdefault((p.words, p.meaning), []).append(p.parameter)

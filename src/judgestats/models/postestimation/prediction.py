@@ -77,7 +77,7 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
 def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
     """Flags of single rows."""
     result = np.where(np.isfinite(rows.eta(fit)), "", flags.MISSING_VALUE).astype(object)
-    if fit.design.aliased:
+    if fit.design.fixed.aliased:
         result = np.where(estimable(fit.design, frame) | (result != ""), result, flags.NOT_ESTIMABLE)
     if random != "conditional":
         return result

@@ -14,7 +14,7 @@ from judgestats.kernels.resampling import generator
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.replicates import COLUMNS, KINDS, Kind, replicates
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.postestimation.posterior_summaries import drawn
+from judgestats.models.postestimation.posterior_summaries import draws_of
 from judgestats.typing import Floats, Ints
 
 #: Draws of parameters from their priors: of how many, and of a generator.
@@ -28,7 +28,7 @@ def predictive(
     fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
 ) -> pd.DataFrame:
     """Observed counts beside predictive intervals: :meth:`judgestats.models.Fit.predictive`."""
-    draws = drawn(fit)
+    draws = draws_of(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no draws to predict from. Use simulate(), or engine='pymc'.")
     choose(kind, KINDS, "kind")
@@ -90,9 +90,14 @@ def _outcomes(fit: Fitted) -> list[str]:
     if d.categories:
         return list(d.categories)
     name = d.formula.response
-    if not fit.distribution.has_trials or "[" in name or len(d.labels) < 2 or d.labels[1] in ("1", "1.0", "True"):
+    if (
+        not fit.distribution.has_trials
+        or "[" in name
+        or len(d.response.labels) < 2
+        or d.response.labels[1] in ("1", "1.0", "True")
+    ):
         return [name]
-    return [d.labels[1] if d.labels[1] == "success" else f"{name}[{d.labels[1]}]"]
+    return [d.response.labels[1] if d.response.labels[1] == "success" else f"{name}[{d.response.labels[1]}]"]
 
 
 def _seen(fit: Fitted) -> Floats:

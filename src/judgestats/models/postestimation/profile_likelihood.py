@@ -14,7 +14,7 @@ from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.minimisation import minimise
 from judgestats.models.likelihood.objectives import LinearObjective, Scales
-from judgestats.models.ml import Model, gaussian
+from judgestats.models.ml import gaussian
 from judgestats.models.postestimation.profile_coordinates import Chart
 from judgestats.typing import Floats, Mask
 
@@ -139,14 +139,14 @@ def end(
 def surface(fit: Fitted) -> Surface:
     """Likelihood (never REML) of a fit by all its parameters, or by the variances and log residual sd if Gaussian."""
     standing = np.zeros(len(fit.params), bool)
-    scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
+    scales = Scales.of(fit.model.sizes)
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
     standing[fit.n_location : fit.n_location + fit.n_theta] = scalar
     if not fit.distribution.linear:
         assert fit.objective is not None
         value = fit.objective(fit.params)[0]
         return Surface(fit.objective, fit.params, value, _guess(fit.covariance, 0.1), standing)
-    target = gaussian(Model(fit.design, fit.family, fit.link, reml=False, part=fit.part))
+    target = gaussian(replace(fit.model, reml=False))
     own = fit.params[fit.n_location :].copy()
     turn = np.append(np.ones(len(own) - 1), 1 / own[-1])
     guess = _guess(fit.covariance[fit.n_location :, fit.n_location :] * np.outer(turn, turn), 0.1 * own[-1])
@@ -196,7 +196,7 @@ class Spreads:
 
 def fixed_of_linear(fit: Fitted, k: int) -> tuple[Callable[[float], float], float, float, float]:
     """Profile of fixed effect k of a Gaussian model, by ML; its least value, where that is, and an error."""
-    target = gaussian(Model(fit.design, fit.family, fit.link, reml=False, part=fit.part))
+    target = gaussian(replace(fit.model, reml=False))
     cells, theta = target.cells, fit.theta / fit.residual
     start = np.where(theta == 0, 0.05 * target.scales.diagonal, theta)
     guess = np.eye(len(theta)) * 0.01

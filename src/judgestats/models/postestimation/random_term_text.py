@@ -26,15 +26,15 @@ def left_out(fit: Fitted, t: int, column: int) -> str:
 
 def uncorrelated(fit: Fitted, t: int) -> str:
     """A random term without its correlations, ``(x||item)``; of one of categories ``(1|item) + (1|item:strategy)``."""
-    term, left = fit.design.terms[t], fit.design.lefts[t]
+    term = fit.design.terms[t]
     if not _plain(fit, t):
-        return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in left.factors)])
+        return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in term.coder.factors)])
     return _spelled(list(term.names), term.factor, "||")
 
 
 def _plain(fit: Fitted, t: int) -> bool:
     """Whether every column of a random term is a term of its formula by that name."""
-    left = fit.design.lefts[t]
+    left = fit.design.terms[t].coder
     return not left.factors and all(place.stop - place.start == 1 for place in left.terms.values())
 
 

@@ -82,7 +82,7 @@ def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: 
 def _values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
     """Values of every column that is needed."""
     d = fit.design
-    coders = (d.fixed, *d.lefts) if random else (d.fixed,)
+    coders = d.coders if random else d.coders[:1]
     needed = list(dict.fromkeys([*(c for own in coders for c in own.columns), *parted(fit)]))
     means = {c: m for own in coders[::-1] for c, m in own.means.items()}
     values = {c: levels_of(fit, c) or (means[c],) for c in needed}
@@ -156,9 +156,9 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
 
 def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
     """Rows without the columns of the random terms."""
-    X = fit.design.fixed.matrix(frame)
+    X = fit.design.fixed.coder.matrix(frame)
     zs = tuple(np.zeros((len(X), len(t.names))) for t in fit.design.terms)
-    return Rows(X, fit.design.fixed.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
+    return Rows(X, fit.design.fixed.coder.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
 
 
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:

@@ -62,5 +62,7 @@ def _response(fit: Fitted, frame: pd.DataFrame) -> tuple[Floats, Floats]:
     values = frame[node.value] if node.kind == "name" else pd.Series(np.asarray(evaluate(node, frame)))
     if not fit.design.categories and (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
         return values.to_numpy(dtype=float, na_value=np.nan), np.ones(len(frame))
-    places = pd.Index(fit.design.categories or fit.design.labels).get_indexer(labels(values).to_numpy(dtype=object))
+    places = pd.Index(fit.design.categories or fit.design.response.labels).get_indexer(
+        labels(values).to_numpy(dtype=object)
+    )
     return np.where(places < 0, np.nan, places).astype(float), np.ones(len(frame))

@@ -70,7 +70,7 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
     times = np.rint(d.count).astype(np.int64)
     rows = np.arange(len(times))
     if (times == 1).all():
-        return replace(d, y=fit.distribution.draw(rng, at)), rows
+        return replace(d, response=replace(d.response, y=fit.distribution.draw(rng, at))), rows
     if fit.distribution.categorical and (d.trials == 1).all():
         counts = rng.multinomial(times, fit.distribution.chances(at))
         index, outcome = np.nonzero(counts)

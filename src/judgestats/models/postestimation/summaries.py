@@ -9,7 +9,7 @@ import pandas as pd
 
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation import effects, posterior_summaries
-from judgestats.models.postestimation.coefficient_tables import glance, tidy
+from judgestats.models.postestimation.coefficient_tables import glance, groups, tidy
 from judgestats.models.postestimation.degrees_of_freedom import NORMAL, df_method, df_rule
 from judgestats.models.postestimation.diagnosis import check
 
@@ -52,19 +52,19 @@ def _head(fit: Fitted) -> str:
     if df_rule(fit) != NORMAL:
         lines.append(f" Tests: {df_method(fit)}")
     lines += [f"Formula: {fit.formula}", f"   Data: {_data(fit)}"]
-    if d.labels not in ((), ("0", "1"), ("failure", "success")):
-        lines.append(f" Models: probability of {d.labels[1]!r}")
+    if d.response.labels not in ((), ("0", "1"), ("failure", "success")):
+        lines.append(f" Models: probability of {d.response.labels[1]!r}")
     return "\n".join(lines)
 
 
 def _data(fit: Fitted) -> str:
     d = fit.design
     text = f"{fit.n:,.0f} rows"
-    if d.counted:
-        text += f" ({d.counted} counts {fit.n:,.0f} in {len(d.y):,})"
+    if d.rows.counted:
+        text += f" ({d.rows.counted} counts {fit.n:,.0f} in {len(d.y):,})"
     if (d.trials != 1).any():
         text += f", {float(d.count @ d.trials):,.0f} trials"
-    return text + (f"; {d.n_missing:,} excluded" if d.n_missing else "")
+    return text + (f"; {d.rows.n_missing:,} excluded" if d.rows.n_missing else "")
 
 
 def _likelihood(fit: Fitted) -> str:
@@ -84,8 +84,8 @@ def _likelihood(fit: Fitted) -> str:
 def _random(fit: Fitted) -> str:
     d = fit.design
     if not d.terms:
-        clusters = glance(fit)["n_groups"].iloc[0]
-        return f"Clusters: {clusters}; correlation within: {fit.options['correlation']:.4g}" if clusters else ""
+        clusters = fit.options.clusters
+        return f"Clusters: {groups(fit)}; correlation within: {clusters.correlation:.4g}" if clusters else ""
     rows = [["Groups", "Name", "Variance", "Std.Dev.", "Corr"]]
     spreads = []
     for t, C in zip(d.terms, fit.covariances(), strict=True):
@@ -129,7 +129,7 @@ def _fixed(fit: Fitted) -> str:
     if table.empty:
         return ""
     title = "Coefficients" if not fit.design.terms else "Fixed effects"
-    if posterior_summaries.drawn(fit) is not None:
+    if posterior_summaries.draws_of(fit) is not None:
         return f"{title}:\n{_sampled(fit, table)}"
     letter = "t" if np.isfinite(table["df"]).any() else "z"
     rows = [["", "Estimate", "Std. Error", "df", f"{letter} value", f"Pr(>|{letter}|)", ""]]
@@ -148,7 +148,7 @@ def _fixed(fit: Fitted) -> str:
 
 def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
     """Rows of a posterior."""
-    draws = posterior_summaries.drawn(fit)
+    draws = posterior_summaries.draws_of(fit)
     assert draws is not None
     mixing = dict(
         zip(
@@ -162,7 +162,7 @@ def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
 
 
 def _priors(fit: Fitted) -> str:
-    if posterior_summaries.drawn(fit) is None:
+    if posterior_summaries.draws_of(fit) is None:
         return ""
     lines = [f" {names} ~ {words}: {meaning}" for names, words, meaning in posterior_summaries.prior_block(fit)]
     return "Priors:\n" + "\n".join(lines)
@@ -178,7 +178,7 @@ def _thresholds(fit: Fitted) -> str:
     table = tidy(fit, effects="fixed").iloc[fit.n_fixed :]
     if table.empty:
         return ""
-    if posterior_summaries.drawn(fit) is not None:
+    if posterior_summaries.draws_of(fit) is not None:
         return f"{fit.distribution.shape_title}:\n{_sampled(fit, table)}"
     rows = [["", "Estimate", "Std. Error"]]
     for row in table.to_dict("records"):

@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.delta_method import cautions
 from judgestats.models.postestimation.wald_tests import INTERCEPT
 
@@ -25,8 +25,8 @@ def drop1(fit: Fitted) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.drop1`."""
     whole, note = _whole(fit)
     rows = [_row(NONE, whole, whole, note)]
-    for name, place in whole.design.fixed.terms.items():
-        if name != INTERCEPT and not any(_parts(name) < _parts(other) for other in whole.design.fixed.terms):
+    for name, place in whole.design.fixed.coder.terms.items():
+        if name != INTERCEPT and not any(_parts(name) < _parts(other) for other in whole.design.fixed.coder.terms):
             rows.append(_row(name, whole, _without(whole, place), note))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -43,7 +43,7 @@ def _whole(fit: Fitted) -> tuple[Fitted, str]:
                 f"Restricted likelihoods of models with different fixed effects do not compare ({fit.engine!r}). Use "
                 "tests(), or engine='ml'."
             )
-        return fit_design(Model(fit.design, fit.family, fit.link)), flags.REFITTED.of(how="ML")
+        return fit_design(replace(fit.model, reml=False)), flags.REFITTED.of(how="ML")
     if not np.isfinite(fit.loglik) or fit.refit is None:
         raise FitError(f"engine={fit.engine!r} has no likelihood to compare: use tests(), or engine='ml'.")
     return fit, ""
@@ -54,8 +54,8 @@ def _without(fit: Fitted, place: slice) -> Fitted:
     assert fit.refit is not None
     d = fit.design
     keep = [k for k in range(fit.n_fixed) if not place.start <= k < place.stop]
-    coded = d.fixed.restricted(keep)
-    less = replace(d, X=np.ascontiguousarray(d.X[:, keep]), names=coded.names, fixed=coded)
+    coded = d.fixed.coder.restricted(keep)
+    less = replace(d, fixed=replace(d.fixed, coder=coded, X=np.ascontiguousarray(d.X[:, keep])))
     return fit.refit(less, np.arange(len(d.y), dtype=np.int64))
 
 

@@ -26,7 +26,7 @@ Test = tuple[str, float, int, float]
 def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
     """Wald tests: :meth:`judgestats.models.Fit.tests`."""
     if isinstance(kind, str) and kind in ("II", "III", "wald"):
-        rows = [_term(fit, name, second=kind == "II") for name in fit.design.fixed.terms if name != INTERCEPT]
+        rows = [_term(fit, name, second=kind == "II") for name in fit.design.fixed.coder.terms if name != INTERCEPT]
         return _frame(fit, rows)
     if isinstance(kind, np.ndarray):
         return _frame(fit, [_hypotheses(fit, "hypothesis", kind)])
@@ -40,7 +40,7 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
 
 def _term(fit: Fitted, name: str, *, second: bool) -> Test:
     """A term, given all others; of type II where those that contain it are 0."""
-    terms = fit.design.fixed.terms
+    terms = fit.design.fixed.coder.terms
     own = set(name.split(":"))
     containing = [t for t in terms if second and t != name and t != INTERCEPT and own < set(t.split(":"))]
     above = [k for t in containing for k in range(terms[t].start, terms[t].stop)]
