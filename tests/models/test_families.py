@@ -13,6 +13,7 @@ from judgestats.kernels import likelihoods as lk
 from judgestats.models.engines import ENGINES
 from judgestats.models.families import FAMILIES, At
 from judgestats.models.links import LINKS
+from judgestats.models.threshold_sets import Partition
 from models.reference import FOLDER, results, spelled, value
 
 CASES = [(name, link) for name, own in FAMILIES.items() for link in own.links]
@@ -20,14 +21,15 @@ SHAPES = {"gaussian": [0.7], "negative_binomial": [np.log(1.8)], "cumulative": [
 
 
 def at(name: str, link: str, eta: float, n: int = 1) -> At:
-    shape = np.tile(SHAPES.get(name, []), (n, 1))
+    parameters = FAMILIES[name].thresholds(Partition({}, {}, ((),)), (), link, "free").names
+    shape = np.tile(SHAPES.get(name, [0.3] * len(parameters)), (n, 1))
     return At(LINKS[link], np.full(n, eta), shape, np.ones(n), np.ones(n), np.ones(n))
 
 
 def support(name: str) -> np.ndarray:
-    return {"gaussian": np.linspace(-9, 9, 4001), "binomial": np.arange(2.0), "cumulative": np.arange(4.0)}.get(
-        name, np.arange(400.0)
-    )
+    own = FAMILIES[name]
+    counts = np.arange(2.0 if own.has_trials else 4.0 if own.ordered else 400.0)
+    return counts if own.holds or own.categorical else np.linspace(-9, 9, 4001)
 
 
 def probabilities(name: str, link: str, eta: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,8 @@ on either side of the category. For the negative binomial family hi is the logar
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba.extending import overload
@@ -15,13 +17,9 @@ from numba.extending import overload
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
 
-#: Families and links, as the kernels number them.
-BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(6)
-
 #: A family as compiled code takes it, a tuple with one place more than the family's number: the length is part of the
 #: type, so that a model compiles its own family and no other.
 Family = tuple[int, ...]
-FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(6))
 Derivatives = tuple[float, float, float, float]
 ByThresholds = tuple[float, float, float, float, float, float]
 
@@ -193,34 +191,29 @@ def _negative_binomial_row(y: float, m: float, eta: float, hi: float, lo: float)
     return total * soft - y * eta - m * logs, total * q - y, w, w * (1 - 2 * q)
 
 
-_ROWS = (
-    _logit_row, _probit_row, _poisson_row, _cumulative_logit_row, _cumulative_probit_row, _negative_binomial_row
-)  # fmt: skip
-
-
 def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:
     """Loss of one row and its three derivatives by η.
 
     `y`: successes, or the sum of counts. `m`: trials, or rows. `hi`, `lo`: see above.
     """
-    result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
+    result: Derivatives = KERNELS[len(family) - 1].row(y, m, eta, hi, lo)
     return result
 
 
 @overload(loss)
 def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    own = _ROWS[len(family) - 1]
+    own = KERNELS[len(family) - 1].row
     return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
 
 
 def has_thresholds(family: Family) -> bool:
     """Whether a family has parameters beside η; compiled code has the answer as a constant."""
-    return len(family) - 1 >= CUMULATIVE_LOGIT
+    return KERNELS[len(family) - 1].thresholds is not None
 
 
 @overload(has_thresholds)
 def _(family):  # type: ignore[no-untyped-def]
-    if len(family) - 1 >= CUMULATIVE_LOGIT:
+    if KERNELS[len(family) - 1].thresholds is not None:
         return lambda family: True  # noqa: ARG005
     return lambda family: False  # noqa: ARG005
 
@@ -256,22 +249,17 @@ def _size(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:
     return m * (size * soft + shares) - total * q, pull - w, pull * (1 - q) - w * (1 - 2 * q), 0.0, 0.0, 0.0
 
 
-_THRESHOLDS = (_logit_threshold, _probit_threshold, _size)
-
-
 def threshold_loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:
     """Derivatives of a row's loss, r and w by its upper and its lower threshold; 0 for families without."""
-    if not has_thresholds(family):
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    result: ByThresholds = _THRESHOLDS[len(family) - 1 - CUMULATIVE_LOGIT](y, m, eta, hi, lo)
-    return result
+    own = KERNELS[len(family) - 1].thresholds
+    return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0) if own is None else own(y, m, eta, hi, lo)
 
 
 @overload(threshold_loss)
 def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    if len(family) - 1 < CUMULATIVE_LOGIT:
+    own = KERNELS[len(family) - 1].thresholds
+    if own is None:
         return lambda family, y, m, eta, hi, lo: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
-    own = _THRESHOLDS[len(family) - 1 - CUMULATIVE_LOGIT]
     return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
 
 
@@ -282,12 +270,11 @@ def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats)
 
 
 def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> Floats:
-    """Loss of every row and three derivatives by η, (4, N): by NumPy of logit and Poisson, else by compiled code."""
-    result = np.empty((4, len(y)))
-    if kind not in (BINOMIAL_LOGIT, POISSON_LOG):
+    """Loss of every row and three derivatives by η, (4, N): by NumPy where it is as fast, else by compiled code."""
+    result, fill = np.empty((4, len(y))), KERNELS[kind].by_numpy
+    if fill is None:
         _derivatives(FAMILIES[kind], y, m, eta, hi, lo, result)
         return result
-    fill = _logit if kind == BINOMIAL_LOGIT else _poisson
     for first in range(0, len(y), _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         fill(y[part], m[part], eta[part], result[:, part])
@@ -334,3 +321,26 @@ def _thresholds(family: Family, y: Floats, m: Floats, eta: Floats, hi: Floats, l
         own = threshold_loss(family, y[i], m[i], eta[i], hi[i], lo[i])
         for k in range(6):
             out[k, i] = own[k]
+
+
+class Kernel(NamedTuple):
+    """A family with a link: what the engine needs of it."""
+
+    row: Callable[[float, float, float, float, float], Derivatives]  # the loss of a row
+    thresholds: Callable[[float, float, float, float, float], ByThresholds] | None = None  # its derivatives by them
+    by_numpy: Callable[[Floats, Floats, Floats, Floats], None] | None = None  # the loss of many rows, as fast
+
+
+#: Families and links in the order of their numbers.
+KERNELS = (
+    Kernel(_logit_row, by_numpy=_logit),
+    Kernel(_probit_row),
+    Kernel(_poisson_row, by_numpy=_poisson),
+    Kernel(_cumulative_logit_row, _logit_threshold),
+    Kernel(_cumulative_probit_row, _probit_threshold),
+    Kernel(_negative_binomial_row, _size),
+)
+BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(
+    len(KERNELS)
+)
+FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(len(KERNELS)))

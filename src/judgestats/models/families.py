@@ -1,7 +1,7 @@
 """Families of responses: one record of each, which all methods and engines read.
 
-A new family is a subclass of :class:`Family` in :data:`FAMILIES`; for our own engine also its loss and derivatives in
-:mod:`judgestats.kernels.likelihoods`. N rows; "shape" is what a family has beside the linear predictor η, row by row:
+A new family is a subclass of :class:`Family`, and a :class:`judgestats.kernels.likelihoods.Kernel` of each link for our
+own engine. N rows; "shape" is what a family has beside the linear predictor η, row by row:
 thresholds, a logarithm of a size, a residual standard deviation.
 """
 
@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, gammaln, log_expit
+from scipy.special import expit, gammaln, log_expit, logsumexp
 
 from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as kernels
+from judgestats.kernels.laplace import Rows
 from judgestats.models.coding import responses
 from judgestats.models.coding.responses import Response
 from judgestats.models.grammar.syntax import Formula
@@ -55,8 +56,15 @@ class At:
         return np.rint(self.count * self.trials).astype(np.int64)
 
 
+#: Name -> family.
+FAMILIES: dict[str, Family] = {}
+
+
 class Family:
     """A distribution of the response, given the linear predictor η."""
+
+    def __init_subclass__(cls) -> None:
+        FAMILIES[cls.name] = cls()
 
     name: str
     links: tuple[str, ...]  # the default one first
@@ -137,6 +145,10 @@ class Family:
     def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         """Rows that lose probability where the linear predictor falls, and where it rises."""
         return y > 0, trials > y
+
+    def start(self, rows: Rows) -> float:
+        """Level of the linear predictor at which the search for the maximum starts."""
+        return 0.0
 
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
         """Unit of the linear predictor, and its middle: where priors stand."""
@@ -276,6 +288,9 @@ class Poisson(Family):
     def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         return y > 0, np.ones(len(y), bool)
 
+    def start(self, rows: Rows) -> float:
+        return float(np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m))
+
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
         return 1.0, float(np.log(max(float(calls @ y), 0.5) / float(calls @ np.exp(offset))))
 
@@ -386,9 +401,3 @@ def _lcdf(pt: Any, x: Any) -> Any:
     low, high = pt.minimum(x, -1.0), pt.maximum(x, -1.0)
     tail = pt.log(pt.erfcx(-low / root) / 2) - low**2 / 2
     return pt.switch(x < -1.0, tail, pt.log1p(-pt.erfc(high / root) / 2))
-
-
-#: Name -> family.
-FAMILIES: dict[str, Family] = {
-    own.name: own for own in (Binomial(), Gaussian(), Poisson(), NegativeBinomial(), Cumulative())
-}

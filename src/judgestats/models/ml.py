@@ -72,7 +72,7 @@ def gaussian(model: Model) -> LinearObjective:
 def _fit_generalised(model: Model) -> Fitted:
     table, target = generalised(model)
     own, turn = turned(target)
-    beta, tau = fixed_start(own.rows, model.thresholds)
+    beta, tau = fixed_start(own.rows, model.thresholds, model.distribution.start(own.rows))
     free = len(beta) + len(tau)
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)

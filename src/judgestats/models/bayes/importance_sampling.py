@@ -104,7 +104,7 @@ def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
         )
     table, plain = generalised(asked)
     own, turn = turned(plain)
-    beta, tau = fixed_start(own.rows, model.thresholds)
+    beta, tau = fixed_start(own.rows, model.thresholds, model.distribution.start(own.rows))
     free = len(beta) + len(tau)
     names = (*model.design.names, *model.thresholds.names, *(f"sd({t.factor})" for t in terms))
     kinds = ["fixed"] * len(beta) + ["threshold"] * len(tau) + ["sd"] * len(terms)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from judgestats.kernels.elimination import cross, factorise, gather, invert, solve_many
 from judgestats.kernels.laplace import Laplace, Rows
-from judgestats.kernels.likelihoods import NEGATIVE_BINOMIAL_LOG, POISSON_LOG, losses
+from judgestats.kernels.likelihoods import losses
 from judgestats.models.likelihood.compression import Compressed
 from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, layout_of
 from judgestats.models.thresholds import Thresholds
@@ -112,14 +111,11 @@ def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin:
     return low
 
 
-def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
-    """Fixed effects and thresholds of the model without random effects, roughly."""
+def fixed_start(rows: Rows, thresholds: Thresholds, level: float) -> tuple[Floats, Floats]:
+    """Fixed effects and thresholds of the model without random effects, roughly, from a level of η."""
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
-    beta = np.zeros(rows.X.shape[1])
-    if rows.kind in (POISSON_LOG, NEGATIVE_BINOMIAL_LOG):
-        level = np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m)
-        beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
+    beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
     total = np.inf
     for _ in range(12):
         value, r, w = losses(rows.kind, rows.y, rows.m, rows.X @ beta + rows.offset, hi, lo)
