@@ -40,7 +40,7 @@ def same(one: Design, other: Design) -> None:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-9, err_msg=name)
     assert one.names == other.names
     assert one.categories == other.categories
-    assert one.n_missing == other.n_missing
+    assert one.rows.n_missing == other.rows.n_missing
     for a, b in zip(one.terms, other.terms, strict=True):
         assert (a.factor, a.names, a.levels) == (b.factor, b.names, b.levels)
         np.testing.assert_array_equal(a.codes, b.codes)
