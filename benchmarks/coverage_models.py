@@ -197,7 +197,7 @@ def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:
         hit = float(low[k] <= truth[k] <= high[k]) if np.isfinite([low[k], high[k]]).all() else np.nan
         result[term, "wald"] = (table["estimate"].iloc[k], hit)
     if cell.by:
-        of_factor = replace(fit, options={**fit.options, "df": cell.by})
+        of_factor = replace(fit, options=replace(fit.options, df=cell.by))
         for row in confint(of_factor, terms="fixed").itertuples():
             hit = float(row.conf_low <= cell.truth[row.term] <= row.conf_high)
             result[row.term, f"wald, df={cell.by}"] = (row.estimate, hit)

@@ -16,8 +16,7 @@ from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
 from judgestats.models.estimation import as_fit  # noqa: E402
-from judgestats.models.fitted_models import Options  # noqa: E402
-from judgestats.models.ml import wrapped  # noqa: E402
+from judgestats.models.fitted_models import Fitted, Options  # noqa: E402
 from judgestats.models.postestimation import crossvalidation  # noqa: E402
 from judgestats.models.postestimation.posterior_summaries import SampledPosterior, draws_of  # noqa: E402
 from judgestats.models.specifications import Model  # noqa: E402
@@ -43,7 +42,7 @@ def posterior(model, values, effects=(), asked=None):
     covariance = np.atleast_2d(np.cov(flat, rowvar=False))
     about = Options(posterior=SampledPosterior(draws, prior))
     return as_fit(
-        wrapped(model, "pymc", draws.method, flat.mean(axis=0), covariance, run=None, options=about,
+        Fitted(model, "pymc", draws.method, flat.mean(axis=0), covariance, options=about,
                 effects=lambda: _effects(model, draws))
     )  # fmt: skip
 

@@ -12,9 +12,10 @@ from scipy.stats import multivariate_t
 import judgestats as js
 from judgestats.errors import DesignError, FitError
 from judgestats.models.postestimation.degrees_of_freedom import NORMAL, SATTERTHWAITE, df_rule
-from judgestats.models.postestimation.mean_contrasts import contrasts
+from judgestats.models.postestimation.mean_contrasts import Comparison, contrasts
 from judgestats.models.postestimation.multiplicity import Inside, adjusted
 from judgestats.models.postestimation.reference_distributions import t_quantile, two_sided
+from judgestats.models.postestimation.reference_grids import Cells
 from models.reference import data, results, spelled
 
 #: lmerTest's degrees of freedom, and what is made of them.
@@ -201,9 +202,9 @@ def test_dunnett_of_t_is_the_multivariate_t(df, product):
 
 
 def test_dunnett_covers_every_contrast_together():
-    found = contrasts(fitted("phases", "REML"), "phase", method="baseline", adjust="dunnett")
-    single = contrasts(fitted("phases", "REML"), "phase", method="baseline", adjust="none")
-    bonferroni = contrasts(fitted("phases", "REML"), "phase", method="baseline", adjust="bonferroni")
+    found = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="dunnett"))
+    single = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="none"))
+    bonferroni = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="bonferroni"))
     widths = [t["conf_high"] - t["conf_low"] for t in (single, found, bonferroni)]
     assert (widths[0] < widths[1]).all()
     assert (widths[1] < widths[2]).all()

@@ -124,10 +124,10 @@ def test_every_engine_gives_the_same(engine, missing, counted):
         frame["n"] = np.arange(len(frame)) % 4
     counts = "n" if counted else None
     expected = design(FORMULA, frame, family="binomial", counts=counts)
-    assert (expected.n_missing > 0) == missing
+    assert (expected.rows.n_missing > 0) == missing
     got = design(FORMULA, ENGINES[engine](frame), family="binomial", counts=counts)
     same(expected, got)
-    assert got.n_zero == (75 if counted else 0)
+    assert got.rows.n_zero == (75 if counted else 0)
 
 
 def test_categories_of_other_engines_have_no_order_but_enums_do():
@@ -161,10 +161,10 @@ def test_a_frame_and_its_tally_are_equal(rows):
         one = design(formula, frame, family="binomial")
         other = design(formula, counted, family="binomial", counts="n")
         same(one, other)
-        assert one.counted is None
-        assert other.counted == "n"
+        assert one.rows.counted is None
+        assert other.rows.counted == "n"
         assert one.n == len(kept)
-        assert one.n_missing == len(frame) - len(kept)
+        assert one.rows.n_missing == len(frame) - len(kept)
 
 
 def test_count_is_a_variable_where_the_formula_names_it():
@@ -182,7 +182,7 @@ def test_rows_of_count_zero_and_without_trials_say_nothing():
     frame = pd.DataFrame({"k": [3, 1, 0], "m": [2, 1, 0], "f": ["a", "b", "c"]})
     coded = design("cbind(k, m) ~ f", frame, family="binomial")
     assert coded.names == ("Intercept", "f[b]")
-    assert coded.notes == ("1 row without trials excluded",)
+    assert coded.response.notes == ("1 row without trials excluded",)
     assert coded.trials.tolist() == [2, 5]
 
 
@@ -318,7 +318,7 @@ def test_categories_are_for_cumulative_models_and_must_cover():
     with pytest.raises(DesignError, match="hold a value twice"):
         design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S8", "S1"))
     coded = design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S4", "S8"))
-    assert coded.notes == ("category without a row: S4",)
+    assert coded.response.notes == ("category without a row: S4",)
 
 
 def test_unknown_column_is_underlined():
@@ -366,7 +366,7 @@ def test_aliased_columns_are_dropped_as_in_r():
     assert coded.fixed.aliased == ("strategy[S8]:judge[c]",)
     # far from 0, yet not aliased
     year = design("score ~ dose + year", frame.assign(year=2000 + frame["item"]), family="gaussian")
-    assert year.aliased == ()
+    assert year.fixed.aliased == ()
 
 
 def test_new_rows():

@@ -97,21 +97,21 @@ def test_a_level_with_one_answer() -> None:
     assert (row["level"], row["column"], row["n"], row["example"]) == ("fault", "s", 8, "c")
     assert row["what"] == "'c' always has 1: separation"
     assert "infinite" in row["remedy"]
-    assert own.options["separated"] == ("s[c]",)
+    assert own.options.separated == ("s[c]",)
     assert len(found(own)) == 1
 
 
 def test_nearly_one_answer_is_none() -> None:
     own = fit("y ~ s", toy([0, 1, 0, 1, 0, 1], "aabbcc", [9, 5, 2, 4, 1, 400]), counts="n")
     assert found(own).empty
-    assert own.options["separated"] == ()
+    assert own.options.separated == ()
 
 
 @pytest.mark.parametrize("engine", ["ml", "glm", "gee"])
 def test_complete_separation_by_a_number(engine: str) -> None:
     table = pd.DataFrame({"x": np.arange(40.0) / 7, "y": (np.arange(40) >= 20).astype(int), "g": np.arange(40) % 8})
     own = fit("y ~ x + (1|g)" if engine == "gee" else "y ~ x", table, engine=engine)
-    assert own.options["separated"] == ("Intercept", "x")
+    assert own.options.separated == ("Intercept", "x")
     rows = own.tidy()
     assert rows["flag"].str.contains("separation").all()
     assert rows["p_value"].isna().all()
@@ -123,7 +123,7 @@ def test_separation_beside_random_effects() -> None:
     table.loc[table["s"] == "c", "y"] = 1
     own = fit("y ~ s + x + (1|g)", table)
     assert "separation" in own.notes
-    assert own.options["separated"] == ("s[c]",)
+    assert own.options.separated == ("s[c]",)
     assert found(own, "fault")["example"].tolist() == ["c"]
 
 
@@ -132,7 +132,7 @@ def test_separation_in_an_interaction_only() -> None:
         {"a": list("ppqqppqq"), "b": list("uvuvuvuv"), "y": [0, 0, 0, 1, 1, 1, 1, 1], "n": [5, 6, 7, 8, 9, 4, 3, 2]}
     )
     own = fit("y ~ a * b", table.iloc[[0, 1, 2, 4, 5, 6, 7]], counts="n")
-    assert own.options["separated"] == ("a[q]:b[v]",)
+    assert own.options.separated == ("a[q]:b[v]",)
     assert found(own, "fault")["column"].tolist() == ["a[q]:b[v]"]
 
 
@@ -140,14 +140,14 @@ def test_separation_in_an_interaction_only() -> None:
 def test_separation_of_ordered_categories(engine: str) -> None:
     table = pd.DataFrame({"y": [1, 2, 3, 1, 2, 3, 3], "s": list("aaabbbc"), "n": [5, 6, 7, 4, 9, 3, 8]})
     own = fit("y ~ s", table, family="cumulative", engine=engine, counts="n")
-    assert own.options["separated"] == ("s[c]",)
+    assert own.options.separated == ("s[c]",)
     assert "'c' always has 3: separation" in found(own, "fault")["what"].tolist()
 
 
 def test_separation_of_counts_is_zeros() -> None:
     table = pd.DataFrame({"y": [1, 2, 3, 0, 0, 0], "s": list("aaabbb")})
     own = fit("y ~ s", table, family="poisson")
-    assert own.options["separated"] == ("s[b]",)
+    assert own.options.separated == ("s[b]",)
     assert found(own, "fault")["example"].tolist() == ["b"]
 
 

@@ -50,7 +50,7 @@ def test_defaults() -> None:
         assert fit(f"{y} ~ x", table, family=family).link == link
     assert fit("verdict ~ x", table, family="cumulative").link == "logit"
     assert fit("y ~ x", table).family == "binomial"
-    asked = fit("y ~ x", table, weights=None).options
+    asked = fit("y ~ x", table, weights=None).call.keywords
     assert asked["engine"] == "ml"
     assert asked["n_quadrature"] == "auto"
 
@@ -163,14 +163,14 @@ def test_thresholds_vary_by_two_columns() -> None:
         "verdict ~ x", calls(), family="cumulative", thresholds="symmetric",
         thresholds_by={"midpoint": "p", "half-width": "s"},
     )  # fmt: skip
-    assert len(own.options["partition"].sets) == 6
+    assert len(own.model.partition.sets) == 6
     assert own.names[1:] == ("midpoint[P1]", "midpoint[P2]", "half-width[a]", "half-width[b]", "half-width[c]")
     new = pd.DataFrame({"p": ["P2"], "s": ["a"]})
-    assert own.options["partition"].sets[own.options["partition"].codes(new)[0]] == ("P2", "a")
+    assert own.model.partition.sets[own.model.partition.codes(new)[0]] == ("P2", "a")
     with pytest.raises(DesignError, match="no thresholds for p 'P3'"):
-        own.options["partition"].codes(pd.DataFrame({"p": ["P3"], "s": ["a"]}))
+        own.model.partition.codes(pd.DataFrame({"p": ["P3"], "s": ["a"]}))
     with pytest.raises(DesignError, match="'p', which is no column"):
-        own.options["partition"].codes(pd.DataFrame({"s": ["a"]}))
+        own.model.partition.codes(pd.DataFrame({"s": ["a"]}))
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------

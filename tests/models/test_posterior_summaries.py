@@ -17,9 +17,8 @@ from judgestats.models.bayes.replicates import replicates
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
 from judgestats.models.estimation import as_fit
-from judgestats.models.fitted_models import Options
+from judgestats.models.fitted_models import Fitted, Options
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.ml import wrapped
 from judgestats.models.postestimation.posterior_summaries import SampledPosterior, _where_priors_are, priors_in
 from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
@@ -42,7 +41,7 @@ def fixed(formula, data, family, link, value, effects=(), shape="free", spread=0
     flat = draws.flat("parameters")
     covariance = np.atleast_2d(np.cov(flat, rowvar=False))
     return as_fit(
-        wrapped(model, "pymc", draws.method, flat.mean(axis=0), covariance, run=None, options=about,
+        Fitted(model, "pymc", draws.method, flat.mean(axis=0), covariance, options=about,
                 effects=lambda: _effects(model, draws))
     )  # fmt: skip
 

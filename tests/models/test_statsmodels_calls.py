@@ -96,7 +96,7 @@ def test_gee_is_geepacks(model: str) -> None:
     for term in table.index:
         assert table.loc[term, "estimate"] == pytest.approx(given.loc[term, "estimate"], abs=1e-3)
         assert table.loc[term, "std_error"] == pytest.approx(given.loc[term, "std_error"], rel=1e-3)
-    assert own.options["correlation"] == pytest.approx(given.loc["correlation", "estimate"], rel=0.03)
+    assert own.options.clusters.correlation == pytest.approx(given.loc["correlation", "estimate"], rel=0.03)
     assert np.isnan(own.loglik)
     assert own.glance()["n_groups"].iloc[0] in ("herd: 15", "Subject: 18")
 

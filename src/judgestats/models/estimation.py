@@ -201,9 +201,9 @@ def _refuse_options(
     """Refuse options that the engine does not have; none is ignored."""
     own = FAMILIES[family]
     if name in ENGINES and name not in own.engines:
-        known = " or ".join(repr(f.name) for f in FAMILIES.values() if name in f.engines)
+        families = " or ".join(repr(f.name) for f in FAMILIES.values() if name in f.engines)
         raise FitError(
-            f"engine={name!r} fits family={known}, got {family!r}. Engines for it: {', '.join(own.engines)}."
+            f"engine={name!r} fits family={families}, got {family!r}. Engines for it: {', '.join(own.engines)}."
         )
     if link not in run.links:
         raise FitError(f"engine={name!r} has link={' or '.join(map(repr, run.links))}, got {link!r}. Use engine='ml'.")
@@ -228,14 +228,14 @@ def _refuse_options(
 
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
     choose(thresholds, THRESHOLDS, "thresholds")
-    asked = thresholds != "free" or thresholds_by is not None
-    if asked and not FAMILIES[family].ordered:
+    restricted = thresholds != "free" or thresholds_by is not None
+    if restricted and not FAMILIES[family].ordered:
         raise DesignError(
             f"thresholds= and thresholds_by= are for family='cumulative', got {family!r}. Leave them out."
         )
-    if asked and not run.shapes:
+    if restricted and not run.shapes:
         raise FitError(f"engine={name!r} has free thresholds, the same in all rows. Use engine='ml'.")
-    return by_kind(thresholds_by, thresholds) if asked else {}
+    return by_kind(thresholds_by, thresholds) if restricted else {}
 
 
 def _refuse_twice(partition: Partition, design: Design) -> None:
@@ -245,9 +245,9 @@ def _refuse_twice(partition: Partition, design: Design) -> None:
             continue
         names = labels(design.frame[partition.columns[kind]]).to_numpy(dtype=object)
         dummies = (names[:, None] == np.array(partition.levels[kind], dtype=object)).astype(float)
-        kept = independent(np.hstack([dummies, design.X]))
+        full_rank = independent(np.hstack([dummies, design.X]))
         width = dummies.shape[1]
-        lost = [n for k, n in enumerate(design.names) if k + width not in kept]
+        lost = [n for k, n in enumerate(design.names) if k + width not in full_rank]
         if lost:
             raise DesignError(
                 f"The {kind} varies by {partition.columns[kind]!r}, and {', '.join(lost)} of {design.formula.source!r} "

@@ -32,6 +32,8 @@ from judgestats.models.postestimation import (
     term_deletions,
     wald_tests,
 )
+from judgestats.models.postestimation.mean_contrasts import Comparison
+from judgestats.models.postestimation.reference_grids import Cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,14 +109,14 @@ class Fit(Fitted):
         """
         if self.call is None:
             raise DesignError("This fit was not made by judgestats.fit(), which keeps the call. Call fit() again.")
-        known = self.call.keywords
+        keywords = self.call.keywords
         for name in options:
-            choose(name, tuple(known), "update: option")
-        if options.get("family", known["family"]) != known["family"]:
-            known = {**known, "link": None}
+            choose(name, tuple(keywords), "update: option")
+        if options.get("family", keywords["family"]) != keywords["family"]:
+            keywords = {**keywords, "link": None}
         before = self.call.args
-        given = (before[0] if formula is None else formula, before[1] if data is None else data)
-        return self.call.func(*given, **{**known, **options})
+        arguments = (before[0] if formula is None else formula, before[1] if data is None else data)
+        return self.call.func(*arguments, **{**keywords, **options})
 
     def coef(self) -> pd.Series[float]:
         """Fixed effects, by name.
@@ -646,7 +648,8 @@ class Fit(Fitted):
         0       B0       0.6     0.501      0.691
         1       S8       0.8     0.710      0.867
         """
-        return marginal_means.means(self, specs, by, scale, weights, at, random, conf_level)
+        cells = Cells(specs, by, weights, at, random)
+        return marginal_means.means(self, cells, scale, conf_level)
 
     def contrasts(
         self,
@@ -708,10 +711,8 @@ class Fit(Fitted):
                                   term  estimate  p_value
         0  strategy[S8] - strategy[B0]    2.6667   0.0024
         """
-        return mean_contrasts.contrasts(
-            self, specs, method=method, baseline=baseline, adjust=adjust, scale=scale, by=by, weights=weights, at=at,
-            random=random, conf_level=conf_level,
-        )  # fmt: skip
+        cells, comparison = Cells(specs, by, weights, at, random), Comparison(method, baseline, adjust)
+        return mean_contrasts.contrasts(self, cells, comparison, scale, conf_level)
 
     def tests(self, kind: Any = "II") -> pd.DataFrame:
         """Wald tests.

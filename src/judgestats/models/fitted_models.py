@@ -237,9 +237,9 @@ class Fitted:
 
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each random term's covariance, at other parameters (..., P) if given."""
-        given = self.params if params is None else params
+        parameters = self.params if params is None else params
         own = Scales.of(self.model.sizes)
-        return own.factors(given[..., self.n_location : self.n_location + self.n_theta])
+        return own.factors(parameters[..., self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Covariance of each random term."""

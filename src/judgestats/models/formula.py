@@ -40,20 +40,20 @@ def parse(source: Any) -> Formula:
     return formula
 
 
-def _check_calls(source: str, node: Node, known: Sequence[str], *, top: bool = False) -> None:
+def _check_calls(source: str, node: Node, allowed: Sequence[str], *, top: bool = False) -> None:
     """Refuse functions that are not known, and an offset that is part of a term."""
     for call in (n for n in node.walk() if n.kind == "call"):
         name = call.value
         inner = call is not node
-        if name == "offset" and known and "offset" in known and inner and top:
+        if name == "offset" and allowed and "offset" in allowed and inner and top:
             raise fault(source, call.start, call.end, "An offset stands by itself.", "Write + offset(z).")
-        if name in known or elementwise(name):
+        if name in allowed or elementwise(name):
             if name in ("bs", "cr", "cc", "tp", "poly"):
                 _check_size(source, call)
             continue
         if name in ("Treatment", "Sum") and inner:
             continue
-        raise fault(source, call.start, call.start + len(name), *_unknown_function(name, known))
+        raise fault(source, call.start, call.start + len(name), *_unknown_function(name, allowed))
 
 
 def _check_size(source: str, call: Node) -> None:
@@ -72,14 +72,14 @@ def _check_size(source: str, call: Node) -> None:
             raise fault(source, part.start, part.end, what, f"Write a whole number, at most {MOST_COLUMNS:,}.")
 
 
-def _unknown_function(name: str, known: Sequence[str]) -> tuple[str, str]:
+def _unknown_function(name: str, functions: Sequence[str]) -> tuple[str, str]:
     if name in ("p", "prop", "proportion"):
         return f"{name}() is not known.", "Write cbind(k, n - k) ~ ... for k successes of n."
     if name == "cbind":
         return "cbind() is for the response.", "Write cbind(k, n - k) ~ ..."
     if name.startswith("np.") and hasattr(np, name[3:]):
         return f"{name}() does not work value by value.", "Make a column of it first; a centred x is center(x)."
-    allowed = [*known, *FUNCTIONS]
+    allowed = [*functions, *FUNCTIONS]
     return f"{name}() is not known here.", f"Allowed: {', '.join(allowed)}, np.log and such.{suggestion(name, allowed)}"
 
 
@@ -109,10 +109,10 @@ def coder(expression: str, frame: pd.DataFrame, source: str | None = None, count
                     names = sorted({c.value for c in columns_of(tree)})
                     _factor(tree, _repeated(frame[names], weights), data, fitted)
             terms = [t for t in terms if not _is_offset(t, factors)]
-            found = {name: _factor(factors[name], frame, data, fitted) for t in terms for name in t}
+            sizes = {name: _factor(factors[name], frame, data, fitted) for t in terms for name in t}
             coded = [
-                [_part(factors[f], found[f], coding.get(f)) for f in term]
-                for term, coding in codings(terms, {f for f, levels in found.items() if isinstance(levels, tuple)})
+                [_part(factors[f], sizes[f], coding.get(f)) for f in term]
+                for term, coding in codings(terms, {f for f, levels in sizes.items() if isinstance(levels, tuple)})
             ]
             for offset in offsets:
                 np.broadcast_to(np.asarray(evaluate(offset, frame, fitted), dtype=float), len(frame))
@@ -129,28 +129,28 @@ def _is_offset(term: tuple[str, ...], factors: dict[str, Node]) -> bool:
 
 def _factor(node: Node, frame: pd.DataFrame, data: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """The levels of a categorical factor, as a tuple; of a number, how many columns it has (0 for a plain one)."""
-    made = node.kind == "call" and node.value in CODINGS
-    inner = node.parts[0] if made and node.parts else node
+    categorical = node.kind == "call" and node.value in CODINGS
+    inner = node.parts[0] if categorical and node.parts else node
     value = data[inner.value] if inner.kind == "name" else evaluate(inner, frame, fitted)
     if isinstance(value, pd.Categorical):
         return tuple(value.categories)
     value = np.asarray(value)
     logical = node.kind == "name" and value.dtype == bool
-    if made or logical or value.dtype.kind not in "biuf":
+    if categorical or logical or value.dtype.kind not in "biuf":
         levels = pd.unique(pd.Series(np.broadcast_to(value, len(frame))))
         whole = levels.dtype.kind == "f" and (levels % 1 == 0).all()
         return tuple(sorted((levels.astype(np.int64) if whole else levels).tolist()))
     return 0 if value.ndim < 2 else value.shape[1]
 
 
-def _part(node: Node, found: Any, full: bool | None) -> tuple[Part, str, str, list[str]]:
+def _part(node: Node, size: Any, full: bool | None) -> tuple[Part, str, str, list[str]]:
     """A factor of a term, its full and its short name, and the labels of its columns."""
-    if not isinstance(found, tuple):
+    if not isinstance(size, tuple):
         name = written(node)
-        return Part(node), name, name, [f"[{k}]" for k in range(found)] or [""]
+        return Part(node), name, name, [f"[{k}]" for k in range(size)] or [""]
     call = node if node.kind == "call" and node.value in CODINGS else None
-    matrix, labels = contrast(found, call, full=bool(full))
-    part = Part(node, found, matrix)
+    matrix, labels = contrast(size, call, full=bool(full))
+    part = Part(node, size, matrix)
     return part, written(node), part.column or written(node), [f"[{label}]" for label in labels]
 
 

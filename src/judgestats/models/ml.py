@@ -76,38 +76,37 @@ def _fit_generalised(model: Model) -> Fitted:
     free = len(beta) + len(tau)
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)
-    found = _once_more(own, minimise(own, start, guess), guess)
-    params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
+    minimum = _once_more(own, minimise(own, start, guess), guess)
+    params, covariance, boundary, sound = _estimates(own, target, minimum, turn, free)
     refinement = _refinement(model, table, target, params, covariance)
     while refinement is not None and not refinement.settled and _doubled(target):
-        found = found.followed_by(minimise(own, found.x, guess))
-        params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
+        minimum = minimum.followed_by(minimise(own, minimum.x, guess))
+        params, covariance, boundary, sound = _estimates(own, target, minimum, turn, free)
         refinement = _refinement(model, table, target, params, covariance)
-    steps = [{**row, "x": turn @ row["x"]} for row in found.log]
+    steps = [{**row, "x": turn @ row["x"]} for row in minimum.log]
     d = model.design
     loglik = float((d.count * d.weights) @ model.distribution.constant(d.y, d.trials)) - target(params)[0]
     method = _method(model, target)
-    notes = _notes(found.converged, bool(boundary.any()), sound)
+    notes = _notes(minimum.converged, bool(boundary.any()), sound)
     if refinement is not None and not refinement.settled:
         notes = (*notes, flags.UNSETTLED)
     effects = cache(partial(_posterior, model, params, covariance))
-    return wrapped(
-        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
-        objective=target, effects=effects, trace=_trace(model, replace(found, log=steps)), refinement=refinement,
-    )  # fmt: skip
+    fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
+    trace = _trace(model, replace(minimum, log=steps))
+    return refittable(replace(fitted, objective=target, trace=trace, refinement=refinement), fit_design)
 
 
 def _estimates(
-    own: GeneralisedObjective, target: GeneralisedObjective, found: Minimum, turn: Floats, free: int
+    own: GeneralisedObjective, target: GeneralisedObjective, minimum: Minimum, turn: Floats, free: int
 ) -> tuple[Floats, Floats, Mask, bool]:
     """Parameters and covariance in the model's coordinates, what sits on the boundary, whether errors are known."""
-    x, boundary = _settle(own, found, free)
+    x, boundary = _settle(own, minimum, free)
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
-    covariance, sound = _covariance(found.hessian, boundary)
+    covariance, sound = _covariance(minimum.hessian, boundary)
     if sound:
         covariance = turn @ covariance @ turn.T
     else:
-        covariance, sound = _partly(target, found.hessian, turn, boundary, free)
+        covariance, sound = _partly(target, minimum.hessian, turn, boundary, free)
     return turn @ x, covariance, boundary, sound
 
 
@@ -152,33 +151,33 @@ def _compared(
 ) -> Refinement:
     """By how much a finer rule moves a fit."""
     (value, gradient), (better, slope) = target(params), finer(params)
-    known = np.nan_to_num(covariance, nan=0.0)
-    step, error = -known @ (slope - gradient), np.sqrt(np.maximum(np.diag(known), 0.0))
+    variances = np.nan_to_num(covariance, nan=0.0)
+    step, error = -variances @ (slope - gradient), np.sqrt(np.maximum(np.diag(variances), 0.0))
     moves = np.abs(step[error > 0]) / error[error > 0]
     gain = -0.5 * float((slope - gradient) @ step)
     return Refinement(float(value - better + gain), float(moves.max(initial=0.0)))
 
 
-def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, guess: Floats) -> Minimum:
+def _once_more(target: GeneralisedObjective | LinearObjective, minimum: Minimum, guess: Floats) -> Minimum:
     """Try again from elsewhere where a variance went to zero."""
-    for start in elsewhere(target, found.x, found.hessian):
+    for start in elsewhere(target, minimum.x, minimum.hessian):
         again = minimise(target, start, guess)
-        margin = -1e-7 if (again.x == 0).sum() > (found.x == 0).sum() else 1e-6
-        if again.value < found.value - margin:
-            found = found.followed_by(again)
-    return found
+        margin = -1e-7 if (again.x == 0).sum() > (minimum.x == 0).sum() else 1e-6
+        if again.value < minimum.value - margin:
+            minimum = minimum.followed_by(again)
+    return minimum
 
 
-def _settle(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int) -> tuple[Floats, Mask]:
+def _settle(target: GeneralisedObjective | LinearObjective, minimum: Minimum, free: int) -> tuple[Floats, Mask]:
     """Set standard deviations that are zero up to rounding to zero; return which parameters are on the boundary."""
-    x = found.x.copy()
+    x = minimum.x.copy()
     diagonal = target.scales.diagonal
     boundary = np.zeros(len(x), bool)
     for c in np.flatnonzero(diagonal & (np.abs(x[free:]) < 0.02)):
         trial = x.copy()
         column = target.scales.row == target.scales.row[c]
         trial[free:][column] = 0.0
-        if abs(x[free + c]) < BOUNDARY or target(trial)[0] <= found.value + 1e-7:
+        if abs(x[free + c]) < BOUNDARY or target(trial)[0] <= minimum.value + 1e-7:
             rest = column & ~diagonal & (np.abs(x[free:]) >= 0.02)
             if not rest.any():
                 x = trial
@@ -231,23 +230,21 @@ def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
     return tuple(name for wrong, name in flagged if wrong)
 
 
-def wrapped(
-    model: Model, engine: str, method: str, params: Floats, covariance: Floats, *, loglik: float = np.nan,
-    converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
-) -> Fitted:  # fmt: skip
-    """Make a Fitted of what an engine found; `run` is the engine, to fit another design."""
-    notes = notes if converged else (*notes, flags.NOT_CONVERGED)
-    return Fitted(
-        model, engine, method, np.asarray(params, float), np.asarray(covariance, float), float(loglik),
-        bool(converged) and flags.NOT_CONVERGED not in notes, tuple(dict.fromkeys(notes)),
-        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])), **further,
-    )  # fmt: skip
+def refittable(fitted: Fitted, run: Callable[[Model], Fitted]) -> Fitted:
+    """What an engine found, flagged where it has not converged; `run` is the engine, to fit another design."""
+    model, notes = fitted.model, fitted.notes if fitted.converged else (*fitted.notes, flags.NOT_CONVERGED)
+    return replace(
+        fitted,
+        converged=fitted.converged and flags.NOT_CONVERGED not in notes,
+        notes=tuple(dict.fromkeys(notes)),
+        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
+    )
 
 
-def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
+def _trace(model: Model, minimum: Minimum) -> list[dict[str, Any]]:
     """Steps of the search by names of parameters; those of a Gaussian model are θ alone."""
     names, steps = model.parameter_names, []
-    for row in found.log:
+    for row in minimum.log:
         x = row["x"]
         own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
         steps.append({k: v for k, v in row.items() if k != "x"} | dict(zip(own, map(float, x), strict=True)))
@@ -285,8 +282,8 @@ def _fit_linear(model: Model) -> Fitted:
     own = replace(target, cells=replace(target.cells, X=target.cells.X @ turn, z=z))
     start = target.scales.diagonal.astype(float)
     guess = np.diag(np.full(len(start), 2.0 / max(len(model.design.y) ** 0.5, 1.0)))
-    found = _once_more(own, minimise(own, start, guess), guess)
-    x, boundary = _settle(own, found, 0)
+    minimum = _once_more(own, minimise(own, start, guess), guess)
+    x, boundary = _settle(own, minimum, 0)
     x = x * target.scales.signs(x)
     best, theta = own.at(x), across @ x
     sigma = float(np.sqrt(best.residual))
@@ -298,17 +295,15 @@ def _fit_linear(model: Model) -> Fitted:
     whole = np.eye(len(inner))
     whole[:-1, :-1] = across
     covariance[p:, p:] = whole @ inner @ whole.T
-    found = replace(found, log=[{**row, "x": across @ row["x"]} for row in found.log])
-    notes = _notes(found.converged, bool(boundary.any()), sound)
+    minimum = replace(minimum, log=[{**row, "x": across @ row["x"]} for row in minimum.log])
+    notes = _notes(minimum.converged, bool(boundary.any()), sound)
     # |X'V⁻¹X| is that of the columns as they are
     loglik = -best.objective + (np.linalg.slogdet(turn)[1] if model.reml else 0.0)
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
     moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
     method = "REML" if model.reml else "ML"
-    return wrapped(
-        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
-        effects=effects, sensitivity=moved, trace=_trace(model, found),
-    )  # fmt: skip
+    fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
+    return refittable(replace(fitted, sensitivity=moved, trace=_trace(model, minimum)), fit_design)
 
 
 def _linear_variances(
@@ -323,11 +318,11 @@ def _linear_variances(
 
     def both(x: Floats) -> tuple[float, Floats]:
         """By θ relative and the log of the residual sd, β profiled out."""
-        found = target.at(x[:-1])
+        at_theta = target.at(x[:-1])
         variance = np.exp(2 * x[-1])
-        ratio = found.residual / variance
-        value = found.objective + df / 2 * (ratio - 1 - np.log(ratio))
-        slope = target.scales.gradient(target.cells.z, found.scale)
+        ratio = at_theta.residual / variance
+        value = at_theta.objective + df / 2 * (ratio - 1 - np.log(ratio))
+        slope = target.scales.gradient(target.cells.z, at_theta.scale)
         h = 1e-5
         by_squares = np.array(
             [

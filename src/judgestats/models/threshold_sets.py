@@ -52,8 +52,8 @@ class Partition:
         place = {own: k for k, own in enumerate(self.sets)}
         new = [k for k in keys if k not in place]
         if new:
-            given = ", ".join(f"{c} {v!r}" for c, v in zip(self.columns.values(), new[0], strict=True))
-            raise DesignError(f"There are no thresholds for {given}: it was not there when the model was fitted.")
+            combination = ", ".join(f"{c} {v!r}" for c, v in zip(self.columns.values(), new[0], strict=True))
+            raise DesignError(f"There are no thresholds for {combination}: it was not there when the model was fitted.")
         return np.array([place[k] for k in keys], np.int64)
 
     def thresholds(self, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
@@ -64,14 +64,14 @@ class Partition:
 
 def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
     """Read the argument ``thresholds_by``, a column for all or for each parameter, as parameter -> column."""
-    known = THRESHOLDS[shape]
+    kinds = THRESHOLDS[shape]
     if thresholds_by is None:
         return {}
     if isinstance(thresholds_by, str):
-        return dict.fromkeys(known, thresholds_by)
+        return dict.fromkeys(kinds, thresholds_by)
     if not isinstance(thresholds_by, Mapping):
         raise DesignError(
-            f"thresholds_by={thresholds_by!r} names no column. Give a column, or a mapping of {', '.join(known)} to "
+            f"thresholds_by={thresholds_by!r} names no column. Give a column, or a mapping of {', '.join(kinds)} to "
             "columns."
         )
-    return {choose(kind, known, f"thresholds={shape!r}: thresholds_by"): str(c) for kind, c in thresholds_by.items()}
+    return {choose(kind, kinds, f"thresholds={shape!r}: thresholds_by"): str(c) for kind, c in thresholds_by.items()}

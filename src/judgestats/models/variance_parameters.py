@@ -47,12 +47,12 @@ def components(fit: Fitted) -> tuple[Component, ...]:
 
 def component_values(fit: Fitted, params: Floats | None = None) -> Floats:
     """Values (C,) of :func:`components`; a correlation with a standard deviation of zero is NaN."""
-    given = fit.params if params is None else params
+    parameters = fit.params if params is None else params
     result = []
-    for C in fit.covariances(given):
+    for C in fit.covariances(parameters):
         k, sd = len(C), np.sqrt(np.diag(C))
         with np.errstate(invalid="ignore", divide="ignore"):
             result += [*sd, *(C[i, j] / (sd[i] * sd[j]) for i in range(k) for j in range(i))]
     if fit.distribution.linear:
-        result.append(float(given[-1]))
+        result.append(float(parameters[-1]))
     return np.array(result, float)

@@ -21,9 +21,9 @@ from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
 from judgestats.models.estimation import as_fit
-from judgestats.models.fitted_models import Options
+from judgestats.models.fitted_models import Fitted, Options
 from judgestats.models.hierarchical.posteriors import Posterior, row, tabled
-from judgestats.models.ml import fit_design, wrapped
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.posterior_summaries import SampledPosterior
 from judgestats.models.specifications import Model
 
@@ -56,8 +56,7 @@ def drawn(formula: str, data: pd.DataFrame | None = None) -> js.models.Fit:
         values[f"effects {t}"], labels[f"effects {t}"] = b, (term.levels, term.names)
     draws = Draws(values, labels, 3, "posterior, NUTS", stats=stats(rng))
     about = Options(posterior=SampledPosterior(draws, priors(own, "binomial", "logit", model.thresholds, None)))
-    fit = wrapped(model, "pymc", draws.method, found.params, found.covariance, run=None, options=about)
-    return as_fit(replace(fit, refit=None))
+    return as_fit(Fitted(model, "pymc", draws.method, found.params, found.covariance, options=about))
 
 
 @pytest.fixture(scope="module")

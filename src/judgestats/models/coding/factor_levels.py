@@ -73,5 +73,5 @@ def level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> N
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + ":" + part
-    found: NDArray[np.object_] = whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
-    return found
+    joined: NDArray[np.object_] = whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
+    return joined

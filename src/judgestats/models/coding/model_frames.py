@@ -70,11 +70,11 @@ def distinct(
         frame, count = _grouped(pd.DataFrame({c: v for c, (v, _) in plain.items()}, index=frame.index), count)
     else:
         frame = pd.DataFrame({c: v for c, (v, _) in plain.items()}, index=frame.index)
-    kept = _complete(frame, as_missing or {})
-    n_missing = total - count[kept].sum()
-    kept &= count > 0
-    if not kept.all():
-        frame, count = frame[kept].reset_index(drop=True), count[kept]
+    complete = _complete(frame, as_missing or {})
+    n_missing = total - count[complete].sum()
+    complete &= count > 0
+    if not complete.all():
+        frame, count = frame[complete].reset_index(drop=True), count[complete]
         frame = frame.assign(**{c: frame[c].astype(bool) for c in frame if _booleans(frame[c])})
     for name in frame:
         if pd.api.types.is_float_dtype(frame[name]):
@@ -207,12 +207,12 @@ def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
 
 
 def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> Mask:
-    kept = np.ones(len(frame), dtype=bool)
+    complete = np.ones(len(frame), dtype=bool)
     for name in frame:
-        kept &= frame[name].notna().to_numpy()
+        complete &= frame[name].notna().to_numpy()
     for name, value in as_missing.items():
-        kept &= (frame[name].astype(object) != value).to_numpy()
-    return kept
+        complete &= (frame[name].astype(object) != value).to_numpy()
+    return complete
 
 
 def _order(frame: pd.DataFrame) -> Ints | None:

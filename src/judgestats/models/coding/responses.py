@@ -81,9 +81,9 @@ def computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
 def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
     """Numbers of a numeric response."""
     if not pd.api.types.is_numeric_dtype(values):
-        shown = ", ".join(repr(label(v)) for v in pd.unique(values.astype(object))[:4])
+        examples = ", ".join(repr(label(v)) for v in pd.unique(values.astype(object))[:4])
         raise DesignError(
-            f"A {family} response holds numbers, {formula.response!r} holds {shown}. Give a numeric column, or "
+            f"A {family} response holds numbers, {formula.response!r} holds {examples}. Give a numeric column, or "
             "family='cumulative' for ordered categories."
         )
     return values.to_numpy(dtype=float)  # type: ignore[no-any-return]
@@ -92,8 +92,8 @@ def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
 def refuse(formula: Formula, wrong: Mask, values: Floats, what: str, family: str) -> None:
     """Refuse values that the family does not allow."""
     if wrong.any():
-        shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
-        raise DesignError(f"A {family} response holds {what}; {formula.response!r} holds {shown}.")
+        examples = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
+        raise DesignError(f"A {family} response holds {what}; {formula.response!r} holds {examples}.")
 
 
 def chosen(formula: Formula, frame: pd.DataFrame) -> Response:
@@ -101,11 +101,11 @@ def chosen(formula: Formula, frame: pd.DataFrame) -> Response:
     node = formula.left
     names = labels(frame[node.parts[0].value])
     y = (names == node.value).to_numpy(dtype=float)
-    known = sorted(pd.unique(names))
+    levels = sorted(pd.unique(names))
     if not y.any():
-        hint = suggestion(node.value, known)
+        hint = suggestion(node.value, levels)
         column = node.parts[0].value
-        raise formula.fault(column, f"{column!r} is never {node.value!r}.", f"Allowed: {', '.join(known)}.{hint}")
+        raise formula.fault(column, f"{column!r} is never {node.value!r}.", f"Allowed: {', '.join(levels)}.{hint}")
     return Response(y, np.ones(len(y)), labels=(f"not {node.value}", node.value))
 
 
@@ -126,11 +126,11 @@ def bound(formula: Formula, frame: pd.DataFrame) -> Response:
 def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: Mask, values: Floats) -> None:
     if not wrong.any():
         return
-    shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
+    examples = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
     remedy = "More successes than trials? Correct the row." if (values[wrong] < 0).all() else "Correct the row."
     raise DesignError(
         f"A binomial response holds whole numbers of successes and failures, from 0; {formula.response!r} holds "
-        f"{shown}, in {wrong.sum():,} of {len(frame):,} distinct rows (first: {first_row(frame, wrong)}). {remedy}"
+        f"{examples}, in {wrong.sum():,} of {len(frame):,} distinct rows (first: {first_row(frame, wrong)}). {remedy}"
     )
 
 
@@ -152,13 +152,13 @@ def binary(formula: Formula, values: pd.Series[Any]) -> Response:
                 f"{f'Write {share} ~ ...' if share else remedy}"
             )
         return Response(y, ones, labels=("0", "1"))
-    known = _levels(values)
-    if len(known) != 2:
+    levels = _levels(values)
+    if len(levels) != 2:
         raise DesignError(
-            f"A binomial response has two values; {name!r} has {len(known)}: {_shown(known)}. Name the success, "
-            f"{name}[{known[0]}] ~ ..." + (", or take family='cumulative'." if len(known) > 2 else ".")
+            f"A binomial response has two values; {name!r} has {len(levels)}: {_shown(levels)}. Name the success, "
+            f"{name}[{levels[0]}] ~ ..." + (", or take family='cumulative'." if len(levels) > 2 else ".")
         )
-    return Response((values.astype(object) == known[1]).to_numpy(dtype=float), ones, labels=tuple(map(label, known)))
+    return Response((values.astype(object) == levels[1]).to_numpy(dtype=float), ones, labels=tuple(map(label, levels)))
 
 
 def _levels(values: pd.Series[Any]) -> list[Any]:

@@ -48,10 +48,12 @@ def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = 
     return N
 
 
-def count_column(data: Any, counts: str | Literal[False] | None, formula: Formula, named: Sequence[str]) -> str | None:
+def count_column(
+    data: Any, counts: str | Literal[False] | None, formula: Formula, columns_in_use: Sequence[str]
+) -> str | None:
     """Name of the column by which rows are counted, if any; an undeclared whole-number ``n`` is refused."""
     present = columns(data)
-    taken = [*formula.variables, *named]
+    taken = [*formula.variables, *columns_in_use]
     if counts is None:
         if COUNTS in present and COUNTS not in taken:
             return COUNTS

@@ -20,7 +20,6 @@ from judgestats.models.families import FAMILIES
 from judgestats.models.fitted_models import Fitted, Options
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.likelihood.objectives import Scales
-from judgestats.models.ml import wrapped
 from judgestats.models.postestimation.posterior_summaries import SampledPosterior, priors_in
 from judgestats.models.specifications import Model
 from judgestats.models.thresholds import Thresholds
@@ -38,23 +37,28 @@ def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling:
     laws = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, laws, model.parts)
     raw = sample(target, _labels(model), **sampling_options(sampling))
-    found = _read(model, laws, raw)
-    values = found.flat("parameters")
+    draws = _read(model, laws, raw)
+    values = draws.flat("parameters")
     # effects are many, and some would be flagged by chance
-    notes = replace(found, values={"parameters": found.values["parameters"]}).notes()
-    about = Options(posterior=SampledPosterior(found, laws))
-    result = wrapped(
-        model, "pymc", found.method, values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)), notes=notes,
-        converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
-    )  # fmt: skip
-    return replace(result, converged=flags.NOT_MIXED not in notes, refit=None)
+    notes = replace(draws, values={"parameters": draws.values["parameters"]}).notes()
+    return Fitted(
+        model,
+        "pymc",
+        draws.method,
+        values.mean(axis=0),
+        np.atleast_2d(np.cov(values, rowvar=False)),
+        converged=flags.NOT_MIXED not in notes,
+        notes=notes,
+        options=Options(posterior=SampledPosterior(draws, laws)),
+        effects=partial(_effects, model, draws),
+    )
 
 
 def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
     """Draw parameters and random effects of a fit by this engine from their priors, as one chain of n draws."""
     model, laws = fit.model, priors_in(fit)
-    drawn = from_priors(fit.design, fit.family, fit.thresholds, laws, n, rng)
-    return _read(model, laws, Draws(drawn, {}, 0, f"{n} draws"))
+    variables = from_priors(fit.design, fit.family, fit.thresholds, laws, n, rng)
+    return _read(model, laws, Draws(variables, {}, 0, f"{n} draws"))
 
 
 def build(
@@ -218,8 +222,8 @@ class Sampled:
             part = slice(first, first + step)
             eta = self.beta @ X[part].T
             for effect, z, code, C in zip(self.effects, zs, codes, self.covariances, strict=True):
-                known = code[part] >= 0
-                eta[:, known] += np.einsum("sma,ma->sm", effect[:, code[part][known]], z[part][known])
-                result[part] += np.where(known, 0.0, np.einsum("ma,ab,mb->m", z[part], C, z[part]))
+                old = code[part] >= 0
+                eta[:, old] += np.einsum("sma,ma->sm", effect[:, code[part][old]], z[part][old])
+                result[part] += np.where(old, 0.0, np.einsum("ma,ab,mb->m", z[part], C, z[part]))
             result[part] += eta.var(axis=0, ddof=1)
         return result

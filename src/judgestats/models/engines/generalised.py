@@ -15,7 +15,7 @@ from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted_models import Clusters, Fitted, Options
-from judgestats.models.ml import wrapped
+from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
@@ -38,8 +38,8 @@ def fit_glm(model: Model) -> Fitted:
     fitting = partial(GLM, y, d.X, family=family, offset=d.offset, freq_weights=d.count, var_weights=d.weights)
 
     def run() -> tuple[Any, Floats]:
-        found = fitting().fit(tol=1e-12, maxiter=200)
-        return found, np.asarray(found.cov_params())
+        estimate = fitting().fit(tol=1e-12, maxiter=200)
+        return estimate, np.asarray(estimate.cov_params())
 
     result, covariance = call(run, "glm")
     beta = np.asarray(result.params)
@@ -50,7 +50,7 @@ def fit_glm(model: Model) -> Fitted:
         each = model.distribution.constant(d.y, d.trials)
         each = each - losses(model.kernel, d.y, d.trials, eta, nothing, nothing)[0]
         loglik = float((d.count * d.weights) @ each)
-    return wrapped(model, "glm", "IRLS", beta, covariance, loglik=loglik, converged=result.converged, run=fit_glm)
+    return refittable(Fitted(model, "glm", "IRLS", beta, covariance, loglik, bool(result.converged)), fit_glm)
 
 
 def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats, Floats, float]:
@@ -86,10 +86,9 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     size = len(np.unique(codes))
     about = Options(clusters=Clusters(":".join(names), size, float(structure.dep_params)))
     marginal = replace(model, design=replace(model.design, terms=()))
-    return wrapped(
-        marginal, "gee", "GEE exchangeable", beta, covariance, converged=bool(result.converged),
-        run=partial(fit_gee, cluster=names), options=about,
-    )  # fmt: skip
+    converged = bool(result.converged)
+    fitted = Fitted(marginal, "gee", "GEE exchangeable", beta, covariance, converged=converged, options=about)
+    return refittable(fitted, partial(fit_gee, cluster=names))
 
 
 def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
@@ -102,10 +101,10 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
     structure = Exchangeable()
 
     def run() -> Any:
+        family, offset = model.distribution.statsmodels(model.link), calls.offset[order]
         marginal = GEE(
-            calls.y[order], calls.X[order], groups=groups[order], offset=calls.offset[order], cov_struct=structure,
-            family=model.distribution.statsmodels(model.link),
-        )  # fmt: skip
+            calls.y[order], calls.X[order], groups[order], family=family, cov_struct=structure, offset=offset
+        )
         return marginal.fit(maxiter=200, ctol=1e-10)
 
     return structure, call(run, "gee")

@@ -16,7 +16,7 @@ class Modes:
     modes: tuple[Floats, ...]  # (levels, k)
     covariances: tuple[Floats, ...]  # (k, k): of each term, for new levels
     joint: Floats  # (p + q, p + q): covariance of β and b, term by term, level by level
-    given: Floats  # (q, q): covariance of b given β
+    conditional: Floats  # (q, q): covariance of b given β
     p: int  # number of fixed effects
 
     def _first(self, t: int) -> int:
@@ -29,7 +29,7 @@ class Modes:
         for t, mode in enumerate(self.modes):
             levels, k = mode.shape
             place = self._first(t) + np.arange(levels)[:, None] * k + np.arange(k)
-            result.append(self.given[place[:, :, None], place[:, None, :]])
+            result.append(self.conditional[place[:, :, None], place[:, None, :]])
         return tuple(result)
 
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
@@ -38,8 +38,8 @@ class Modes:
         load[:, : self.p] = X
         new = np.zeros(len(X))
         for t, (z, code) in enumerate(zip(zs, codes, strict=True)):
-            known = np.flatnonzero(code >= 0)
+            old = np.flatnonzero(code >= 0)
             for c in range(z.shape[1]):
-                load[known, self.p + self._first(t) + code[known] * z.shape[1] + c] = z[known, c]
+                load[old, self.p + self._first(t) + code[old] * z.shape[1] + c] = z[old, c]
             new += np.where(code < 0, np.einsum("mi,ij,mj->m", z, self.covariances[t], z), 0.0)
         return np.asarray(np.einsum("mi,ij,mj->m", load, self.joint, load) + new, float)

@@ -14,7 +14,7 @@ from judgestats.models.designs import Design, Term
 from judgestats.models.engines.joint_modes import Modes
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import fit_design, wrapped
+from judgestats.models.ml import fit_design, refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
@@ -78,10 +78,9 @@ def fit_mixedlm(model: Model) -> Fitted:
     unknown = not singular and np.isnan(covariance[: len(beta), : len(beta)]).any()
     about = tuple(note for is_so, note in ((singular, flags.SINGULAR), (unknown, flags.NO_HESSIAN)) if is_so)
     effects = cache(partial(_effects, d, covariances, factors, sigma))
-    return wrapped(
-        model, "mixedlm", "REML" if model.reml else "ML", params, covariance, loglik=float(result.llf),
-        converged=bool(result.converged), notes=about, run=fit_mixedlm, effects=effects,
-    )  # fmt: skip
+    method, loglik, converged = "REML" if model.reml else "ML", float(result.llf), bool(result.converged)
+    fitted = Fitted(model, "mixedlm", method, params, covariance, loglik, converged, about, effects=effects)
+    return refittable(fitted, fit_mixedlm)
 
 
 def _refuse(model: Model) -> None:
@@ -123,8 +122,8 @@ def _covariances(d: Design, result: Any) -> list[Floats]:
     """Covariance of each term in the order of the formula; statsmodels sorts its components by name."""
     if len(d.terms) == 1:
         return [np.atleast_2d(np.asarray(result.cov_re, float))]
-    found = dict(zip(result.model.exog_vc.names, np.asarray(result.vcomp, float), strict=True))
-    return [np.array([[found[f"{t.names[0]}|{t.factor}"]]]) for t in d.terms]
+    variances = dict(zip(result.model.exog_vc.names, np.asarray(result.vcomp, float), strict=True))
+    return [np.array([[variances[f"{t.names[0]}|{t.factor}"]]]) for t in d.terms]
 
 
 def _cholesky(covariance: Floats) -> Floats:
@@ -163,5 +162,5 @@ def _effects(d: Design, covariances: list[Floats], factors: list[Floats], sigma:
     ends = np.cumsum([Z.shape[1] for Z in blocks])[:-1]
     parts = zip(np.split(b, ends), d.terms, strict=True)
     modes = tuple(effects.reshape(len(t.levels), len(t.names)) for effects, t in parts)
-    given = spread[p:, p:] @ np.linalg.inv(H[p:, p:]) @ spread[p:, p:].T
-    return Modes(modes, tuple(covariances), spread @ inverse @ spread.T, given, p)
+    conditional = spread[p:, p:] @ np.linalg.inv(H[p:, p:]) @ spread[p:, p:].T
+    return Modes(modes, tuple(covariances), spread @ inverse @ spread.T, conditional, p)

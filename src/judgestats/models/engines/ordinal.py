@@ -9,7 +9,7 @@ import numpy as np
 from judgestats import flags
 from judgestats.models.engines.statsmodels_calls import call, refuse_random, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import wrapped
+from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats
 
@@ -29,8 +29,8 @@ def fit_ordered(model: Model) -> Fitted:
     def run() -> tuple[Any, Floats]:
         distribution = stats.norm if model.link == "probit" else stats.logistic
         ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
-        found = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
-        return found, _covariance(found)
+        estimate = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
+        return estimate, _covariance(estimate)
 
     result, inner_covariance = call(run, "ordered")
     raw = np.asarray(result.params)
@@ -42,15 +42,14 @@ def fit_ordered(model: Model) -> Fitted:
         turn[p + k :, p + k] = steps[k - 1]
     covariance = turn @ inner_covariance @ turn.T
     converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
-    return wrapped(
-        model, "ordered", "ML", params, covariance, loglik=float(result.llf), converged=converged,
-        notes=(flags.NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
-    )  # fmt: skip
+    notes = (flags.NO_HESSIAN,) if np.isnan(covariance).any() else ()
+    fitted = Fitted(model, "ordered", "ML", params, covariance, float(result.llf), converged, notes)
+    return refittable(fitted, fit_ordered)
 
 
-def _covariance(found: Any) -> Floats:
+def _covariance(estimate: Any) -> Floats:
     """Covariance from statsmodels; NaN if the Hessian could not be inverted."""
     try:
-        return np.asarray(found.cov_params(), float)
+        return np.asarray(estimate.cov_params(), float)
     except ValueError:
-        return np.full((len(found.params), len(found.params)), np.nan)
+        return np.full((len(estimate.params), len(estimate.params)), np.nan)

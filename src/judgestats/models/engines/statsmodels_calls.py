@@ -24,9 +24,9 @@ def bernoulli(design: Design) -> Design:
     rows = np.repeat(np.arange(len(design.y)), 2)
     y = np.tile([0.0, 1.0], len(design.y))
     number = np.where(y == 1, design.y[rows], design.trials[rows] - design.y[rows])
-    kept = number > 0
+    nonzero = number > 0
     count = design.count[rows] * number
-    return taken(design, rows[kept], y=y[kept], trials=np.ones(int(kept.sum())), count=count[kept])
+    return taken(design, rows[nonzero], y=y[nonzero], trials=np.ones(int(nonzero.sum())), count=count[nonzero])
 
 
 def repeated(design: Design, engine: str) -> Design:

@@ -11,7 +11,7 @@ from judgestats.errors import FitError
 from judgestats.models.engines.joint_modes import Modes
 from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.ml import wrapped
+from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
 
 
@@ -48,10 +48,9 @@ def fit_bayes(model: Model) -> Fitted:
     joint = np.diag(np.concatenate([spread, np.asarray(result.vc_sd)]) ** 2)
     p = len(beta)
     effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
-    return wrapped(
-        model, "statsmodels", "variational Bayes", params, covariance, notes=(flags.TOO_SMALL,), run=fit_bayes,
-        effects=lambda: effects,
-    )  # fmt: skip
+    notes = (flags.TOO_SMALL,)
+    fitted = Fitted(model, "statsmodels", "variational Bayes", params, covariance, notes=notes, effects=lambda: effects)
+    return refittable(fitted, fit_bayes)
 
 
 def _refuse(model: Model) -> None:

@@ -96,8 +96,8 @@ class Coder:
             if width:
                 terms[term] = slice(start, start + width)
             start += width
-        kept = tuple(self.keep[k] for k in keep)
-        return replace(self, names=tuple(self.names[k] for k in keep), terms=terms, keep=kept)
+        columns = tuple(self.keep[k] for k in keep)
+        return replace(self, names=tuple(self.names[k] for k in keep), terms=terms, keep=columns)
 
     def _checked(self, frame: pd.DataFrame) -> pd.DataFrame:
         for name in self.columns:
@@ -118,10 +118,10 @@ class Coder:
 
     def _unseen(self, part: Part, labels: Any) -> FormulaError:
         new = ", ".join(repr(v) for v in pd.Series(labels).unique().tolist()[:3])
-        known = ", ".join(repr(v) for v in part.levels)
+        allowed = ", ".join(repr(v) for v in part.levels)
         name = part.column or written(part.node)
         hint = suggestion(str(labels.iloc[0]), map(str, part.levels))
-        return FormulaError(f"{name!r} has {new}, which {self.source!r} was not coded with. Allowed: {known}.{hint}")
+        return FormulaError(f"{name!r} has {new}, which {self.source!r} was not coded with. Allowed: {allowed}.{hint}")
 
 
 def _products(left: Floats, right: Floats) -> Floats:

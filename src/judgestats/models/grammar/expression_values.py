@@ -69,15 +69,15 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = No
     if node.kind == "binary":
         return OPERATIONS[node.value](*parts)
     if node.kind == "call" and node.value != "I":
-        named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
+        keywords = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
             if (name := written(node)) not in fitted:
                 from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
 
                 fitted[name] = Scale() if node.value in ("scale", "standardize") else known[node.value]()
-            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
+            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in keywords.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
-        return function(*parts, **named)
+        return function(*parts, **keywords)
     return parts[0]
 
 

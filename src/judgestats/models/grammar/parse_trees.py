@@ -65,13 +65,13 @@ def scan(source: str) -> list[Token]:
     """Cut a formula into tokens; the last one is ``end``."""
     tokens, at = [], 0
     while at < len(source):
-        found = PATTERN.match(source, at)
-        if found is None:
+        match = PATTERN.match(source, at)
+        if match is None:
             raise _unreadable(source, at)
-        kind = str(found.lastgroup)
+        kind = str(match.lastgroup)
         if kind != "space":
-            tokens.append(Token(kind, found.group(), at, found.end()))
-        at = found.end()
+            tokens.append(Token(kind, match.group(), at, match.end()))
+        at = match.end()
     return [*tokens, Token("end", "", len(source), len(source))]
 
 

@@ -73,23 +73,21 @@ class Formula:
 
 def columns_of(node: Node) -> list[Node]:
     """Names of columns in a tree, left to right; in ``C(x, Sum)`` the coding is no column."""
-    found, waiting = [], [node]
+    names, waiting = [], [node]
     while waiting:
-        here = waiting.pop()
-        if here.kind == "name":
-            found.append(here)
+        current = waiting.pop()
+        if current.kind == "name":
+            names.append(current)
         else:
-            waiting.extend(p for i, p in reversed([*enumerate(here.parts)]) if not is_coding(here, i))
-    return found
+            waiting.extend(p for i, p in reversed([*enumerate(current.parts)]) if not is_coding(current, i))
+    return names
 
 
 def is_coding(call: Node, position: int) -> bool:
     """Whether an argument of a call is the bare name of a coding."""
     part = call.parts[position]
-    named = part.parts[0] if part.kind == "keyword" else part
-    return (
-        call.value == "C" and call.kind == "call" and position > 0 and named.kind == "name" and named.value in CODINGS
-    )
+    name = part.parts[0] if part.kind == "keyword" else part
+    return call.value == "C" and call.kind == "call" and position > 0 and name.kind == "name" and name.value in CODINGS
 
 
 def read(source: Any) -> Formula:

@@ -47,10 +47,10 @@ def expanded(node: Node, factors: dict[str, Node], logical: Collection[str]) -> 
 
 def _united(*several: Iterable[Factors]) -> list[Factors]:
     """Each term once, factors in any order."""
-    found: dict[frozenset[str], Factors] = {}
+    terms: dict[frozenset[str], Factors] = {}
     for term in chain(*several):
-        found.setdefault(frozenset(term), tuple(dict.fromkeys(term)))
-    return list(found.values())
+        terms.setdefault(frozenset(term), tuple(dict.fromkeys(term)))
+    return list(terms.values())
 
 
 def _without(terms: Iterable[Factors], gone: Iterable[Factors]) -> list[Factors]:
@@ -101,8 +101,8 @@ def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
 
 def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
     """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
-    kind, given = _coding(call)
-    reference: Any = evaluate(given, pd.DataFrame()) if given is not None else None
+    kind, level_node = _coding(call)
+    reference: Any = evaluate(level_node, pd.DataFrame()) if level_node is not None else None
     if reference is not None and reference not in levels:
         raise ValueError(f"reference not in levels: {reference!r} is none of {', '.join(map(str, levels))}")
     last = len(levels) - 1 if kind == "Sum" else 0
@@ -110,8 +110,8 @@ def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[F
     eye = np.eye(len(levels))
     if full and kind == "Treatment":
         return eye, [str(level) for level in levels]
-    kept = [i for i in range(len(levels)) if i != left_out]
-    matrix, labels = eye[:, kept], [str(levels[i]) for i in kept]
+    columns = [i for i in range(len(levels)) if i != left_out]
+    matrix, labels = eye[:, columns], [str(levels[i]) for i in columns]
     if kind == "Sum":
         matrix[left_out] = -1
         if full:
@@ -121,14 +121,14 @@ def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[F
 
 def _coding(call: Node | None) -> tuple[str, Node | None]:
     """Treatment or Sum, and the level that is left out, where it is given."""
-    given = [p.parts[0] if p.kind == "keyword" else p for p in call.parts[1:]] if call is not None else []
-    if len(given) > 1 or (call is not None and not call.parts):
+    arguments = [p.parts[0] if p.kind == "keyword" else p for p in call.parts[1:]] if call is not None else []
+    if len(arguments) > 1 or (call is not None and not call.parts):
         raise ValueError(f"{call.value}() takes a column and a coding" if call else "")
     if call is None or call.value == "C":
-        if not given:
+        if not arguments:
             return "Treatment", None
-        if given[0].value not in ("Sum", "Treatment") or len(given[0].parts) > 1:
-            raise ValueError(f"{written(given[0])} is no coding: Treatment, Sum, Treatment('level'), Sum('level')")
-        inner = given[0].parts
-        return given[0].value, (inner[0].parts[0] if inner[0].kind == "keyword" else inner[0]) if inner else None
-    return ("Sum" if call.value == "S" else "Treatment"), (given[0] if given else None)
+        if arguments[0].value not in ("Sum", "Treatment") or len(arguments[0].parts) > 1:
+            raise ValueError(f"{written(arguments[0])} is no coding: Treatment, Sum, Treatment('level'), Sum('level')")
+        inner = arguments[0].parts
+        return arguments[0].value, (inner[0].parts[0] if inner[0].kind == "keyword" else inner[0]) if inner else None
+    return ("Sum" if call.value == "S" else "Treatment"), (arguments[0] if arguments else None)

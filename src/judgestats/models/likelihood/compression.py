@@ -143,12 +143,12 @@ def _collapse(table: Compressed) -> Compressed:
         first, inverse = np.arange(len(present)), np.arange(len(present))
     first_order = np.sort(first)
     number = np.bincount(inverse, minlength=len(first))[np.argsort(first)].astype(float)
-    kept = np.concatenate([order[starts[g] : starts[g] + sizes[g]] for g in first_order])
+    representatives = np.concatenate([order[starts[g] : starts[g] + sizes[g]] for g in first_order])
     new = np.repeat(np.arange(len(first_order)), sizes[first_order])
-    cols = own.cols[kept] % width + new[:, None] * width
+    cols = own.cols[representatives] % width + new[:, None] * width
     blocks = np.array([0, len(first_order) * width], np.int64)
-    picked = Columns(cols, own.z[kept], blocks, own.sizes, own.factor, own.offset, own.width)
+    picked = Columns(cols, own.z[representatives], blocks, own.sizes, own.factor, own.offset, own.width)
     times, often = np.repeat(number, sizes[first_order]), np.repeat(number, width)
     changed: dict[str, Any] = {"columns": picked, "times": times, "often": often}
     same = ("y", "m", "X", "offset", "category", "part", "squares")
-    return replace(table, **{name: getattr(table, name)[kept] for name in same}, **changed)
+    return replace(table, **{name: getattr(table, name)[representatives] for name in same}, **changed)

@@ -63,11 +63,11 @@ class Posterior:
         """Variance (G,) of sums of x'β + z'b over rows, weighted by `pool` (G, M), given θ; as :meth:`variance`."""
         load, new = np.zeros((self.layout.q, len(pool))), np.zeros(len(pool))
         for t, L in enumerate(self.factors):
-            zl, known = zs[t] @ L, codes[t] >= 0
-            own = self._own(t)[codes[t][known]]
+            zl, old = zs[t] @ L, codes[t] >= 0
+            own = self._own(t)[codes[t][old]]
             for c in range(L.shape[1]):
-                np.add.at(load, own[:, c], (pool[:, known] * zl[known, c]).T)
-            new += pool[:, ~known] ** 2 @ (zl[~known] ** 2).sum(axis=1)
+                np.add.at(load, own[:, c], (pool[:, old] * zl[old, c]).T)
+            new += pool[:, ~old] ** 2 @ (zl[~old] ** 2).sum(axis=1)
         moved = pool @ X - load.T @ self.pull
         spread = (load * solve_many(self.layout, self.flat, load)).sum(axis=0)
         result: Floats = new + spread + np.einsum("mi,ij,mj->m", moved, self.beta_covariance, moved)
@@ -82,10 +82,10 @@ class Posterior:
             load = np.zeros((q, part.stop - first))
             for t, L in enumerate(self.factors):
                 zl, code = zs[t][part] @ L, codes[t][part]
-                known = np.flatnonzero(code >= 0)
-                own = self._own(t)[code[known]]
+                old = np.flatnonzero(code >= 0)
+                own = self._own(t)[code[old]]
                 for c in range(L.shape[1]):
-                    np.add.at(load, (own[:, c], known), zl[known, c])
+                    np.add.at(load, (own[:, c], old), zl[old, c])
                 result[part] += np.where(code < 0, (zl**2).sum(axis=1), 0.0)
             s = self.layout
             spread = (load * solve_many(s, self.flat, load)).sum(axis=0)

@@ -56,13 +56,13 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
         _note(log, iteration, evaluations, value, gradient, slope, x)
         if -slope < 1e-8:
             break
-        found, more = _search(objective, x, value, direction, slope)
+        point, more = _search(objective, x, value, direction, slope)
         evaluations += more
-        if found is None:
+        if point is None:
             break
-        step, value, after = found[0] - x, found[1], found[2]
+        step, value, after = point[0] - x, point[1], point[2]
         inverse = _update(inverse, step, after - gradient, first=iteration == 0)
-        x, gradient = found[0], after
+        x, gradient = point[0], after
     return _polish(objective, x, value, gradient, inverse, log, evaluations)
 
 
@@ -130,11 +130,11 @@ def _polish(
         _note(log, len(log), evaluations, value, gradient, -2 * gain, x)
         if not np.isfinite(gain) or gain < 1e-12:
             break
-        found, more = _search(objective, x, value, -step, -2 * gain)
+        point, more = _search(objective, x, value, -step, -2 * gain)
         evaluations += more
-        if found is None:
+        if point is None:
             break
-        x, value, gradient = found
+        x, value, gradient = point
         after = float(gradient @ _newton(curvature, gradient)) / 2
         if gain < 1e-4:  # the Hessian does not change over such a step
             break
@@ -147,8 +147,8 @@ def _newton(curvature: Floats, gradient: Floats) -> Floats:
     if not np.isfinite(curvature).all():
         return np.full(len(gradient), np.nan)
     size, axes = np.linalg.eigh(curvature)
-    kept, turned = size > 1e-10 * size.max(initial=0.0), axes.T @ gradient
-    if (np.abs(turned[~kept]) > 1e-3).any():
+    curved, turned = size > 1e-10 * size.max(initial=0.0), axes.T @ gradient
+    if (np.abs(turned[~curved]) > 1e-3).any():
         return np.full(len(gradient), np.nan)
-    step: Floats = axes[:, kept] @ (turned[kept] / size[kept])
+    step: Floats = axes[:, curved] @ (turned[curved] / size[curved])
     return step

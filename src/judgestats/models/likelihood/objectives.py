@@ -133,8 +133,8 @@ class LinearObjective:
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Objective and gradient."""
-        found = self.at(theta)
-        return found.objective, self.scales.gradient(self.cells.z, found.scale)
+        at = self.at(theta)
+        return at.objective, self.scales.gradient(self.cells.z, at.scale)
 
 
 def rows_of(table: Compressed, kind: int) -> Rows:

@@ -85,8 +85,10 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
     theta, starts = x[free:], []
     if (np.abs(theta[s.diagonal]) < 0.01).any():
         starts.append(np.append(x[:free], 0.4 * s.diagonal))
-    known = theta**2 * np.diag(curvature)[free:] > 9
-    thin = [int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~known) if s.sizes[s.term[c]] > 1]
+    significant = theta**2 * np.diag(curvature)[free:] > 9
+    thin = [
+        int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~significant) if s.sizes[s.term[c]] > 1
+    ]
     last = [c for c in thin if (s.row == s.row[c]).sum() == 1]
     if last:  # a correlation of 1
         starts.append(x.copy())

@@ -37,9 +37,9 @@ def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
 
 def draws(fit: Fitted) -> pd.DataFrame:
     """Draws from the posterior distribution of the parameters: :meth:`judgestats.models.Fit.draws`."""
-    found = posterior_summaries.draws_of(fit)
-    if found is not None:
-        return posterior_summaries.table(fit, found)
+    posterior = posterior_summaries.draws_of(fit)
+    if posterior is not None:
+        return posterior_summaries.table(fit, posterior)
     raise FitError(
         f"engine={fit.engine!r} has no posterior draws. Use simulate(), confint(method='bootstrap'), or engine='pymc'."
     )
@@ -125,21 +125,21 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
     parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
-        known = bool(np.isfinite(error) and error > 0)
+        has_error = bool(np.isfinite(error) and error > 0)
         vague = wide(float(error)) if own.is_sd else ""
         held = flags.SINGULAR if _held(fit, own) else ""
-        half = z * error if known else np.nan
+        half = z * error if has_error else np.nan
         if own.is_sd:
             with np.errstate(over="ignore"):
                 low, high, slope = value * np.exp(-half), value * np.exp(half), value
         else:
-            middle = float(np.arctanh(value)) if known else np.nan
+            middle = float(np.arctanh(value)) if has_error else np.nan
             low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
         yield {
             "group": own.group, "term": own.term, "estimate": float(value),
-            "std_error": slope * error if known else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
+            "std_error": slope * error if has_error else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
             "conf_low": float(low), "conf_high": float(high), "method": "z",
-            "flag": flags.join(held, vague) if held or known else _why_unknown(fit),
+            "flag": flags.join(held, vague) if held or has_error else _why_unknown(fit),
         }  # fmt: skip
 
 
@@ -153,8 +153,8 @@ def _transformed_errors(fit: Fitted, parts: tuple[Component, ...]) -> Floats:
     is_sd = np.array([p.is_sd for p in parts], bool)
 
     def transformed(params: Floats) -> Floats:
-        found = component_values(fit, params)
-        return np.where(is_sd, np.log(np.abs(found)), np.arctanh(np.where(is_sd, 0.0, found)))
+        values = component_values(fit, params)
+        return np.where(is_sd, np.log(np.abs(values)), np.arctanh(np.where(is_sd, 0.0, values)))
 
     with np.errstate(invalid="ignore", divide="ignore"):
         _, jacobian = delta(transformed, fit.params, fit.covariance)

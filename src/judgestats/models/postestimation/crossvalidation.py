@@ -137,12 +137,12 @@ def _mean_density(own: Floats) -> Floats:
 
 def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, Floats, Floats, str]:
     values, shape = draws.flat("parameters"), draws.values["parameters"].shape[:2]
-    found, step = [], max(1, _BLOCK // max(len(values), 1))
+    blocks, step = [], max(1, _BLOCK // max(len(values), 1))
     for part in (slice(first, first + step) for first in range(0, len(calls.y), step)):
         own = Calls(calls.rows[part], calls.y[part], calls.count[part])
         each = loglik(fit, values, _eta(fit, draws, own.rows), own)
-        found.append((*pointwise(each.reshape(*shape, -1)), _mean_density(each)))
-    elpd, k, full = (np.concatenate(own) for own in zip(*found, strict=True))
+        blocks.append((*pointwise(each.reshape(*shape, -1)), _mean_density(each)))
+    elpd, k, full = (np.concatenate(own) for own in zip(*blocks, strict=True))
     return elpd, k, calls.count, full, "PSIS-LOO by call"
 
 

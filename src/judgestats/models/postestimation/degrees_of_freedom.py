@@ -32,30 +32,30 @@ def df_rule(fit: Fitted) -> str:
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
 
 
-def refuse_df(asked: str, design: Design, family: str, engine: str) -> None:
+def refuse_df(df: str, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have."""
-    if asked == NORMAL:
+    if df == NORMAL:
         return
     factors = list(dict.fromkeys(t.factor for t in design.terms))
     linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
-    if asked == SATTERTHWAITE and not linear:
+    if df == SATTERTHWAITE and not linear:
         other = f"name a grouping factor, df={factors[0]!r}" if factors else "use engine='ml' and a random term"
         raise DesignError(
             f"df='satterthwaite' is for Gaussian mixed models of the engines ml and lpm; got family={family!r}, "
             f"engine={engine!r}. Leave it out, or {other}."
         )
-    if asked == SATTERTHWAITE:
+    if df == SATTERTHWAITE:
         return
-    if asked not in factors:
+    if df not in factors:
         allowed = [*([SATTERTHWAITE] if linear else []), NORMAL, *factors]
         raise DesignError(
-            f"df={asked!r} is no grouping factor of {design.formula.source!r}. Allowed: "
-            f"{', '.join(map(repr, allowed))}.{suggestion(str(asked), allowed)}"
+            f"df={df!r} is no grouping factor of {design.formula.source!r}. Allowed: "
+            f"{', '.join(map(repr, allowed))}.{suggestion(str(df), allowed)}"
         )
-    levels, rank = _strata(design, asked)
+    levels, rank = _strata(design, df)
     if levels <= rank:
         raise DesignError(
-            f"df={asked!r}: {levels} levels of {asked!r} less {rank} effects that are constant within them leave no "
+            f"df={df!r}: {levels} levels of {df!r} less {rank} effects that are constant within them leave no "
             "degrees of freedom. Use df='normal', or take the factor as a fixed effect."
         )
 
@@ -90,20 +90,20 @@ def joint_df(fit: Fitted, rows: Floats) -> float:
     L = rows[:, : fit.n_fixed]
     _, turn = np.linalg.eigh(L @ fit.covariance[: fit.n_fixed, : fit.n_fixed] @ L.T)
     rank = int(np.linalg.matrix_rank(L))
-    found = _satterthwaite(fit, turn[:, ::-1][:, :rank].T @ L)
-    if len(found) < 2 or np.ptp(found) < 1e-8:
-        return float(found.mean()) if len(found) else float("nan")
-    if (found <= 2).any():
+    dfs = _satterthwaite(fit, turn[:, ::-1][:, :rank].T @ L)
+    if len(dfs) < 2 or np.ptp(dfs) < 1e-8:
+        return float(dfs.mean()) if len(dfs) else float("nan")
+    if (dfs <= 2).any():
         return 2.0
-    expected = float((found / (found - 2)).sum())
-    return 2 * expected / (expected - len(found))
+    expected = float((dfs / (dfs - 2)).sum())
+    return 2 * expected / (expected - len(dfs))
 
 
 def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
     """2 v² / Var(v) of v = L C L', C depending on the estimated variances."""
-    found = fit.sensitivity()
-    assert found is not None
-    slopes, spread = found
+    sensitivity = fit.sensitivity()
+    assert sensitivity is not None
+    slopes, spread = sensitivity
     C = fit.covariance[: fit.n_fixed, : fit.n_fixed]
     value = ((L @ C) * L).sum(axis=-1)
     by = np.stack([((L @ J) * L).sum(axis=-1) for J in slopes], axis=-1)

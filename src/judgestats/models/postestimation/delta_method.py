@@ -37,13 +37,13 @@ def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floa
 
 def spread(jacobian: Floats, covariance: Floats) -> Floats:
     """Standard errors of functions, from their derivatives (..., P); NaN if a variance that matters is not known."""
-    known = np.isfinite(covariance)
-    if known.all():
+    finite = np.isfinite(covariance)
+    if finite.all():
         exact: Floats = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=-1), 0.0))
         return exact
     moved = (jacobian != 0).astype(float)
-    unknown = ((moved @ (~known).astype(float)) * moved).sum(axis=-1) > 0
-    variance = ((jacobian @ np.where(known, covariance, 0.0)) * jacobian).sum(axis=-1)
+    unknown = ((moved @ (~finite).astype(float)) * moved).sum(axis=-1) > 0
+    variance = ((jacobian @ np.where(finite, covariance, 0.0)) * jacobian).sum(axis=-1)
     return np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0)))
 
 

@@ -58,10 +58,10 @@ class Finding:
 
 def check(fit: Fitted) -> pd.DataFrame:
     """List faults of a fit and cautions about it: :meth:`judgestats.models.Fit.check`."""
-    found = [finding for search in SEARCHES for finding in search(fit)]
+    findings = [finding for search in SEARCHES for finding in search(fit)]
     aside = fit.design.rows.n_missing + fit.design.rows.n_zero
-    found += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
-    return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
+    findings += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
+    return pd.DataFrame([astuple(d) for d in findings], columns=list(COLUMNS))
 
 
 def _optimum(fit: Fitted) -> Iterator[Finding]:
@@ -74,10 +74,10 @@ def _optimum(fit: Fitted) -> Iterator[Finding]:
 
 def _integration(fit: Fitted) -> Iterator[Finding]:
     """A quadrature rule whose results a finer one changes."""
-    found, laplace = refined(fit), fit.method == "Laplace"
-    if found is None or (found.estimates < LAPLACE if laplace else found.settled):
+    refinement, laplace = refined(fit), fit.method == "Laplace"
+    if refinement is None or (refinement.estimates < LAPLACE if laplace else refinement.settled):
         return
-    moves = f"the log-likelihood by {found.loglik:+.2g}, an estimate by {found.estimates:.2g} standard errors"
+    moves = f"the log-likelihood by {refinement.loglik:+.2g}, an estimate by {refinement.estimates:.2g} standard errors"
     what = f"{fit.method}: {'too coarse' if laplace else 'too few nodes'}, a refined rule moves {moves}"
     remedy = 'Pass n_quadrature="auto".'
     if fit.approximation == "trapezoid":

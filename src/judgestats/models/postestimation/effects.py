@@ -44,10 +44,10 @@ def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFra
             f"{fit.formula!r} by engine={fit.engine!r} has no random terms. Write one, (1|item) say, and use "
             "engine='ml'."
         )
-    found = fit.effects()
-    if found is None:
+    effects = fit.effects()
+    if effects is None:
         raise DesignError(f"engine={fit.engine!r} gives no random effects. Use engine='ml'.")
-    parts = [_level_rows(*own, z) for own in zip(fit.design.terms, found.modes, found.spreads, strict=True)]
+    parts = [_level_rows(*own, z) for own in zip(fit.design.terms, effects.modes, effects.spreads, strict=True)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -76,9 +76,9 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
     labels = [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
     def shares(params: Floats) -> Floats:
-        found = contributions(fit, params)
-        total = found[len(labels) - 1 :].sum()  # the residual, and what each factor adds
-        return np.asarray(found / total, float)
+        variances = contributions(fit, params)
+        total = variances[len(labels) - 1 :].sum()  # the residual, and what each factor adds
+        return np.asarray(variances / total, float)
 
     share, jacobian = delta(shares, fit.params, fit.covariance)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -89,9 +89,9 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
     factors = dict.fromkeys(t.factor for t in fit.design.terms)
     rows += [{"group": g, "term": ICC, "variance": v} for g, v in zip(factors, added, strict=True)]
     for k, row in enumerate(rows):
-        known = np.isfinite(half[k]) and half[k] > 0
-        ends = (low[k], high[k]) if known else (np.nan, np.nan)
-        zero = flags.SINGULAR if row["variance"] == 0 else flags.NO_ERRORS if fit.design.terms and not known else ""
+        has_error = np.isfinite(half[k]) and half[k] > 0
+        ends = (low[k], high[k]) if has_error else (np.nan, np.nan)
+        zero = flags.SINGULAR if row["variance"] == 0 else flags.NO_ERRORS if fit.design.terms and not has_error else ""
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
         row |= {"method": LINKS[fit.link].latent_method, "flag": flags.join(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))
@@ -105,9 +105,9 @@ def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> 
         key = "sd(residual)" if group == RESIDUAL else f"sd({name}|{group})"
         row: dict[str, Any] = {"group": group, "term": name}
         if key in table.index:
-            found = table.loc[key]
-            row |= {"sd": found["estimate"], "sd_low": found["conf_low"], "sd_high": found["conf_high"]}
-            row["flag"] = found["flag"]
+            component = table.loc[key]
+            row |= {"sd": component["estimate"], "sd_low": component["conf_low"], "sd_high": component["conf_high"]}
+            row["flag"] = component["flag"]
         else:
             row["sd"] = float(np.sqrt(contributions(fit, fit.params)[len(labels) - 1]))
         row["variance"] = row["sd"] ** 2

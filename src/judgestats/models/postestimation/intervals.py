@@ -82,13 +82,13 @@ def parameters(fit: Fitted) -> list[Parameter]:
 def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tuple[int, Parameter]]:
     if terms is None:
         return list(enumerate(all_))
-    asked = [terms] if isinstance(terms, str) else list(terms)
-    known = [*(p.term for p in all_), *dict.fromkeys(p.group for p in all_)]
-    for name in asked:
-        if name not in known:
-            listed = ", ".join(repr(k) for k in known)
-            raise DesignError(f"terms={name!r} is not in this fit. Allowed: {listed}.{suggestion(str(name), known)}")
-    return [(k, p) for k, p in enumerate(all_) if p.term in asked or p.group in asked]
+    names = [terms] if isinstance(terms, str) else list(terms)
+    allowed = [*(p.term for p in all_), *dict.fromkeys(p.group for p in all_)]
+    for name in names:
+        if name not in allowed:
+            listed = ", ".join(repr(k) for k in allowed)
+            raise DesignError(f"terms={name!r} is not in this fit. Allowed: {listed}.{suggestion(str(name), allowed)}")
+    return [(k, p) for k, p in enumerate(all_) if p.term in names or p.group in names]
 
 
 def estimates(fit: Fitted) -> Floats:
@@ -112,7 +112,7 @@ def _refuse(fit: Fitted) -> None:
 
 
 def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, Any]]:
-    found, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
+    values, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
     linear = fit.distribution.linear
     whole = surface(fit) if not linear or any(own.component for _, own in chosen) else None
     rows = []
@@ -130,7 +130,7 @@ def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) 
             low, high = ends(along, whole.value, along.estimate, along.error, cut)
             note = ""
         open_ = flags.OPEN_END if np.isinf([low, high]).any() else ""
-        rows.append(_row(own, found[k], low, high, method, note, open_))
+        rows.append(_row(own, values[k], low, high, method, note, open_))
     return rows
 
 
@@ -198,12 +198,12 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
 def _bootstrap(
     fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float, n_resamples: int, seed: Any
 ) -> list[dict[str, Any]]:
-    found = estimates(fit)
-    drawn, failed = resamples(fit, n_resamples, seed)
+    point_estimates = estimates(fit)
+    samples, failed = resamples(fit, n_resamples, seed)
     tail = (1 - conf_level) / 2
     rows = []
     for k, own in chosen:
-        values = drawn[:, k][np.isfinite(drawn[:, k])]
+        values = samples[:, k][np.isfinite(samples[:, k])]
         lost = n_resamples - failed - len(values)
         notes = [flags.REFITS_FAILED.of(failed, total=n_resamples)]
         notes.append(flags.REFITS_UNDEFINED.of(lost))
@@ -211,7 +211,7 @@ def _bootstrap(
         if low == high:
             low, high = np.nan, np.nan
             notes.append(flags.RESAMPLES_AGREE)
-        rows.append(_row(own, found[k], float(low), float(high), "bootstrap", *notes))
+        rows.append(_row(own, point_estimates[k], float(low), float(high), "bootstrap", *notes))
     return rows
 
 
@@ -220,7 +220,7 @@ def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
         raise DesignError(f"n_resamples={n_resamples!r} is not a number of refits. Allowed: 1, 2, 3, ..., e.g. 1000.")
     rng = generator(seed, ("confint",))
-    drawn, failed = [], 0
+    samples, failed = [], 0
     for _ in range(n_resamples):
         try:
             again = refitted(fit, rng)
@@ -234,5 +234,5 @@ def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
         if values is None:
             failed += 1
         else:
-            drawn.append(values)
-    return np.reshape(drawn, (len(drawn), len(estimates(fit)))), failed
+            samples.append(values)
+    return np.reshape(samples, (len(samples), len(estimates(fit)))), failed

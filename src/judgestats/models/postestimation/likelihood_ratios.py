@@ -168,12 +168,12 @@ def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
         raise DesignError(f"The likelihoods are approximated differently: {', '.join(used)}. Fit all with engine='ml'.")
     rule: int | Literal["auto"] = 1 if "Laplace" in used else "auto"
     alike = "Laplace" if rule == 1 else "trapezoid"
-    kept = [not f.design.terms or f.approximation == alike for f in fits]
-    return [(f, "") if stays else (_again(f, rule), RULES[rule]) for f, stays in zip(fits, kept, strict=True)]
+    stays = [not f.design.terms or f.approximation == alike for f in fits]
+    return [(f, "") if stay else (_refitted(f, rule), RULES[rule]) for f, stay in zip(fits, stays, strict=True)]
 
 
-def _again(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
+def _refitted(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
     """The same model by another rule; a flag of separation is kept."""
-    found = fit_design(replace(fit.model, n_quadrature=rule))
+    refit = fit_design(replace(fit.model, n_quadrature=rule))
     separation = [note for note in fit.notes if note == flags.SEPARATION]
-    return replace(found, notes=(*found.notes, *separation), options=fit.options)
+    return replace(refit, notes=(*refit.notes, *separation), options=fit.options)

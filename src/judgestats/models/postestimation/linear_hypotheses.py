@@ -27,12 +27,12 @@ def hypothesis(text: str, names: Sequence[str]) -> tuple[Floats, float]:
 
 def _split(text: str, names: Sequence[str]) -> list[list[str]]:
     """Tokens of each side."""
-    known = sorted(names, key=len, reverse=True)  # a name may begin with another
+    by_length = sorted(names, key=len, reverse=True)  # a name may begin with another
     sides: list[list[str]] = [[]]
     place = 0
     while place < len(text):
         rest = text[place:]
-        name = next((n for n in known if rest.startswith(n) and not _goes_on(n, rest)), None)
+        name = next((n for n in by_length if rest.startswith(n) and not _goes_on(n, rest)), None)
         number = _NUMBER.match(rest)
         if name is not None:
             sides[-1].append(name)

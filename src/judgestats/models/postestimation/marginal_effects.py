@@ -53,9 +53,9 @@ def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: flo
     d = fit.design
     groups = grouping(by, d.frame.columns, "formula's columns")
     frame, weight = _distinct(fit, groups)
-    asked = _asked(fit, frame, variables)
+    chosen = _asked(fit, frame, variables)
     keys, pool = _pool(frame, weight, groups)
-    tables = [_table(fit, own, keys, pool, groups, conf_level) for v in asked for own in _effects(fit, frame, v)]
+    tables = [_table(fit, own, keys, pool, groups, conf_level) for v in chosen for own in _effects(fit, frame, v)]
     tables = [t for t in tables if t is not None]
     if not tables:
         raise DesignError(f"{fit.formula!r} has no variables, so that there is no effect. Add one, or use predict().")
@@ -86,15 +86,15 @@ def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]
 def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
     if variables is None:
         return [c for c in fit.design.fixed.coder.columns if c in frame.columns]
-    known = _used(fit)
-    asked = list(dict.fromkeys(names(variables)))
-    for name in asked:
-        if name not in known:
+    allowed = _used(fit)
+    chosen = list(dict.fromkeys(names(variables)))
+    for name in chosen:
+        if name not in allowed:
             raise DesignError(
-                f"variables={name!r} is no variable of {fit.formula!r}. Allowed: {', '.join(known)}."
-                f"{suggestion(name, known)}"
+                f"variables={name!r} is no variable of {fit.formula!r}. Allowed: {', '.join(allowed)}."
+                f"{suggestion(name, allowed)}"
             )
-    return asked
+    return chosen
 
 
 def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
@@ -188,18 +188,18 @@ def _table(
     value: Any = 0.0
     slope: Any = 0.0
     for rows, sign in ((above, 1.0), (below, -1.0)):
-        found = mean(fit, rows, rows.eta(fit), rows.variance(fit))
-        value = value + sign * (weights @ found.value)
-        slope = slope + sign * gradient(fit, rows, found, weights)
+        responses = mean(fit, rows, rows.eta(fit), rows.variance(fit))
+        value = value + sign * (weights @ responses.value)
+        slope = slope + sign * gradient(fit, rows, responses, weights)
     unit = UNITS["probability" if fit.engine == "lpm" else scale_of(fit)]
     scale = 100.0 if unit == "percentage points" else 1.0
-    known = _known(fit, effect, pool)
-    estimate = np.where(known[:, None], scale * value, np.nan)
-    error = np.where(known[:, None], scale * spread(slope, trusted(fit)), np.nan)
+    is_estimable = _known(fit, effect, pool)
+    estimate = np.where(is_estimable[:, None], scale * value, np.nan)
+    error = np.where(is_estimable[:, None], scale * spread(slope, trusted(fit)), np.nan)
     J = estimate.shape[1]
     result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
-    undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
-    where = np.where(undefined, flags.NO_DERIVATIVE, np.repeat(np.where(known, "", flags.NOT_ESTIMABLE), J))
+    undefined = np.repeat(is_estimable, J) & np.isnan(estimate.ravel())
+    where = np.where(undefined, flags.NO_DERIVATIVE, np.repeat(np.where(is_estimable, "", flags.NOT_ESTIMABLE), J))
     own = cautions(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
     df = np.repeat(_degrees(fit, above, below, weights), J)
     numbers = inference(estimate.ravel(), error.ravel(), df, level)
@@ -236,8 +236,8 @@ def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
     rows = np.zeros((len(moved), fit.n_location))
     rows[:, : fit.n_fixed] = moved
     rows[:, fit.n_fixed :] = (above.part != below.part)[:, None]
-    found = degrees(fit, rows)
-    groups = np.split(found[weights.indices], weights.indptr[1:-1])
+    dfs = degrees(fit, rows)
+    groups = np.split(dfs[weights.indices], weights.indptr[1:-1])
     return np.array([own.min(initial=np.inf) for own in groups], float)
 
 

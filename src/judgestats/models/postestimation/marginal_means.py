@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain, product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats import flags
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.models.fitted_models import Fitted
@@ -19,33 +19,36 @@ from judgestats.models.postestimation.delta_method import cautions, normal_quant
 from judgestats.models.postestimation.mean_responses import estimable, mean, rows_of
 from judgestats.models.postestimation.prediction import conditional, limits, scale_of
 from judgestats.models.postestimation.reference_distributions import half_width
-from judgestats.models.postestimation.reference_grids import Grid, _column, _values, grid, marginal, specs_of
+from judgestats.models.postestimation.reference_grids import (
+    WEIGHTS,
+    Cells,
+    Grid,
+    grid,
+    grid_values,
+    marginal,
+    typed_column,
+)
 from judgestats.typing import Floats, Mask
 
-WEIGHTS = ("equal", "proportional")
 
-
-def means(
-    fit: Fitted, specs: Any, by: Any, scale: str, weights: str, at: Any, random: str, conf_level: float
-) -> pd.DataFrame:
+def means(fit: Fitted, cells: Cells, scale: str = "link", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
-    choose(random, ("none", "average", "fitted"), "random")
-    if random == "fitted":
-        choose(weights, WEIGHTS, "weights")
-        return _fitted_means(fit, [*chain(*specs_of(specs, by))], scale, weights, at, conf_level)
-    _check(scale, ("link", "response"), weights, random)
-    own, within = specs_of(specs, by)
-    averaging = random == "average" and scale == "response"
-    laid = grid(fit, [*own, *within], at, weights, random=averaging)
-    found = marginal(fit, laid, scale, random=averaging)
-    value = np.where(found.known[:, None], found.value, np.nan)
-    error = np.where(found.known[:, None], spread(found.gradient, trusted(fit)), np.nan)
-    df = degrees(fit, _links(fit, laid))
+    choose(cells.random, ("none", "average", "fitted"), "random")
+    if cells.random == "fitted":
+        choose(cells.weights, WEIGHTS, "weights")
+        return _fitted_means(fit, cells, scale, conf_level)
+    cells.refuse(scale, ("link", "response"))
+    averaging = cells.random == "average" and scale == "response"
+    laid = grid(fit, [*chain(*cells.columns())], cells, random=averaging)
+    cell_means = marginal(fit, laid, scale, random=averaging)
+    value = np.where(cell_means.estimable[:, None], cell_means.value, np.nan)
+    error = np.where(cell_means.estimable[:, None], spread(cell_means.gradient, trusted(fit)), np.nan)
+    df = degrees(fit, eta_weights(fit, laid))
     q = half_width(conf_level, df)
     numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q[:, None])
     if scale == "response" and not averaging and not fit.design.categories:
-        numbers = _transformed(fit, laid, q, found.known)[:, None]
+        numbers = _transformed(fit, laid, q, cell_means.estimable)[:, None]
     J = value.shape[1]
     result = laid.cells.iloc[np.repeat(np.arange(len(value)), J)].reset_index(drop=True)
     if J > 1:
@@ -55,15 +58,13 @@ def means(
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
     levels = [np.bincount(t.codes) for t in fit.design.terms] if averaging else []
     few = flags.few_clusters(min(levels, key=effective_clusters)) if levels else ""
-    cautious = [flags.join(f, few) for f in _flags(fit, np.repeat(found.known, J), error.ravel())]
-    return result.assign(method=_method(fit, scale, averaging), flag=cautious)
+    cautious = [flags.join(f, few) for f in estimable_flags(fit, np.repeat(cell_means.estimable, J), error.ravel())]
+    return result.assign(method=means_method(fit, scale, averaging), flag=cautious)
 
 
-def _fitted_means(
-    fit: Fitted, columns: list[str], scale: str, weights: str, at: Any, conf_level: float
-) -> pd.DataFrame:
+def _fitted_means(fit: Fitted, cells: Cells, scale: str, conf_level: float) -> pd.DataFrame:
     """Means of the fitted responses of the levels in the data, each with its other columns as they are."""
-    effects, d = fit.effects(), fit.design
+    effects, d, columns, at = fit.effects(), fit.design, [*chain(*cells.columns())], cells.at
     if scale != "response" or d.categories:
         raise DesignError(
             "random='fitted' averages fitted responses: use scale='response', and a family of one number a row."
@@ -72,15 +73,15 @@ def _fitted_means(
         raise DesignError(
             "random='fitted' needs random effects with their joint errors: a model with a random term, engine='ml'."
         )
-    values = _values(fit, at, True)
+    values = grid_values(fit, at, True)
     if unknown := [c for c in columns if c not in values]:
         raise DesignError(
             f"{unknown[0]!r} is not a column of the fixed effects of {fit.formula!r}. Allowed: "
             f"{', '.join(values) or 'none'}.{suggestion(unknown[0], values)}"
         )
     held = {c: v for c, v in values.items() if c in columns or c in (at or {})}
-    kept = dict.fromkeys([*values, *(c for t in d.terms for c in t.columns)])
-    own = d.frame[[c for c in kept if c not in held]].assign(_n=d.count * d.trials)
+    columns_kept = dict.fromkeys([*values, *(c for t in d.terms for c in t.columns)])
+    own = d.frame[[c for c in columns_kept if c not in held]].assign(_n=d.count * d.trials)
     if by := [c for c in own.columns if c != "_n"]:
         own = own.groupby(by, observed=True, sort=True, as_index=False)["_n"].sum()
     else:
@@ -89,50 +90,46 @@ def _fitted_means(
     order = [*columns, *(c for c in held if c not in columns)]
     laid = pd.DataFrame(list(product(*(held[c] for c in order))), columns=order)
     frame = laid.iloc[np.repeat(np.arange(len(laid)), len(own))].reset_index(drop=True)
-    frame = frame.assign(**{c: _column(fit, c, frame[c].tolist()) for c in order})
+    frame = frame.assign(**{c: typed_column(fit, c, frame[c].tolist()) for c in order})
     frame = frame.assign(**{c: pd.concat([own[c]] * len(laid), ignore_index=True) for c in own})
     inside = len(frame) // int(np.prod([len(held[c]) for c in columns], dtype=int))
-    share = np.tile(calls if weights == "proportional" else np.ones(len(own)), inside // len(own))
-    cells = frame[columns].iloc[::inside].reset_index(drop=True)
-    pool = np.kron(np.eye(len(cells)), share / share.sum())
+    share = np.tile(calls if cells.weights == "proportional" else np.ones(len(own)), inside // len(own))
+    combinations = frame[columns].iloc[::inside].reset_index(drop=True)
+    pool = np.kron(np.eye(len(combinations)), share / share.sum())
     rows = rows_of(fit, frame)
     codes, zs = list(rows.codes), list(rows.zs)
-    found = mean(fit, rows, conditional(fit, rows), effects.variance(None, zs, codes))
-    value, slope = pool @ found.value[:, 0], pool * found.by_eta[:, 0]
+    responses = mean(fit, rows, conditional(fit, rows), effects.variance(None, zs, codes))
+    value, slope = pool @ responses.value[:, 0], pool * responses.by_eta[:, 0]
     error = np.sqrt(effects.pooled_variance(rows.X, zs, codes, slope))
-    known = estimable(d, frame, pool)
-    numbers = np.where(known[:, None], limits(value, error, scale_of(fit), normal_quantile(conf_level)), np.nan)
-    result = cells.assign(estimate=numbers[:, 0], std_error=numbers[:, 1], df=np.inf)
+    is_estimable = estimable(d, frame, pool)
+    numbers = np.where(is_estimable[:, None], limits(value, error, scale_of(fit), normal_quantile(conf_level)), np.nan)
+    result = combinations.assign(estimate=numbers[:, 0], std_error=numbers[:, 1], df=np.inf)
     result = result.assign(conf_low=numbers[:, 2], conf_high=numbers[:, 3])
     unseen = np.atleast_1d([(pool > 0)[:, code < 0].any(axis=1) for code in codes]).max(axis=0)
-    flag = [flags.join(f, flags.NEW_LEVEL if u else "") for f, u in zip(_flags(fit, known, error), unseen, strict=True)]
+    flag = [
+        flags.join(f, flags.NEW_LEVEL if u else "")
+        for f, u in zip(estimable_flags(fit, is_estimable, error), unseen, strict=True)
+    ]
     return result.assign(method="response, mean of the fitted; z given these levels", flag=flag)
 
 
-def _links(fit: Fitted, laid: Grid) -> Floats:
+def eta_weights(fit: Fitted, laid: Grid) -> Floats:
     """(K, p') weights of the coefficients in the mean η of each cell."""
     gradient: Floats = marginal(fit, laid, "link", random=False).gradient[:, 0, : fit.n_location]
     return gradient
 
 
-def _transformed(fit: Fitted, laid: Grid, q: Floats, known: Mask) -> Floats:
+def _transformed(fit: Fitted, laid: Grid, q: Floats, is_estimable: Mask) -> Floats:
     """(K, 4) of responses at the mean η, with the limits of η."""
     at, link = marginal(fit, laid, "link", random=False), LINKS[fit.link]
     eta, error = at.value[:, 0], spread(at.gradient[:, 0], trusted(fit))
     value, slope, _ = link.average(eta, np.zeros_like(eta))
     ends = [link.inverse(eta + side * q * error) for side in (-1, 1)]
-    return np.where(known[:, None], np.column_stack([value, slope * error, *ends]), np.nan)
+    return np.where(is_estimable[:, None], np.column_stack([value, slope * error, *ends]), np.nan)
 
 
-def _check(scale: str, scales: Any, weights: str, random: str) -> None:
-    choose(scale, scales, "scale")
-    choose(weights, WEIGHTS, "weights")
-    choose(random, ("none", "average"), "random")
-    if random == "average" and scale != "response":
-        raise DesignError("random='average' is for scale='response': the mean of η does not depend on random effects.")
-
-
-def _method(fit: Fitted, scale: str, averaging: bool) -> str:
+def means_method(fit: Fitted, scale: str, averaging: bool) -> str:
+    """Scale of the means, what becomes of the random effects, and what intervals rest on."""
     how = scale
     if scale == "response":
         zero = ", random effects at 0" if fit.design.terms else ""
@@ -140,6 +137,7 @@ def _method(fit: Fitted, scale: str, averaging: bool) -> str:
     return f"{how}; {df_method(fit)}"
 
 
-def _flags(fit: Fitted, known: Mask, error: Floats) -> list[str]:
-    own = cautions(fit, np.where(known, error, 0.0))
-    return [flags.join("" if k else flags.NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]
+def estimable_flags(fit: Fitted, is_estimable: Mask, error: Floats) -> list[str]:
+    """Flags of means or contrasts (K,)."""
+    own = cautions(fit, np.where(is_estimable, error, 0.0))
+    return [flags.join("" if k else flags.NOT_ESTIMABLE, str(d)) for k, d in zip(is_estimable, own, strict=True)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,80 +17,85 @@ from judgestats.models.links import LINKS
 from judgestats.models.postestimation.degrees_of_freedom import degrees
 from judgestats.models.postestimation.delta_method import normal_quantile, spread, trusted
 from judgestats.models.postestimation.marginal_effects import NUMBERS, inference
-from judgestats.models.postestimation.marginal_means import _check, _flags, _links, _method
+from judgestats.models.postestimation.marginal_means import estimable_flags, eta_weights, means_method
 from judgestats.models.postestimation.mean_responses import estimable
 from judgestats.models.postestimation.multiplicity import ADJUSTMENTS, adjusted
-from judgestats.models.postestimation.reference_grids import Grid, Means, grid, marginal, specs_of
+from judgestats.models.postestimation.reference_grids import Cells, Grid, Means, grid, marginal
 from judgestats.typing import Floats
 
 #: Ratio -> the link that it belongs to.
 RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Which contrasts, and how several are adjusted."""
+
+    method: str | Mapping[str, Any] = "pairwise"
+    baseline: Any = None
+    adjust: str = "holm"
+
+
 def contrasts(
-    fit: Fitted,
-    specs: Any,
-    *,
-    method: Literal["pairwise", "baseline"] | Mapping[str, Any] = "pairwise",
-    baseline: Any = None,
-    adjust: Literal["holm", "tukey", "dunnett", "bonferroni", "none"] = "holm",
-    scale: Literal["link", "odds ratio", "rate ratio", "response"] = "link",
-    by: Any = None,
-    weights: Literal["equal", "proportional"] = "equal",
-    at: Mapping[str, Any] | None = None,
-    random: Literal["none", "average"] = "none",
-    conf_level: float = CONF_LEVEL,
+    fit: Fitted, cells: Cells, comparison: Comparison, scale: str = "link", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
     normal_quantile(conf_level)
-    choose(adjust, ADJUSTMENTS, "adjust")
-    _check(scale, ("link", *RATIOS, "response"), weights, random)
+    adjust = choose(comparison.adjust, ADJUSTMENTS, "adjust")
+    cells.refuse(scale, ("link", *RATIOS, "response"))
     if scale in RATIOS and fit.link != RATIOS[scale]:
         raise DesignError(
             f"scale={scale!r} is for link={RATIOS[scale]!r}; this model has {fit.link!r}. Use scale='link'."
         )
-    if adjust == "tukey" and method != "pairwise":
+    if adjust == "tukey" and comparison.method != "pairwise":
         raise DesignError("adjust='tukey' is for method='pairwise'. Use 'dunnett' for others, or 'holm'.")
-    own, within = specs_of(specs, by)
-    averaging = random == "average" and scale == "response"
-    laid = grid(fit, [*within, *own], at, weights, random=averaging)
-    found = marginal(fit, laid, "response" if scale == "response" else "link", random=averaging)
+    own, within = cells.columns()
+    averaging = cells.random == "average" and scale == "response"
+    laid = grid(fit, [*within, *own], cells, random=averaging)
+    cell_means = marginal(fit, laid, "response" if scale == "response" else "link", random=averaging)
     size = int(np.prod([laid.cells[c].nunique() for c in own]))
-    names, C = _weights(laid.cells[own].iloc[:size], method, baseline)
+    weights = _weights(laid.cells[own].iloc[:size], comparison.method, comparison.baseline)
     tables = []
     for first in range(0, len(laid.cells), size):
         family = slice(first, first + size)
-        part = _family(fit, laid, found, family, C, names, adjust, scale, conf_level)
+        part = _family(fit, laid, cell_means, family, weights, adjust, scale, conf_level)
         for name in within[::-1]:
             part.insert(0, name, [laid.cells[name].iloc[first]] * len(part))
         tables.append(part)
-    return pd.concat(tables, ignore_index=True).assign(adjust=adjust, method=_method(fit, scale, averaging))[
-        [*within, "term", *(["category"] if found.value.shape[1] > 1 else []), *NUMBERS, "adjust", "method", "flag"]
-    ]
+    result = pd.concat(tables, ignore_index=True).assign(adjust=adjust, method=means_method(fit, scale, averaging))
+    category = ["category"] if cell_means.value.shape[1] > 1 else []
+    return result[[*within, "term", *category, *NUMBERS, "adjust", "method", "flag"]]
 
 
 def _family(
-    fit: Fitted, laid: Grid, found: Means, family: slice, C: Floats, names: list[str], adjust: str, scale: str,
+    fit: Fitted,
+    laid: Grid,
+    cell_means: Means,
+    family: slice,
+    weights: tuple[list[str], Floats],
+    adjust: str,
+    scale: str,
     level: float,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Contrasts that are adjusted together, for each category."""
-    known = estimable(fit.design, laid.frame, C @ laid.pool[family])
-    df = degrees(fit, C @ _links(fit, laid)[family])
+    names, C = weights
+    is_estimable = estimable(fit.design, laid.frame, C @ laid.pool[family])
+    df = degrees(fit, C @ eta_weights(fit, laid)[family])
     tables = []
-    for j in range(found.value.shape[1]):
-        slope = np.tensordot(C, found.gradient[family, j], axes=1)
-        estimate = np.where(known, C @ found.value[family, j], np.nan)
-        error = np.where(known, spread(slope, trusted(fit)), np.nan)
+    for j in range(cell_means.value.shape[1]):
+        slope = np.tensordot(C, cell_means.gradient[family, j], axes=1)
+        estimate = np.where(is_estimable, C @ cell_means.value[family, j], np.nan)
+        error = np.where(is_estimable, spread(slope, trusted(fit)), np.nan)
         numbers = inference(estimate, error, df, level)
         joint = slope @ np.where(np.isfinite(trusted(fit)), trusted(fit), 0.0) @ slope.T
-        p, q = adjusted(numbers["statistic"], adjust, level, int(found.known[family].sum()), joint, df)
+        p, q = adjusted(numbers["statistic"], adjust, level, int(cell_means.estimable[family].sum()), joint, df)
         numbers |= {"p_value": p, "conf_low": estimate - q * error, "conf_high": estimate + q * error}
         if scale in RATIOS:
             ratio = {k: np.exp(numbers[k]) for k in ("estimate", "conf_low", "conf_high")}
             numbers |= {**ratio, "std_error": ratio["estimate"] * error}
-        part = pd.DataFrame({"term": names, **numbers, "flag": _flags(fit, known, error)})
+        part = pd.DataFrame({"term": names, **numbers, "flag": estimable_flags(fit, is_estimable, error)})
         if fit.design.categories:
-            part["category"] = fit.design.categories[j] if found.value.shape[1] > 1 else ""
+            part["category"] = fit.design.categories[j] if cell_means.value.shape[1] > 1 else ""
         tables.append(part)
     return pd.concat(tables, ignore_index=True)
 
@@ -126,13 +132,13 @@ def _place(level: Any, places: Mapping[str, int], what: str) -> int:
     return places[name]
 
 
-def _own_weights(name: str, given: Any, places: Mapping[str, int]) -> Floats:
+def _own_weights(name: str, weights: Any, places: Mapping[str, int]) -> Floats:
     result = np.zeros(len(places))
-    if isinstance(given, Mapping):
-        for level, weight in given.items():
+    if isinstance(weights, Mapping):
+        for level, weight in weights.items():
             result[_place(level, places, f"method[{name!r}]")] = float(weight)
         return result
-    values = np.asarray(given, float)
+    values = np.asarray(weights, float)
     if values.shape != result.shape:
         raise DesignError(f"method[{name!r}] has {values.size} weights for {len(places)} cells: {', '.join(places)}.")
     return values

@@ -107,15 +107,20 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     )
 
 
-def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
+def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Any = None) -> Floats:
     """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
     spreads = variance_gradient(fit, rows)
-    p, t, q = rows.X.shape[1], found.by_cut.shape[2], spreads.shape[1]
-    count, J = (len(rows.X) if pool is None else pool.shape[0]), found.value.shape[1]
+    p, t, q = rows.X.shape[1], responses.by_cut.shape[2], spreads.shape[1]
+    count, J = (len(rows.X) if pool is None else pool.shape[0]), responses.value.shape[1]
     result = np.zeros((count, J, len(fit.params)))
     for j in range(J):
         own = np.concatenate(
-            [found.by_eta[:, j, None] * rows.X, found.by_cut[:, j], found.by_variance[:, j, None] * spreads], axis=1
+            [
+                responses.by_eta[:, j, None] * rows.X,
+                responses.by_cut[:, j],
+                responses.by_variance[:, j, None] * spreads,
+            ],
+            axis=1,
         )
         result[:, j, : p + t + q] = own if pool is None else pool @ own
     return result

@@ -31,34 +31,34 @@ def adjusted(
     from scipy.stats import studentized_range
 
     z, df = np.abs(statistic), np.broadcast_to(np.asarray(df, float), np.shape(statistic))
-    known = np.isfinite(z)
-    p, k = two_sided(z, df), int(known.sum())
+    finite = np.isfinite(z)
+    p, k = two_sided(z, df), int(finite.sum())
     alpha, cut = 1 - conf_level, np.full(len(z), np.nan)
     if k == 0:
         return p, cut
-    own_df, place = np.unique(np.where(np.isfinite(df), df.round(6), df)[known], return_inverse=True)
+    own_df, place = np.unique(np.where(np.isfinite(df), df.round(6), df)[finite], return_inverse=True)
     if adjust == "tukey":
-        p[known] = studentized_range.sf(z[known] * np.sqrt(2), means, own_df[place])
-        cut[known] = (studentized_range.ppf(conf_level, means, own_df) / np.sqrt(2))[place]
+        p[finite] = studentized_range.sf(z[finite] * np.sqrt(2), means, own_df[place])
+        cut[finite] = (studentized_range.ppf(conf_level, means, own_df) / np.sqrt(2))[place]
         return p, cut
     if adjust == "dunnett":
-        own = covariance[np.ix_(known, known)]
+        own = covariance[np.ix_(finite, finite)]
         sd = np.sqrt(np.diag(own))
         inside = Inside.of(own / np.outer(sd, sd))
-        p[known] = [min(max(1 - inside(v, d), 0.0), 1.0) for v, d in zip(z[known], own_df[place], strict=True)]
+        p[finite] = [min(max(1 - inside(v, d), 0.0), 1.0) for v, d in zip(z[finite], own_df[place], strict=True)]
         # Bonferroni and the single contrast bound the quantile
         ends = np.stack([-t_quantile(alpha / 2, own_df), 1e-9 - t_quantile(alpha / (2 * k), own_df)], axis=1)
         least = [
             brentq(lambda v, d=d: inside(v, d) - conf_level, low, high, xtol=1e-10) if k > 1 else low
             for d, (low, high) in zip(own_df, ends, strict=True)
         ]
-        cut[known] = np.array(least)[place]
+        cut[finite] = np.array(least)[place]
         return p, cut
     share = 1 if adjust == "none" else k
     if adjust == "bonferroni":
         p = np.minimum(p * k, 1.0)
     elif adjust == "holm":
-        order = np.flatnonzero(known)[np.argsort(p[known], kind="stable")]
+        order = np.flatnonzero(finite)[np.argsort(p[finite], kind="stable")]
         p[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(k, 0, -1)), 1.0)
     return p, -t_quantile(alpha / (2 * share), df)
 
@@ -99,13 +99,13 @@ class Inside:
                 sum(w / 2 * self._product(v * _chi((1 - x) / 2, df)) for x, w in zip(at, weights, strict=True))
             )
         L, n = self.factor, len(self.factor)
-        product, drawn = np.ones(POINTS), np.zeros((POINTS, n))
+        product, variates = np.ones(POINTS), np.zeros((POINTS, n))
         ends = v if np.isinf(df) else v * _chi(self.points[:, n], df)
         for i in range(n):
-            shift = drawn[:, :i] @ L[i, :i]
+            shift = variates[:, :i] @ L[i, :i]
             low, high = ndtr((-ends - shift) / L[i, i]), ndtr((ends - shift) / L[i, i])
             product *= high - low
-            drawn[:, i] = ndtri(np.clip(low + self.points[:, i] * (high - low), 1e-300, 1 - 1e-16))
+            variates[:, i] = ndtri(np.clip(low + self.points[:, i] * (high - low), 1e-300, 1 - 1e-16))
         return float(product.mean())
 
     def _product(self, v: float) -> float:
@@ -137,17 +137,17 @@ def _loads(correlation: Floats) -> Floats | None:
             first = np.sqrt(correlation[0, 1] * correlation[0, 2] / correlation[1, 2])
             own = np.concatenate([[first], correlation[0, 1:] / first])
     fits = np.isfinite(own).all() and (np.abs(own) < 0.999).all()
-    found = np.outer(own, own)
-    np.fill_diagonal(found, 1.0)
-    return own if fits and np.abs(found - correlation).max() < 1e-9 else None
+    products = np.outer(own, own)
+    np.fill_diagonal(products, 1.0)
+    return own if fits and np.abs(products - correlation).max() < 1e-9 else None
 
 
 def _primes(count: int) -> Floats:
     """Return the first primes."""
-    found: list[int] = []
+    primes: list[int] = []
     number = 2
-    while len(found) < count:
-        if all(number % p for p in found):
-            found.append(number)
+    while len(primes) < count:
+        if all(number % p for p in primes):
+            primes.append(number)
         number += 1
-    return np.array(found, float)
+    return np.array(primes, float)

@@ -161,11 +161,11 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
     )
     yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", remedy * bool(d))
     prior = priors_in(fit)
-    for p, found in zip(prior.each, against(fit, draws), strict=True):
-        if flags.CONFLICT in found:
+    for p, conflict in zip(prior.each, against(fit, draws), strict=True):
+        if flags.CONFLICT in conflict:
             remedy = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
             yield "caution", p.parameter, flags.CONFLICT, 1, p.words, remedy
-        if flags.PRIOR_DRIVEN in found:
+        if flags.PRIOR_DRIVEN in conflict:
             remedy = f"The data add little: it is close to its prior, {p.words}. Compare two priors."
             yield "caution", p.parameter, flags.PRIOR_DRIVEN, 1, p.words, remedy
 
@@ -173,10 +173,10 @@ def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:
     """Lines of the summary: parameters of one prior, its words, its meaning."""
     prior = priors_in(fit)
-    found: dict[tuple[str, str], list[str]] = {}
+    names_by_prior: dict[tuple[str, str], list[str]] = {}
     for p in prior.each:
-        found.setdefault((p.words, p.meaning), []).append(p.parameter)
-    return [(", ".join(names), *key) for key, names in found.items()]
+        names_by_prior.setdefault((p.words, p.meaning), []).append(p.parameter)
+    return [(", ".join(names), *key) for key, names in names_by_prior.items()]
 
 
 def effective(fit: Fitted, draws: Draws) -> list[tuple[str, str]]:

@@ -58,7 +58,7 @@ def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     rows = rows_of(fit, None if data is None else frame)
     eta = conditional(fit, rows)
     variance = _link_variance(fit, rows, "conditional") if data is None else None
-    values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, given=data is not None)
+    values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, new_rows=data is not None)
     flag = _joined(_row_flags(fit, frame, rows, "conditional"), cautions(fit, np.zeros(len(frame))))
     return frame.assign(**dict(zip(names, (eta, rows.eta(fit), *values, flag), strict=True)))
 
@@ -181,12 +181,12 @@ def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) 
         held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
         return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
     eta = conditional(fit, rows)
-    found = mean(fit, rows, eta, np.zeros_like(eta))
-    error = np.full(found.value.shape, np.nan)
-    for j in range(found.value.shape[1] if interval else 0):
-        slope = found.by_eta[:, j]
-        error[:, j] = np.sqrt(_joint(fit, rows, slope[:, None] * rows.X, -found.by_cut[:, j], slope))
-    return np.moveaxis(limits(found.value, error, "probability", q), 1, 0)
+    responses = mean(fit, rows, eta, np.zeros_like(eta))
+    error = np.full(responses.value.shape, np.nan)
+    for j in range(responses.value.shape[1] if interval else 0):
+        slope = responses.by_eta[:, j]
+        error[:, j] = np.sqrt(_joint(fit, rows, slope[:, None] * rows.X, -responses.by_cut[:, j], slope))
+    return np.moveaxis(limits(responses.value, error, "probability", q), 1, 0)
 
 
 def _averages(fit: Fitted, rows: Rows, interval: bool, q: float) -> Floats:
@@ -196,15 +196,15 @@ def _averages(fit: Fitted, rows: Rows, interval: bool, q: float) -> Floats:
     first, place = distinct(key[complete])
     own = np.flatnonzero(complete)[first]
     few = Rows(rows.X[own], rows.offset[own], tuple(z[own] for z in rows.zs), rows.codes, rows.part[own])
-    found = mean(fit, few, few.eta(fit), few.variance(fit))
-    error = np.full(found.value.shape, np.nan)
+    responses = mean(fit, few, few.eta(fit), few.variance(fit))
+    error = np.full(responses.value.shape, np.nan)
     for first_row in range(0, len(own) if interval else 0, BLOCK):
         s = slice(first_row, first_row + BLOCK)
         part = Rows(few.X[s], few.offset[s], tuple(z[s] for z in few.zs), few.codes, few.part[s])
-        piece = Mean(found.value[s], found.by_eta[s], found.by_variance[s], found.by_cut[s])
+        piece = Mean(responses.value[s], responses.by_eta[s], responses.by_variance[s], responses.by_cut[s])
         error[s] = spread(gradient(fit, part, piece), trusted(fit))
-    result = np.full((len(key), found.value.shape[1], 4), np.nan)
-    result[complete] = limits(found.value, error, scale_of(fit), q)[place]
+    result = np.full((len(key), responses.value.shape[1], 4), np.nan)
+    result[complete] = limits(responses.value, error, scale_of(fit), q)[place]
     return result
 
 

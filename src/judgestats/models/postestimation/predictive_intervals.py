@@ -44,13 +44,13 @@ def predictive(
 
 def _cells(fit: Fitted, by: Any) -> list[str]:
     d = fit.design
-    known = [c for c in d.frame.columns if c not in d.formula.answers]
-    wanted = known if by is None else [by] if isinstance(by, str) else list(by)
+    columns = [c for c in d.frame.columns if c not in d.formula.answers]
+    wanted = columns if by is None else [by] if isinstance(by, str) else list(by)
     for name in wanted:
-        if name not in known:
-            have = ", ".join(known) or "none"
+        if name not in columns:
+            have = ", ".join(columns) or "none"
             raise DesignError(f"by has {name!r}, which is no column of the model. Columns: {have}."
-                              f"{suggestion(str(name), known)}")  # fmt: skip
+                              f"{suggestion(str(name), columns)}")  # fmt: skip
         if name in (*COLUMNS, "kind"):
             raise SchemaError(f"The model has a column {name!r}, which the result has too. Rename it, or leave it out.")
     return wanted
@@ -105,8 +105,8 @@ def _seen(fit: Fitted) -> Floats:
     d = fit.design
     if not d.categories:
         return np.asarray(d.count * d.y, np.float64)[:, None]
-    here = d.y.astype(np.int64)[:, None] == np.arange(len(d.categories))
-    return np.asarray(d.count[:, None] * here, np.float64)
+    indicators = d.y.astype(np.int64)[:, None] == np.arange(len(d.categories))
+    return np.asarray(d.count[:, None] * indicators, np.float64)
 
 
 def _summed(values: Floats, code: Ints, size: int) -> Floats:

@@ -41,7 +41,7 @@ class Curve:
 
     surface: Surface
     chart: Chart
-    known: dict[float, Floats] = field(default_factory=dict)
+    path: dict[float, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         s, k = self.surface, self.chart.place
@@ -54,7 +54,7 @@ class Curve:
         size = np.sqrt(np.abs(np.diag(own)) + 1e-300)
         self.root = size[:, None] * np.linalg.cholesky(own / np.outer(size, size) + 1e-10 * np.eye(len(own)))
         self.error = float(np.sqrt(spread[k, k]))
-        self.known[float(self.start[k])] = self.start[self.rest]
+        self.path[float(self.start[k])] = self.start[self.rest]
 
     @property
     def estimate(self) -> float:
@@ -70,19 +70,19 @@ class Curve:
                 params, turn = self.chart.at(at)
             except np.linalg.LinAlgError:
                 return np.inf, np.full(len(free), np.nan)
-            found, gradient = self.surface.objective(params)
-            return found, (turn.T @ gradient)[self.rest]
+            rise, gradient = self.surface.objective(params)
+            return rise, (turn.T @ gradient)[self.rest]
 
         low, high = sorted((self.estimate, value))
-        nearest = min((v for v in self.known if low <= v <= high), key=lambda v: abs(v - value))
-        known = self.known[nearest]
-        for start in (known + self.pull * (value - nearest), known, self.start[self.rest]):
+        nearest = min((v for v in self.path if low <= v <= high), key=lambda v: abs(v - value))
+        others = self.path[nearest]
+        for start in (others + self.pull * (value - nearest), others, self.start[self.rest]):
             flat = self.surface.standing[self.rest] & (np.abs(start) < 1e-3)
             start = np.where(flat, 0.05 * self._scale, start)
             if np.isfinite(objective(start)[0]):
-                found = minimise(_white(objective, start, self.root), np.zeros(len(start)), np.eye(len(start)))
-                self.known[value] = start + self.root @ found.x
-                return found.value
+                minimum = minimise(_white(objective, start, self.root), np.zeros(len(start)), np.eye(len(start)))
+                self.path[value] = start + self.root @ minimum.x
+                return minimum.value
         return np.inf
 
     @property
@@ -119,20 +119,20 @@ def end(
     inside, before, reach = estimate, -cut, 1.02 * cut
     for _ in range(40):
         outside = float(estimate + min(reach * abs(step), limit) * np.sign(step))
-        found = excess(outside)
-        if found >= 0:
+        above = excess(outside)
+        if above >= 0:
             low, high = sorted((inside, outside))
             try:
-                return float(brentq(excess, low, high, xtol=1e-6 * abs(step), rtol=1e-12)) if found > 0 else outside
+                return float(brentq(excess, low, high, xtol=1e-6 * abs(step), rtol=1e-12)) if above > 0 else outside
             except ValueError as error:  # the same point was not found twice
                 raise FitError(
                     "the profile could not be followed: the search does not find the same point twice. Centre and "
                     "scale the numeric columns (center(x), scale(x)), or pass method='bootstrap'."
                 ) from error
-        if reach * abs(step) >= limit or (found <= before + 1e-9 and reach > 50 * cut):
+        if reach * abs(step) >= limit or (above <= before + 1e-9 and reach > 50 * cut):
             break
-        inside, before = outside, found
-        reach *= float(np.clip(1.05 * cut / max(found + cut, 0.05 * cut), 1.1, 3.0))
+        inside, before = outside, above
+        reach *= float(np.clip(1.05 * cut / max(above + cut, 0.05 * cut), 1.1, 3.0))
     return float(np.sign(step) * np.inf)
 
 
@@ -152,10 +152,10 @@ def surface(fit: Fitted) -> Surface:
     guess = _guess(fit.covariance[fit.n_location :, fit.n_location :] * np.outer(turn, turn), 0.1 * own[-1])
     start = np.append(np.where(own[:-1] == 0, 0.05 * own[-1] * scalar, own[:-1]), np.log(own[-1]))
     objective = Spreads(target)
-    found = minimise(objective, start, guess)
-    sound = np.linalg.eigvalsh(found.hessian).min(initial=1.0) > 1e-8
-    own_guess = np.asarray(np.linalg.inv(found.hessian), float) if sound else guess
-    return Surface(objective, found.x, found.value, own_guess, standing[fit.n_location :])
+    minimum = minimise(objective, start, guess)
+    sound = np.linalg.eigvalsh(minimum.hessian).min(initial=1.0) > 1e-8
+    own_guess = np.asarray(np.linalg.inv(minimum.hessian), float) if sound else guess
+    return Surface(objective, minimum.x, minimum.value, own_guess, standing[fit.n_location :])
 
 
 def _guess(covariance: Floats, width: float) -> Floats:
@@ -176,12 +176,12 @@ class Spreads:
         """Value and gradient, β profiled out."""
         target, sigma, n = self.target, float(np.exp(x[-1])), self.target.cells.n
         theta = x[:-1] / sigma
-        found = target.at(theta)
-        if not np.isfinite(found.objective) or not np.isfinite(x).all():
+        at_theta = target.at(theta)
+        if not np.isfinite(at_theta.objective) or not np.isfinite(x).all():
             return np.inf, np.full(len(x), np.nan)
-        ratio = found.residual / sigma**2
-        value = found.objective + n / 2 * (ratio - 1 - np.log(ratio))
-        slope = target.scales.gradient(target.cells.z, found.scale)
+        ratio = at_theta.residual / sigma**2
+        value = at_theta.objective + n / 2 * (ratio - 1 - np.log(ratio))
+        slope = target.scales.gradient(target.cells.z, at_theta.scale)
         if len(theta):
             slope = slope + n / 2 * (ratio - 1) * self._by_squares(theta)
         return value, np.append(slope / sigma, n * (1 - ratio) - slope @ theta)
@@ -212,9 +212,9 @@ def fixed_of_linear(fit: Fitted, k: int) -> tuple[Callable[[float], float], floa
             cells.mean - value * cells.X[:, k], cells.weight, np.ascontiguousarray(cells.X[:, others]), cells.z,
             cells.n, cells.within, cells.log_weight,
         )  # fmt: skip
-        found = minimise(replace(target, cells=own), last[0], guess)
-        last[0] = np.where(np.abs(found.x) < 1e-3, start, found.x)
-        return found.value
+        minimum = minimise(replace(target, cells=own), last[0], guess)
+        last[0] = np.where(np.abs(minimum.x) < 1e-3, start, minimum.x)
+        return minimum.value
 
     error = float(np.sqrt(best.residual * np.linalg.inv(best.information)[k, k]))
     return curve, whole.value, float(best.beta[k]), error

@@ -34,5 +34,5 @@ def f_tail(statistic: Floats, df: Floats, error: Floats) -> Floats:
     """P(F >= statistic) where the denominator's df are finite, and of χ² = df F where they are not."""
     f, df, error = np.broadcast_arrays(np.maximum(statistic, 0.0), np.maximum(df, 1.0), error)
     finite = np.isfinite(error)
-    found = np.where(finite, fdtrc(df, np.where(finite, error, 1.0), f), chdtrc(df, f * df))
-    return np.where(np.isnan(error), np.nan, found)
+    tail = np.where(finite, fdtrc(df, np.where(finite, error, 1.0), f), chdtrc(df, f * df))
+    return np.where(np.isnan(error), np.nan, tail)

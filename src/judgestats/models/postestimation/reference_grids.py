@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.factor_levels import label
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
@@ -28,8 +28,40 @@ from judgestats.models.postestimation.mean_responses import (
 from judgestats.schema.columns import names
 from judgestats.typing import Floats, Mask
 
+WEIGHTS = ("equal", "proportional")
 #: Weights of combinations in cells, at most.
 MOST = 50_000_000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a mean is asked for: the arguments of ``means()`` and ``contrasts()`` that lay out the grid."""
+
+    specs: Any
+    by: Any = None
+    weights: str = "equal"
+    at: Mapping[str, Any] | None = None
+    random: str = "none"
+
+    def columns(self) -> tuple[list[str], list[str]]:
+        """Columns of the cells, and columns within whose levels they are compared."""
+        own = list(dict.fromkeys(names(self.specs)))
+        within = list(dict.fromkeys(names(self.by if self.by is not None else ())))
+        if not own or set(own) & set(within):
+            raise DesignError(
+                f"specs={self.specs!r}, by={self.by!r}: name at least one column in specs, and none of them in by."
+            )
+        return own, within
+
+    def refuse(self, scale: str, scales: Iterable[str]) -> None:
+        """Refuse a scale, weights or a treatment of random effects that are not allowed."""
+        choose(scale, scales, "scale")
+        choose(self.weights, WEIGHTS, "weights")
+        choose(self.random, ("none", "average"), "random")
+        if self.random == "average" and scale != "response":
+            raise DesignError(
+                "random='average' is for scale='response': the mean of η does not depend on random effects."
+            )
 
 
 @dataclass(frozen=True)
@@ -47,12 +79,12 @@ class Means:
 
     value: Floats  # (K, J)
     gradient: Floats  # (K, J, P)
-    known: Mask  # (K,): whether they are estimable
+    estimable: Mask  # (K,)
 
 
-def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
+def grid(fit: Fitted, columns: Sequence[str], cells: Cells, *, random: bool) -> Grid:
     """Lay out a reference grid of `columns`; `random`: whether those that only random terms use are needed."""
-    values = _values(fit, at, random)
+    values = grid_values(fit, cells.at, random)
     for name in columns:
         if name not in values:
             raise DesignError(
@@ -67,47 +99,49 @@ def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: 
         )
     ordered = {c: values[c] for c in [*columns, *(c for c in values if c not in columns)]}
     frame = pd.DataFrame(
-        {c: _column(fit, c, v) for c, v in zip(ordered, zip(*product(*ordered.values()), strict=True), strict=True)}
+        {
+            c: typed_column(fit, c, v)
+            for c, v in zip(ordered, zip(*product(*ordered.values()), strict=True), strict=True)
+        }
     )
     inside = int(np.prod([len(v) for c, v in ordered.items() if c not in columns], dtype=int))
     share = (
         _shares(fit, ordered, columns, frame.iloc[:inside])
-        if weights == "proportional"
+        if cells.weights == "proportional"
         else np.full(inside, 1 / inside)
     )
-    cells = frame[list(columns)].iloc[::inside].reset_index(drop=True)
-    return Grid(frame, cells, np.kron(np.eye(len(cells)), share))
+    cell_levels = frame[list(columns)].iloc[::inside].reset_index(drop=True)
+    return Grid(frame, cell_levels, np.kron(np.eye(len(cell_levels)), share))
 
 
-def _values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
+def grid_values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
     """Values of every column that is needed."""
     d = fit.design
     coders = d.coders if random else d.coders[:1]
     needed = list(dict.fromkeys([*(c for own in coders for c in own.columns), *parted(fit)]))
     means = {c: m for own in coders[::-1] for c, m in own.means.items()}
     values = {c: levels_of(fit, c) or (means[c],) for c in needed}
-    for name, given in (at or {}).items():
+    for name, held in (at or {}).items():
         if name not in values:
             raise DesignError(
                 f"at={name!r} is not a column of the fixed effects. Allowed: {', '.join(values) or 'none'}."
                 f"{suggestion(name, values)}"
             )
-        own = tuple(given) if isinstance(given, (list, tuple, np.ndarray, range, pd.Series)) else (given,)
-        known = {label(v): v for v in levels_of(fit, name)}
+        own = tuple(held) if isinstance(held, (list, tuple, np.ndarray, range, pd.Series)) else (held,)
+        allowed = {label(v): v for v in levels_of(fit, name)}
         for value in own:
-            if known and label(value) not in known:
-                raise DesignError(
-                    f"at: {name!r} has no level {value!r}. Allowed: {', '.join(known)}.{suggestion(str(value), known)}"
-                )
-        values[name] = tuple(known[label(v)] for v in own) if known else tuple(float(v) for v in own)
+            if allowed and label(value) not in allowed:
+                hint = suggestion(str(value), allowed)
+                raise DesignError(f"at: {name!r} has no level {value!r}. Allowed: {', '.join(allowed)}.{hint}")
+        values[name] = tuple(allowed[label(v)] for v in own) if allowed else tuple(float(v) for v in own)
     return values
 
 
-def _column(fit: Fitted, name: str, values: Sequence[Any]) -> Any:
+def typed_column(fit: Fitted, name: str, values: Sequence[Any]) -> Any:
     """A column in the type of the data."""
     dtype = fit.design.frame[name].dtype
-    kept = isinstance(dtype, pd.CategoricalDtype) or levels_of(fit, name)
-    return pd.Series(list(values), dtype=dtype if kept else float)
+    categorical = isinstance(dtype, pd.CategoricalDtype) or levels_of(fit, name)
+    return pd.Series(list(values), dtype=dtype if categorical else float)
 
 
 def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], inside: pd.DataFrame) -> Floats:
@@ -130,7 +164,7 @@ def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], insi
 def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     """Marginal means on a grid, over the random effects where `random`."""
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
-    known = estimable(fit.design, own.frame, own.pool)
+    is_estimable = estimable(fit.design, own.frame, own.pool)
     eta, X = own.pool @ rows.eta(fit), own.pool @ rows.X
     slope = np.zeros((len(eta), 1, len(fit.params)))
     slope[:, 0, : fit.n_fixed] = X
@@ -138,11 +172,11 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
         if fit.design.categories:
             eta = eta - own.pool @ fit.thresholds.at(fit.tau).mean(axis=1)[rows.part]
             slope[:, 0, fit.n_fixed : fit.n_location] = -own.pool @ fit.thresholds.map.mean(axis=1)[rows.part]
-        return Means(eta[:, None], slope, known)
+        return Means(eta[:, None], slope, is_estimable)
     variance = rows.variance(fit) if random else np.zeros(len(own.frame))
     if fit.design.categories:
-        found = mean(fit, rows, rows.eta(fit), variance)
-        return Means(own.pool @ found.value, gradient(fit, rows, found, own.pool), known)
+        responses = mean(fit, rows, rows.eta(fit), variance)
+        return Means(own.pool @ responses.value, gradient(fit, rows, responses, own.pool), is_estimable)
     value, by_eta, by_variance = LINKS[fit.link].average(eta, own.pool @ variance)
     nothing = Mean(
         np.zeros((len(variance), 1)),
@@ -151,7 +185,7 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
         np.zeros((len(variance), 1, 0)),
     )
     moved = gradient(fit, rows, nothing, own.pool) if random else 0.0
-    return Means(value[:, None], by_eta[:, None, None] * slope + by_variance[:, None, None] * moved, known)
+    return Means(value[:, None], by_eta[:, None, None] * slope + by_variance[:, None, None] * moved, is_estimable)
 
 
 def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
@@ -159,11 +193,3 @@ def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
     X = fit.design.fixed.coder.matrix(frame)
     zs = tuple(np.zeros((len(X), len(t.names))) for t in fit.design.terms)
     return Rows(X, fit.design.fixed.coder.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
-
-
-def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
-    """Columns of the cells, and columns within whose levels they are compared."""
-    own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
-    if not own or set(own) & set(within):
-        raise DesignError(f"specs={specs!r}, by={by!r}: name at least one column in specs, and none of them in by.")
-    return own, within

@@ -14,25 +14,25 @@ from judgestats.typing import Floats
 
 
 def residuals(
-    fit: Fitted, frame: pd.DataFrame, found: Mean, variance: Floats | None, *, given: bool
+    fit: Fitted, frame: pd.DataFrame, responses: Mean, variance: Floats | None, *, new_rows: bool
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row with its response.
 
     `variance` (M,): of the linear predictor, for leverages. `given`: whether the rows are not those of the design.
     """
-    y, trials = _response(fit, frame) if given else (fit.design.y, fit.design.trials)
-    weights = np.ones(len(y)) if given else fit.design.weights
+    y, trials = _response(fit, frame) if new_rows else (fit.design.y, fit.design.trials)
+    weights = np.ones(len(y)) if new_rows else fit.design.weights
     if fit.design.categories:
-        fitted, residual, sd = _ordinal(found.value, y)
+        fitted, residual, sd = _ordinal(responses.value, y)
     else:
-        fitted, shape = found.value[:, 0], fit.shape(fit.params, np.zeros(len(y), np.int64))
+        fitted, shape = responses.value[:, 0], fit.shape(fit.params, np.zeros(len(y), np.int64))
         with np.errstate(all="ignore"):
             residual, sd = y / trials - fitted, np.sqrt(fit.distribution.variance(fitted, shape) / (trials * weights))
     with np.errstate(all="ignore"):
         pearson = residual / sd
         leverage = np.full(len(y), np.nan)
         if variance is not None and not fit.design.categories:
-            leverage = variance * found.by_eta[:, 0] ** 2 / sd**2
+            leverage = variance * responses.by_eta[:, 0] ** 2 / sd**2
         return fitted, residual, pearson, leverage, pearson / np.sqrt(1 - leverage)
 
 
@@ -41,9 +41,9 @@ def _ordinal(P: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     below = np.cumsum(P, axis=1) - P
     scores = below - (1 - below - P)
     sd = np.sqrt((P * scores**2).sum(axis=1))
-    known = np.isfinite(y)
-    at = np.where(known, y, 0).astype(np.int64)
-    picked = [np.where(known, values[np.arange(len(y)), at], np.nan) for values in (P, scores)]
+    observed = np.isfinite(y)
+    at = np.where(observed, y, 0).astype(np.int64)
+    picked = [np.where(observed, values[np.arange(len(y)), at], np.nan) for values in (P, scores)]
     return picked[0], picked[1], sd
 
 

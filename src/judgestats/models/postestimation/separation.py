@@ -62,5 +62,5 @@ def _raises(A: Floats, along: Floats, scale: float) -> bool:
     """Whether a direction d of the unit cube with Ad >= 0 has along'd > 0."""
     from scipy.optimize import linprog
 
-    found = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
-    return bool(found.status == 0 and -found.fun > TINY * scale)
+    programme = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
+    return bool(programme.status == 0 and -programme.fun > TINY * scale)

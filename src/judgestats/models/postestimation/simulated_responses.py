@@ -51,10 +51,10 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
         pairs = zip(d.terms, fit.factors(), strict=True)
         effects = [rng.standard_normal((len(t.levels), len(L))) @ L.T for t, L in pairs]
     else:
-        found = fit.effects()
-        if found is None:
+        conditional = fit.effects()
+        if conditional is None:
             raise DesignError(f"engine={fit.engine!r} gives no random effects. Use random='new'.")
-        effects = list(found.modes)
+        effects = list(conditional.modes)
     for term, b in zip(d.terms, effects, strict=True):
         eta = eta + np.einsum("nk,nk->n", term.values, b[term.codes])
     return eta
@@ -84,8 +84,8 @@ def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitt
     _refuse(fit)
     if fit.refit is None:
         raise DesignError(f"engine={fit.engine!r} cannot fit again. Use engine='ml', or method='wald'.")
-    drawn, index = redesign(fit, rng, random)
-    return fit.refit(drawn, index)
+    redrawn, index = redesign(fit, rng, random)
+    return fit.refit(redrawn, index)
 
 
 def _refuse(fit: Fitted) -> None:

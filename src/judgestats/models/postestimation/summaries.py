@@ -196,9 +196,9 @@ def _icc(fit: Fitted) -> str:
 
 
 def _notes(fit: Fitted) -> str:
-    found = check(fit)
+    findings = check(fit)
     lines = []
-    for row in found[~found["level"].isin(["rows", "counted"])].to_dict("records"):
+    for row in findings[~findings["level"].isin(["rows", "counted"])].to_dict("records"):
         where = f"{row['column']}: " if row["column"] else ""
         lines.append(f" - {where}{row['what']}. {row['remedy']}".rstrip())
     return "Notes:\n" + "\n".join(lines) if lines else ""

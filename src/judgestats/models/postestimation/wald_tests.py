@@ -34,8 +34,8 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
         if "=" not in kind and kind not in fit.names:
             choose(kind, ("II", "III", "wald", *fit.names[: fit.n_location]), "kind")
         kind = [kind]
-    named = kind.items() if isinstance(kind, Mapping) else [(str(k), k) for k in kind]
-    return _frame(fit, [_hypotheses(fit, str(name), given) for name, given in named])
+    hypotheses = kind.items() if isinstance(kind, Mapping) else [(str(k), k) for k in kind]
+    return _frame(fit, [_hypotheses(fit, str(name), rows_or_text) for name, rows_or_text in hypotheses])
 
 
 def _term(fit: Fitted, name: str, *, second: bool) -> Test:
@@ -80,8 +80,8 @@ def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
     return float((gap / scale) @ inverse @ (gap / scale)), rank
 
 
-def _array(fit: Fitted, given: NDArray[Any]) -> Floats:
-    rows = np.atleast_2d(np.asarray(given, float))
+def _array(fit: Fitted, weights: NDArray[Any]) -> Floats:
+    rows = np.atleast_2d(np.asarray(weights, float))
     allowed = sorted({fit.n_fixed, fit.n_location})
     if rows.shape[1] not in allowed:
         raise DesignError(
@@ -93,15 +93,15 @@ def _array(fit: Fitted, given: NDArray[Any]) -> Floats:
     return full
 
 
-def _hypotheses(fit: Fitted, name: str, given: Any) -> Test:
-    if isinstance(given, np.ndarray):
-        rows = _array(fit, given)
+def _hypotheses(fit: Fitted, name: str, parts_of: Any) -> Test:
+    if isinstance(parts_of, np.ndarray):
+        rows = _array(fit, parts_of)
         return _test(fit, name, rows, np.zeros(len(rows)))
-    texts = [given] if isinstance(given, str) else list(given)
-    found = [hypothesis(part, fit.names[: fit.n_location]) for text in texts for part in str(text).split(",")]
-    rows = np.zeros((len(found), len(fit.params)))
-    rows[:, : fit.n_location] = [weights for weights, _ in found]
-    return _test(fit, name, rows, np.array([value for _, value in found]))
+    texts = [parts_of] if isinstance(parts_of, str) else list(parts_of)
+    parsed = [hypothesis(part, fit.names[: fit.n_location]) for text in texts for part in str(text).split(",")]
+    rows = np.zeros((len(parsed), len(fit.params)))
+    rows[:, : fit.n_location] = [weights for weights, _ in parsed]
+    return _test(fit, name, rows, np.array([value for _, value in parsed]))
 
 
 def _frame(fit: Fitted, rows: Sequence[Test]) -> pd.DataFrame:
