@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Whole numbers of any width.
 Codes = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
+#: A column of any type.
+Column: TypeAlias = "pd.Series[Any]"
 #: None: another one each time.
 Seed = int | np.random.Generator | None
 #: A row of a table, or a JSON object.

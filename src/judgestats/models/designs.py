@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -134,12 +134,7 @@ class Design:
 
 
 def taken(
-    design: Design,
-    rows: Ints,
-    *,
-    y: Floats | None = None,
-    trials: Floats | None = None,
-    count: Floats | None = None,
+    design: Design, rows: Ints, *, y: Floats | None = None, trials: Floats | None = None, count: Floats | None = None
 ) -> Design:
     """Some rows of a design, (M,) in any order and number, where given with another response, trials or counts (M,)."""
     source, response, fixed = design.rows, design.response, design.fixed
@@ -161,7 +156,7 @@ def design(
     *,
     family: str,
     weights: str | None = None,
-    categories: Sequence[Any] | None = None,
+    categories: Sequence[object] | None = None,
     also: Sequence[str] = (),
     counts: str | Literal[False] | None = None,
 ) -> Design:

@@ -28,6 +28,7 @@ from judgestats.models.postestimation.design_shortages import sparse
 from judgestats.models.postestimation.separation import separated
 from judgestats.models.specifications import Model
 from judgestats.models.threshold_sets import THRESHOLDS, Partition, by_kind
+from judgestats.schema.columns import By
 
 #: More nodes than this gain nothing.
 MOST_NODES = 100
@@ -46,10 +47,10 @@ def fit(
     weights: str | None = None,
     thresholds: Literal["free", "symmetric"] = "free",
     thresholds_by: str | Mapping[str, str] | None = None,
-    categories: Sequence[Any] | None = None,
+    categories: Sequence[object] | None = None,
     cluster: str | None = None,
     df: str | None = None,
-    priors: Mapping[str, Any] | None = None,
+    priors: Mapping[str, object] | None = None,
     sampling: Sampling | None = None,
 ) -> Fit:
     """Fit a model to verdicts, scores or counts.
@@ -145,7 +146,7 @@ def fit(
     """
     arguments = {k: v for k, v in locals().items() if k not in ("formula", "data")}
     call = partial(fit, formula, data, **arguments)
-    posterior: dict[str, Any] = {"priors": priors, "sampling": sampling}
+    posterior: dict[str, object] = {"priors": priors, "sampling": sampling}
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
@@ -196,7 +197,14 @@ def _engine(engine: Any) -> Engine:
 
 
 def _refuse_options(
-    run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: Any, weights: Any, cluster: Any
+    run: Engine,
+    name: str,
+    family: str,
+    link: str,
+    reml: bool,
+    n_quadrature: int | Literal["auto"],
+    weights: str | None,
+    cluster: str | None,
 ) -> None:
     """Refuse options that the engine does not have; none is ignored."""
     own = FAMILIES[family]
@@ -226,7 +234,7 @@ def _refuse_options(
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
 
 
-def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
+def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: By) -> dict[str, str]:
     choose(thresholds, THRESHOLDS, "thresholds")
     restricted = thresholds != "free" or thresholds_by is not None
     if restricted and not FAMILIES[family].ordered:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from types import ModuleType
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,12 @@ from judgestats.models.grammar.syntax import Formula
 from judgestats.models.links import Link
 from judgestats.models.threshold_sets import Partition
 from judgestats.models.thresholds import NONE, Thresholds
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Column, Floats, Ints, Mask
 
 FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"]
+#: An expression of PyTensor, and a family of statsmodels: libraries that are loaded where they are used.
+Tensor: TypeAlias = Any
+StatsmodelsFamily: TypeAlias = Any
 #: Rates beyond it are drawn as it: NumPy's Poisson variables are 64-bit integers.
 MOST_RATE = 1e15
 
@@ -78,7 +82,7 @@ class Family:
     holds = ""  # what a response may be, for the message; empty where any number is allowed
     shape_title = ""  # heading of what is estimated of the shape, in a summary
 
-    def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[Any] | None = None) -> Response:
+    def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[object] | None = None) -> Response:
         """Read the response of a formula from N rows, none missing; a DesignError if it does not fit the family."""
         node = formula.left
         if categories is not None and not self.ordered:
@@ -95,7 +99,7 @@ class Family:
         values = frame[node.value] if node.kind == "name" else responses.computed(formula, frame)
         return self.read(formula, values, categories)
 
-    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+    def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
         """A column of the response as numbers."""
         y = responses.numbers(formula, values, self.name)
         if self.holds:
@@ -154,11 +158,11 @@ class Family:
         """Unit of the linear predictor, and its middle: where priors stand."""
         return 1.0, 0.0
 
-    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         """Log likelihood of compressed rows for PyMC; a Gaussian one lacks the logarithm of the residual sd."""
         raise NotImplementedError
 
-    def statsmodels(self, link: str) -> Any:
+    def statsmodels(self, link: str) -> StatsmodelsFamily:
         """The family of statsmodels."""
         raise NotImplementedError
 
@@ -172,7 +176,7 @@ class Binomial(Family):
     kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.BINOMIAL_LOGIT, "probit": kernels.BINOMIAL_PROBIT}
     has_trials = categorical = True
 
-    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+    def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
         return responses.binary(formula, values)
 
     def constant(self, y: Floats, trials: Floats) -> Floats:
@@ -198,12 +202,12 @@ class Binomial(Family):
     def extremes(self, categories: int) -> tuple[float, ...]:
         return 0.0, 1.0
 
-    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         if link == "logit":
             return rows.y * eta - rows.m * pt.softplus(eta)
         return rows.y * _lcdf(pt, eta) + (rows.m - rows.y) * _lcdf(pt, -eta)
 
-    def statsmodels(self, link: str) -> Any:
+    def statsmodels(self, link: str) -> StatsmodelsFamily:
         from statsmodels.genmod import families
         from statsmodels.genmod.families import links
 
@@ -242,10 +246,10 @@ class Gaussian(Family):
         sd = float(np.sqrt(weight @ (values - mean) ** 2))
         return sd if sd > 0 else 1.0, float(mean)
 
-    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         return -(rows.squares + rows.m * (rows.y / rows.m - eta) ** 2) / (2 * shape**2)
 
-    def statsmodels(self, link: str) -> Any:
+    def statsmodels(self, link: str) -> StatsmodelsFamily:
         from statsmodels.genmod import families
 
         return families.Gaussian()
@@ -294,10 +298,10 @@ class Poisson(Family):
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
         return 1.0, float(np.log(max(float(calls @ y), 0.5) / float(calls @ np.exp(offset))))
 
-    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         return rows.y * eta - rows.m * pt.exp(eta)
 
-    def statsmodels(self, link: str) -> Any:
+    def statsmodels(self, link: str) -> StatsmodelsFamily:
         from statsmodels.genmod import families
 
         return families.Poisson()
@@ -344,7 +348,7 @@ class Cumulative(Family):
     ordered = categorical = True
     shape_title = "Thresholds, P(Y <= j) = F(threshold - eta)"
 
-    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+    def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
         return responses.ordered(formula.response, values, categories)
 
     def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
@@ -378,7 +382,7 @@ class Cumulative(Family):
     def extremes(self, categories: int) -> tuple[float, ...]:
         return 0.0, categories - 1.0
 
-    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         y, last = rows.category, shape.shape[1]
         hi = shape[rows.part, pt.minimum(y, last - 1)] - eta
         lo = shape[rows.part, np.maximum(y - 1, 0)] - eta
@@ -395,7 +399,7 @@ class Cumulative(Family):
         return rows.m * pt.switch(y == 0, lowest, pt.switch(pt.eq(y, last), highest, inner))
 
 
-def _lcdf(pt: Any, x: Any) -> Any:
+def _lcdf(pt: ModuleType, x: Tensor) -> Tensor:
     """Logarithm of the normal distribution function; PyMC's own rounds the root of 2 to single precision."""
     root = np.sqrt(2.0)
     low, high = pt.minimum(x, -1.0), pt.maximum(x, -1.0)

@@ -34,6 +34,8 @@ from judgestats.models.postestimation import (
 )
 from judgestats.models.postestimation.mean_contrasts import Comparison
 from judgestats.models.postestimation.reference_grids import Cells
+from judgestats.schema.columns import By
+from judgestats.typing import Seed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -537,7 +539,7 @@ class Fit(Fitted):
         """
         return prediction.augment(self, data)
 
-    def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    def margins(self, variables: By = None, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Average marginal effects: what a variable changes on the scale of the response.
 
         The random effects are integrated out, so that an effect is that in the population of items, judges and so on,
@@ -587,12 +589,12 @@ class Fit(Fitted):
 
     def means(
         self,
-        specs: Any,
+        specs: By,
         *,
-        by: Any = None,
+        by: By = None,
         scale: Literal["link", "response"] = "link",
         weights: Literal["equal", "proportional"] = "equal",
-        at: Mapping[str, Any] | None = None,
+        at: Mapping[str, object] | None = None,
         random: Literal["none", "average", "fitted"] = "none",
         conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
@@ -653,15 +655,15 @@ class Fit(Fitted):
 
     def contrasts(
         self,
-        specs: Any,
+        specs: By,
         *,
-        method: Literal["pairwise", "baseline"] | Mapping[str, Any] = "pairwise",
-        baseline: Any = None,
+        method: Literal["pairwise", "baseline"] | Mapping[str, object] = "pairwise",
+        baseline: object = None,
         adjust: Literal["holm", "tukey", "dunnett", "bonferroni", "none"] = "holm",
         scale: Literal["link", "odds ratio", "rate ratio", "response"] = "link",
-        by: Any = None,
+        by: By = None,
         weights: Literal["equal", "proportional"] = "equal",
-        at: Mapping[str, Any] | None = None,
+        at: Mapping[str, object] | None = None,
         random: Literal["none", "average"] = "none",
         conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
@@ -758,10 +760,10 @@ class Fit(Fitted):
         self,
         *,
         method: Literal["wald", "profile", "bootstrap"] = "wald",
-        terms: Any = None,
+        terms: By = None,
         conf_level: float = CONF_LEVEL,
         n_resamples: int = N_RESAMPLES,
-        seed: Any = SEED,
+        seed: Seed = SEED,
     ) -> pd.DataFrame:
         """Intervals of the parameters.
 
@@ -898,7 +900,7 @@ class Fit(Fitted):
         """
         return effects.variance_components(self, conf_level=conf_level)
 
-    def simulate(self, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+    def simulate(self, n: int = 1, *, seed: Seed = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """Draw responses from a fitted model, at its estimates.
 
         Calls are independent given the random effects: a row that represents several calls is several draws.
@@ -938,7 +940,7 @@ class Fit(Fitted):
         return simulated_responses.simulate(self, n, seed=seed, random=random)
 
     def predictive(
-        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = SEED
+        self, kind: Kind = "posterior", *, by: By = None, n_draws: int = 1000, seed: Seed = SEED
     ) -> pd.DataFrame:
         """Observed counts beside the intervals that the model predicts for them.
 

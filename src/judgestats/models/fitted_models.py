@@ -113,7 +113,7 @@ class Fitted:
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
     sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=lambda: None, repr=False)
-    trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    trace: list[dict[str, object]] = field(default_factory=list, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
 
     @property

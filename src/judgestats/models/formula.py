@@ -10,11 +10,19 @@ import pandas as pd
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import Coder, Part, numeric
-from judgestats.models.grammar.expression_values import CODINGS, FUNCTIONS, TRANSFORMS, elementwise, evaluate, written
+from judgestats.models.grammar.expression_values import (
+    CODINGS,
+    FUNCTIONS,
+    TRANSFORMS,
+    Transform,
+    elementwise,
+    evaluate,
+    written,
+)
 from judgestats.models.grammar.parse_trees import Node, fault
 from judgestats.models.grammar.syntax import Formula, RandomPart, columns_of, read, terms_of
 from judgestats.models.grammar.term_codings import codings, contrast, model_terms
-from judgestats.typing import Floats
+from judgestats.typing import Column, Floats
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 
@@ -24,7 +32,7 @@ MOST_COLUMNS = 1_000
 MOST_ROWS = 20_000_000
 
 
-def parse(source: Any) -> Formula:
+def parse(source: object) -> Formula:
     """Parse a formula in the grammar of R's lme4, and refuse an invalid one, or an unknown function.
 
     >>> formula = parse("cbind(k, n - k) ~ x + (x || item)")
@@ -101,7 +109,7 @@ def coder(expression: str, frame: pd.DataFrame, source: str | None = None, count
     terms, factors = model_terms(expression, {c for c in columns if pd.api.types.is_bool_dtype(frame[c])})
     weights = np.ones(len(frame)) if counts is None else counts
     offsets = tuple(factors[t[0]].parts[0] for t in terms if _is_offset(t, factors))
-    fitted: dict[str, Any] = {}
+    fitted: dict[str, Transform] = {}
     try:
         with np.errstate(all="ignore"):
             for tree in (*factors.values(), *offsets):
@@ -127,7 +135,7 @@ def _is_offset(term: tuple[str, ...], factors: dict[str, Node]) -> bool:
     return len(term) == 1 and (factors[term[0]].kind, factors[term[0]].value) == ("call", "offset")
 
 
-def _factor(node: Node, frame: pd.DataFrame, data: dict[str, Any], fitted: dict[str, Any]) -> Any:
+def _factor(node: Node, frame: pd.DataFrame, data: dict[str, Any], fitted: dict[str, Transform]) -> Any:
     """The levels of a categorical factor, as a tuple; of a number, how many columns it has (0 for a plain one)."""
     categorical = node.kind == "call" and node.value in CODINGS
     inner = node.parts[0] if categorical and node.parts else node
@@ -177,7 +185,7 @@ def _coder(
     columns: tuple[str, ...],
     coded: list[list[tuple[Part, str, str, list[str]]]],
     offsets: tuple[Node, ...],
-    fitted: dict[str, Any],
+    fitted: dict[str, Transform],
     data: dict[str, Any],
     weights: Floats,
 ) -> Coder:
@@ -210,7 +218,7 @@ def _labels(term: list[tuple[Part, str, str, list[str]]], *, short: bool) -> tup
     return ":".join(brief if short else full for _, full, brief, _ in term), names
 
 
-def ordered(values: pd.Series[Any], source: str = "") -> Any:
+def ordered(values: Column, source: str = "") -> Any:
     """A column as it is coded: numbers, or an ordered category of the levels that occur."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.remove_unused_categories().cat.as_ordered().array

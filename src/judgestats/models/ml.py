@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -241,7 +241,7 @@ def refittable(fitted: Fitted, run: Callable[[Model], Fitted]) -> Fitted:
     )
 
 
-def _trace(model: Model, minimum: Minimum) -> list[dict[str, Any]]:
+def _trace(model: Model, minimum: Minimum) -> list[dict[str, object]]:
     """Steps of the search by names of parameters; those of a Gaussian model are θ alone."""
     names, steps = model.parameter_names, []
     for row in minimum.log:

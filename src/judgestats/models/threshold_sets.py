@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,7 +61,7 @@ class Partition:
         return cumulative_thresholds(categories, link, shape, self.levels, sets)
 
 
-def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
+def by_kind(thresholds_by: str | Mapping[str, str] | None, shape: str) -> dict[str, str]:
     """Read the argument ``thresholds_by``, a column for all or for each parameter, as parameter -> column."""
     kinds = THRESHOLDS[shape]
     if thresholds_by is None:

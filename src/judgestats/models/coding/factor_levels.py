@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,15 +10,15 @@ from numpy.typing import NDArray
 
 from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import as_text
-from judgestats.typing import Ints
+from judgestats.typing import Column, Ints
 
 
-def label(value: Any) -> str:
+def label(value: object) -> str:
     """Name of a level: 7 and 7.0 are the same one."""
     return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else str(value)
 
 
-def labels(values: pd.Series[Any]) -> pd.Series[Any]:
+def labels(values: Column) -> Column:
     """Names of levels as text; missing stays missing."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.rename_categories([label(c) for c in values.cat.categories]).astype(object)
@@ -45,7 +44,7 @@ def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Ints, tuple
     return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
 
 
-def _sorted_labels(values: pd.Series[Any]) -> tuple[Ints, tuple[str, ...]]:
+def _sorted_labels(values: Column) -> tuple[Ints, tuple[str, ...]]:
     """Code of each row and the labels of one column."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)

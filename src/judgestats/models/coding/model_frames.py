@@ -9,13 +9,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.models.coding.factor_levels import label
 from judgestats.schema.coding import Coded, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
 from judgestats.schema.opening import engine_errors, one_if
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Column, Floats, Ints, Mask
 
 #: Values that are looked at before a column is taken for continuous.
 SAMPLE = 4096
@@ -36,7 +37,7 @@ class Rows:
 
 
 @engine_errors
-def columns(data: Any) -> list[str]:
+def columns(data: IntoFrame) -> list[str]:
     """Names of the columns of a table in any engine; a SchemaError where it is no table."""
     try:
         return list(nw.from_native(data).collect_schema().names())
@@ -47,7 +48,7 @@ def columns(data: Any) -> list[str]:
 
 
 def distinct(
-    data: Any, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
+    data: IntoFrame, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
 ) -> Rows:
     """Distinct rows of some columns, with counts; a lazy table is counted where it lies.
 
@@ -113,7 +114,7 @@ def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.Dat
     return result[list(names)], result["_n"].to_numpy(dtype=float), n_rows, int(result["_zero"].sum())
 
 
-def _labels(values: pd.Series[Any], levels: Sequence[str] | None) -> pd.Series[Any]:
+def _labels(values: Column, levels: Sequence[str] | None) -> Column:
     """Categories of other engines: those without an order of their own are text."""
     arrow = getattr(values.dtype, "pyarrow_dtype", None)
     if levels is not None:
@@ -141,7 +142,7 @@ def _grouped(frame: pd.DataFrame, count: Floats) -> tuple[pd.DataFrame, Floats]:
     return frame.take(row[seen]).reset_index(drop=True), total[seen].astype(float)
 
 
-def _codes(values: pd.Series[Any]) -> Coded:
+def _codes(values: Column) -> Coded:
     """Codes of a column; whole numbers close to each other are codes already."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biu" and len(values):
         numbers = values.to_numpy()
@@ -151,7 +152,7 @@ def _codes(values: pd.Series[Any]) -> Coded:
     return column_codes(values)
 
 
-def _never_repeats(values: pd.Series[Any]) -> bool:
+def _never_repeats(values: Column) -> bool:
     """Whether a column of fractions holds no value twice; a sample spares the proof where it does."""
     if not pd.api.types.is_float_dtype(values.dtype):
         return False
@@ -165,7 +166,7 @@ def _never_repeats(values: pd.Series[Any]) -> bool:
     return bool((whole[1:] > whole[:-1]).all())
 
 
-def plain_column(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
+def plain_column(values: Column) -> tuple[Column, bool]:
     """A column in NumPy's numbers, text or categories; and whether values of several types were made text."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -182,7 +183,7 @@ def plain_column(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
     return values, False
 
 
-def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
+def _numbers(values: Column) -> Column:
     if isinstance(values.dtype, np.dtype):
         return values
     if values.isna().any():
@@ -191,12 +192,12 @@ def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
     return values.astype(kind)
 
 
-def _booleans(values: pd.Series[Any]) -> bool:
+def _booleans(values: Column) -> bool:
     """Whether a column of objects has only booleans left."""
     return bool(len(values)) and values.dtype == object and pd.api.types.infer_dtype(values) == "boolean"
 
 
-def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
+def _of_objects(values: Column) -> tuple[Column, bool]:
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("string", "empty", "boolean") or not len(values):
         return (values.astype(bool) if kind == "boolean" and not values.isna().any() else values), False

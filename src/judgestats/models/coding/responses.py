@@ -16,7 +16,7 @@ from judgestats.models.coding.factor_levels import label, labels
 from judgestats.models.coding.row_counts import first_row
 from judgestats.models.grammar.expression_values import evaluate
 from judgestats.models.grammar.syntax import Formula
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Column, Floats, Mask
 
 #: Orders that need no ``categories=``.
 ORDERS = (("loses", "tie", "wins"), ("second", "tie", "first"))
@@ -58,7 +58,7 @@ def _as_cbind(formula: Formula) -> str:
     return f"cbind({k}, {size} - {k})"
 
 
-def computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
+def computed(formula: Formula, frame: pd.DataFrame) -> Column:
     """Values of an expression on the left side, finite."""
     try:
         with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ def computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
     return series
 
 
-def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
+def numbers(formula: Formula, values: Column, family: str) -> Floats:
     """Numbers of a numeric response."""
     if not pd.api.types.is_numeric_dtype(values):
         examples = ", ".join(repr(label(v)) for v in pd.unique(values.astype(object))[:4])
@@ -134,7 +134,7 @@ def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: Mask, values: F
     )
 
 
-def binary(formula: Formula, values: pd.Series[Any]) -> Response:
+def binary(formula: Formula, values: Column) -> Response:
     """0 and 1, booleans, or two values."""
     name = formula.response
     ones = np.ones(len(values))
@@ -161,19 +161,19 @@ def binary(formula: Formula, values: pd.Series[Any]) -> Response:
     return Response((values.astype(object) == levels[1]).to_numpy(dtype=float), ones, labels=tuple(map(label, levels)))
 
 
-def _levels(values: pd.Series[Any]) -> list[Any]:
+def _levels(values: Column) -> list[Any]:
     """Levels that occur: in the order of an ordered category, sorted otherwise."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return list(values.cat.remove_unused_categories().cat.categories)
     return sorted(pd.unique(values), key=lambda v: (str(type(v)), v))
 
 
-def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
+def _shown(values: Sequence[object] | NDArray[Any]) -> str:
     listed = [label(v) for v in values[:4]]
     return ", ".join(listed) + (", ..." if len(values) > 4 else "")
 
 
-def ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+def ordered(name: str, values: Column, categories: Sequence[object] | None) -> Response:
     """Codes of ordered categories."""
     observed = _levels(values)
     names = labels(values)
@@ -194,7 +194,7 @@ def ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None)
     return Response(y, np.ones(len(y)), categories=used, notes=notes)
 
 
-def _known_order(name: str, values: pd.Series[Any], observed: list[Any]) -> list[str]:
+def _known_order(name: str, values: Column, observed: list[Any]) -> list[str]:
     """Order of categories that the data themselves give."""
     if isinstance(values.dtype, pd.CategoricalDtype) and values.cat.ordered:
         return [label(c) for c in values.cat.categories]

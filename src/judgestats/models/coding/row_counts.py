@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import CANDIDATES
 from judgestats.errors import DesignError, SchemaError, suggestion
@@ -25,7 +26,7 @@ def first_row(frame: pd.DataFrame, wrong: Mask) -> str:
     return ", ".join(f"{name}={label(value)}" for name, value in row.items())
 
 
-def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
+def counted_by(data: IntoFrame, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
     """Name of the column by which the rows of a table are counted, if any; `who` asks, for messages.
 
     It is the one of declared counts; or ``n``, where the table has nothing else but `own` columns, those `beside` and
@@ -49,7 +50,7 @@ def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = 
 
 
 def count_column(
-    data: Any, counts: str | Literal[False] | None, formula: Formula, columns_in_use: Sequence[str]
+    data: IntoFrame, counts: str | Literal[False] | None, formula: Formula, columns_in_use: Sequence[str]
 ) -> str | None:
     """Name of the column by which rows are counted, if any; an undeclared whole-number ``n`` is refused."""
     present = columns(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from judgestats.typing import Floats, Ints
 _BLOCK = 2_000_000
 
 
-def fit_pymc(model: Model, *, priors: Mapping[str, Any] | None = None, sampling: Sampling | None = None) -> Fitted:
+def fit_pymc(model: Model, *, priors: Mapping[str, object] | None = None, sampling: Sampling | None = None) -> Fitted:
     """Sample the posterior of a model of any family and with any random terms.
 
     ``params`` and ``covariance`` are posterior means and covariances. There is no log likelihood: see ``Fit.loo``.
@@ -98,7 +99,7 @@ def build(
     return model
 
 
-def _factor(pm: Any, pt: Any, t: int, k: int, priors: Priors) -> Any:
+def _factor(pm: ModuleType, pt: ModuleType, t: int, k: int, priors: Priors) -> Any:
     """Cholesky factor of the covariance of term t.
 
     Correlations by partial correlations, each (1 + p)/2 a beta: Lewandowski, Kurowicka and Joe 2009, section 2.4.
@@ -124,7 +125,7 @@ def _of_term(columns: Columns, t: int) -> tuple[Ints, Floats]:
     return np.asarray(place // columns.width[t], np.int64), columns.z[:, first : first + k]
 
 
-def _cuts(pm: Any, pt: Any, thresholds: Thresholds, priors: Priors) -> Any:
+def _cuts(pm: ModuleType, pt: ModuleType, thresholds: Thresholds, priors: Priors) -> Any:
     """(S, J - 1) thresholds with all predictors at their means."""
     free, sets, steps = sizes(thresholds)
     if single(thresholds):

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import FormulaError, suggestion
-from judgestats.models.grammar.expression_values import CODINGS, evaluate, written
+from judgestats.models.grammar.expression_values import CODINGS, Transform, evaluate, written
 from judgestats.models.grammar.parse_trees import Node
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Column, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Part:
     """One factor of a term, ready to be coded again: a number, or a categorical one with its levels and contrasts."""
 
     node: Node
-    levels: tuple[Any, ...] = ()
+    levels: tuple[object, ...] = ()
     contrast: Floats | None = None
 
     @property
@@ -59,7 +59,7 @@ class Coder:
     expression: str  # what was coded: ``1 + strategy * x``
     names: tuple[str, ...]  # its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``
     terms: dict[str, slice]  # term (``strategy``, ``strategy:x``) -> slice of its columns
-    factors: dict[str, tuple[Any, ...]]  # categorical column -> its levels in order, as they are in the data
+    factors: dict[str, tuple[object, ...]]  # categorical column -> its levels in order, as they are in the data
     numerics: tuple[str, ...]  # numeric columns used, offsets included
     means: dict[str, float]  # numeric column -> mean over the rows, weighted by their counts
     source: str  # the formula, for messages
@@ -67,7 +67,7 @@ class Coder:
     parts: tuple[tuple[Part, ...], ...] = field(repr=False)
     offsets: tuple[Node, ...] = field(repr=False)
     keep: tuple[int, ...] = field(repr=False)
-    fitted: dict[str, Any] = field(repr=False)
+    fitted: dict[str, Transform] = field(repr=False)
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """Code rows in the same way, (N, p); a row with a missing value is NaN."""
@@ -135,7 +135,7 @@ def _two(values: NDArray[Any]) -> Floats:
     return (values[:, None] if values.ndim == 1 else values).astype(float)
 
 
-def numeric(values: pd.Series[Any]) -> NDArray[Any]:
+def numeric(values: Column) -> NDArray[Any]:
     """Numbers of any engine as int64, float64 or bool."""
     kind = getattr(values.dtype, "kind", "f")
     if values.isna().any() or kind not in "biu":
@@ -143,7 +143,7 @@ def numeric(values: pd.Series[Any]) -> NDArray[Any]:
     return values.to_numpy(dtype=bool if kind == "b" else np.int64)  # type: ignore[no-any-return]
 
 
-def _level_codes(labels: Any, levels: Sequence[Any]) -> Ints:
+def _level_codes(labels: Any, levels: Sequence[object]) -> Ints:
     """Position of each label among the levels; -1 for a missing one, -2 for an unknown one."""
     series = pd.Series(labels)
     if isinstance(series.dtype, pd.CategoricalDtype):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats.models.grammar.parse_trees import Node
+from judgestats.typing import Floats
 
+#: A transform of all rows, that remembers what it has seen.
+Transform = Callable[..., Any]
 #: Functions known without ``np.``.
-FUNCTIONS: dict[str, Any] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1,
     "sqrt": np.sqrt, "abs": np.abs,
 }  # fmt: skip
@@ -20,7 +24,7 @@ CODINGS = ("C", "S", "T")
 TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
 #: NumPy functions beside its ufuncs whose value in a row depends on that row alone.
 BY_ROW = ("where", "clip", "round", "isin", "nan_to_num")
-OPERATIONS: dict[str, Any] = {
+OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -33,7 +37,7 @@ class Scale:
     def __init__(self) -> None:
         self.fitted: tuple[float, float] | None = None
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Floats) -> Floats:
         """Scale values."""
         if self.fitted is None:
             if np.size(x) < 2:
@@ -50,7 +54,7 @@ def elementwise(name: str) -> bool:
     return isinstance(getattr(np, name[3:], None), np.ufunc) or name[3:] in BY_ROW
 
 
-def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
+def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Transform] | None = None) -> Any:
     """Value of an arithmetic tree on a table, (N,) or a number; transforms of all rows are kept in `fitted`."""
     if node.kind == "name":
         values = frame[node.value]
@@ -81,7 +85,7 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = No
     return parts[0]
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     """A number of columns or a degree as a whole number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import comb
-from typing import Any
 
 from judgestats.errors import FormulaError
 from judgestats.models.grammar.parse_trees import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
@@ -90,7 +89,7 @@ def is_coding(call: Node, position: int) -> bool:
     return call.value == "C" and call.kind == "call" and position > 0 and name.kind == "name" and name.value in CODINGS
 
 
-def read(source: Any) -> Formula:
+def read(source: object) -> Formula:
     """Parse a formula; the place of a fault is underlined."""
     if not isinstance(source, str):
         raise FormulaError(f"A formula is text, got {type(source).__name__}. Write 'y ~ x + (1|g)'.")

@@ -99,7 +99,7 @@ def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
     return subsets
 
 
-def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
+def contrast(levels: Sequence[object], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
     """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
     kind, level_node = _coding(call)
     reference: Any = evaluate(level_node, pd.DataFrame()) if level_node is not None else None

@@ -5,13 +5,13 @@ Cost then follows the number of distinct patterns, not of calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.designs import Design
+from judgestats.models.designs import Design, Term
 from judgestats.typing import Floats, Ints
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -75,7 +75,7 @@ def columns(design: Design) -> Columns:
     return Columns(joined, z, blocks, sizes, factor, tuple(offset), tuple(widths[f] for f in factor))
 
 
-def _levels(terms: Any, factor: str) -> int:
+def _levels(terms: Sequence[Term], factor: str) -> int:
     return next(len(t.levels) for t in terms if t.factor == factor)
 
 
@@ -149,6 +149,6 @@ def _collapse(table: Compressed) -> Compressed:
     blocks = np.array([0, len(first_order) * width], np.int64)
     picked = Columns(cols, own.z[representatives], blocks, own.sizes, own.factor, own.offset, own.width)
     times, often = np.repeat(number, sizes[first_order]), np.repeat(number, width)
-    changed: dict[str, Any] = {"columns": picked, "times": times, "often": often}
+    changed: dict[str, object] = {"columns": picked, "times": times, "often": often}
     same = ("y", "m", "X", "offset", "category", "part", "squares")
     return replace(table, **{name: getattr(table, name)[representatives] for name in same}, **changed)

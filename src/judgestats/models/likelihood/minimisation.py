@@ -12,6 +12,8 @@ from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats
 
 Objective = Callable[[Floats], tuple[float, Floats]]
+#: An iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
+Step = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,7 @@ class Minimum:
     value: float
     hessian: Floats  # (P, P): by differences of the gradient
     converged: bool  # whether a further Newton step would gain less than 1e-7
-    # a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``
-    log: list[dict[str, Any]] = field(repr=False)
+    log: list[Step] = field(repr=False)
 
     def followed_by(self, other: Minimum) -> Minimum:
         """Another search, with the log of both."""
@@ -44,7 +45,7 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
 
 def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:
     value, gradient = objective(x)
-    log: list[dict[str, Any]] = []
+    log: list[Step] = []
     evaluations = 1
     for iteration in range(most):
         direction = -inverse @ gradient
@@ -67,7 +68,13 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
 
 
 def _note(
-    log: list[dict[str, Any]], iteration: int, evaluations: int, value: float, gradient: Floats, slope: float, x: Floats
+    log: list[Step],
+    iteration: int,
+    evaluations: int,
+    value: float,
+    gradient: Floats,
+    slope: float,
+    x: Floats,
 ) -> None:
     steepest = float(np.abs(gradient).max(initial=0.0))
     row = {"iteration": iteration, "evaluations": evaluations, "objective": value, "gradient": steepest}
@@ -116,9 +123,14 @@ def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
 
 
 def _polish(
-    objective: Objective, x: Floats, value: float, gradient: Floats, inverse: Floats,
-    log: list[dict[str, Any]], evaluations: int,
-) -> Minimum:  # fmt: skip
+    objective: Objective,
+    x: Floats,
+    value: float,
+    gradient: Floats,
+    inverse: Floats,
+    log: list[Step],
+    evaluations: int,
+) -> Minimum:
     """Newton steps with the numeric Hessian until nothing is gained; the Hessian is kept."""
     gain, after = np.inf, np.inf
     for _ in range(4):

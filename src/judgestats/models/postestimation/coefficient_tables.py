@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -75,7 +75,7 @@ def tidy(
 
         table = margins(fit, conf_level=conf_level).assign(group="fixed")
         return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     posterior = posterior_summaries.draws_of(fit)
     if posterior is not None:
         whole = posterior_summaries.rows(fit, posterior, conf_level)
@@ -92,7 +92,7 @@ def tidy(
     return _ratios(fit, table) if exponentiate else table
 
 
-def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
+def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, object]]:
     """Fixed effects and thresholds."""
     errors = standard_errors(fit.covariance)
     df, method = degrees(fit, np.eye(fit.n_location)), df_method(fit)
@@ -121,7 +121,7 @@ def _why_unknown(fit: Fitted) -> str:
     return flags.NO_HESSIAN if flags.NO_HESSIAN in fit.notes else flags.NO_ERROR
 
 
-def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, object]]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
     parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
@@ -212,7 +212,7 @@ def glance(fit: Fitted) -> pd.DataFrame:
     )
 
 
-def _predicts(fit: Fitted) -> dict[str, Any]:
+def _predicts(fit: Fitted) -> dict[str, object]:
     """Leave-one-call-out of a sampled fit, computed once."""
     posterior = posterior_summaries.posterior_of(fit)
     if posterior is None or fit.options.weights is not None:

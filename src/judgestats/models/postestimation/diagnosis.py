@@ -217,7 +217,7 @@ def _columns(fit: Fitted) -> Iterator[Finding]:
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
 
 
-def _as_number(column: str, index: Any) -> Iterator[Finding]:
+def _as_number(column: str, index: pd.Index[Any]) -> Iterator[Finding]:
     """Whole numbers that may be labels."""
     numbers = np.asarray(index, float)
     if len(numbers) < 3 or (numbers % 1 != 0).any():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
@@ -11,6 +9,7 @@ from scipy.special import expit, logit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.models.designs import Term
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.coefficient_tables import tidy
@@ -51,7 +50,7 @@ def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataFrame:
+def _level_rows(term: Term, modes: Floats, spreads: Floats, z: float) -> pd.DataFrame:
     levels, k = modes.shape
     variance = np.einsum("lkk->lk", spreads).reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -97,13 +96,13 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
     return pd.DataFrame(rows, columns=list(COMPONENTS))
 
 
-def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, Any]]:
+def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, object]]:
     """Standard deviations with their intervals."""
     table = tidy(fit, conf_level=conf_level, effects="random").set_index("term")
     rows = []
     for group, name in labels:
         key = "sd(residual)" if group == RESIDUAL else f"sd({name}|{group})"
-        row: dict[str, Any] = {"group": group, "term": name}
+        row: dict[str, object] = {"group": group, "term": name}
         if key in table.index:
             component = table.loc[key]
             row |= {"sd": component["estimate"], "sd_low": component["conf_low"], "sd_high": component["conf_high"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from judgestats.models.postestimation.profile_likelihood import (
 )
 from judgestats.models.postestimation.simulated_responses import refitted
 from judgestats.models.variance_parameters import Component, component_values, components
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Seed
 
 METHODS = ("wald", "profile", "bootstrap")
 COLUMNS = ("group", "term", "estimate", "conf_low", "conf_high", "method", "flag")
@@ -55,7 +55,7 @@ def confint(
     terms: str | Iterable[str] | None = None,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
-    seed: Any = SEED,
+    seed: Seed = SEED,
 ) -> pd.DataFrame:
     """Intervals of the parameters: :meth:`judgestats.models.Fit.confint`."""
     choose(method, METHODS, "method")
@@ -96,7 +96,7 @@ def estimates(fit: Fitted) -> Floats:
     return np.concatenate([fit.params[: fit.n_location], component_values(fit)])
 
 
-def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
+def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, object]:
     return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags.join(*notes)), strict=True))
 
 
@@ -111,7 +111,7 @@ def _refuse(fit: Fitted) -> None:
         )
 
 
-def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, Any]]:
+def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, object]]:
     values, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
     linear = fit.distribution.linear
     whole = surface(fit) if not linear or any(own.component for _, own in chosen) else None
@@ -196,8 +196,8 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
 
 
 def _bootstrap(
-    fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float, n_resamples: int, seed: Any
-) -> list[dict[str, Any]]:
+    fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float, n_resamples: int, seed: Seed
+) -> list[dict[str, object]]:
     point_estimates = estimates(fit)
     samples, failed = resamples(fit, n_resamples, seed)
     tail = (1 - conf_level) / 2
@@ -215,7 +215,7 @@ def _bootstrap(
     return rows
 
 
-def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
+def resamples(fit: Fitted, n_resamples: int, seed: Seed) -> tuple[Floats, int]:
     """Estimates (B, K) of the refits to drawn responses that converged, and how many did not."""
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
         raise DesignError(f"n_resamples={n_resamples!r} is not a number of refits. Allowed: 1, 2, 3, ..., e.g. 1000.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     compared, refitted = _by_ml(fits)
     by_one_rule = _by_one_rule(compared)
     ordered = sorted(by_one_rule, key=lambda f: f[0].df)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for k, (fit, again) in enumerate(ordered):
         row = {"formula": fit.formula, "df": fit.df, "loglik": fit.loglik, "aic": 2 * (fit.df - fit.loglik)}
         row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
@@ -91,7 +91,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     return table[["formula", "df", "loglik", "aic", "bic", "statistic", "df_difference", "p_value", "flag"]]
 
 
-def _compare(row: dict[str, Any], small: Fitted, large: Fitted) -> list[str]:
+def _compare(row: dict[str, object], small: Fitted, large: Fitted) -> list[str]:
     """Fill in the test of one model against the one above; return its flags."""
     difference = large.df - small.df
     row["df_difference"] = float(difference)

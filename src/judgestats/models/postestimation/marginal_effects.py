@@ -23,10 +23,10 @@ from judgestats.models.postestimation.degrees_of_freedom import (
     df_rule,
 )
 from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
-from judgestats.models.postestimation.mean_responses import estimable, gradient, mean, parted, rows_of
+from judgestats.models.postestimation.mean_responses import Pool, Rows, estimable, gradient, mean, parted, rows_of
 from judgestats.models.postestimation.prediction import scale_of
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
-from judgestats.schema.columns import grouping, names
+from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Mask
 
 UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
@@ -47,7 +47,7 @@ class _Effect:
     step: Floats
 
 
-def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+def margins(fit: Fitted, variables: By = None, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.margins`."""
     normal_quantile(conf_level)
     d = fit.design
@@ -83,7 +83,7 @@ def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]
     return d.frame[used].iloc[first].reset_index(drop=True), np.asarray(np.bincount(number, weight), float)
 
 
-def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
+def _asked(fit: Fitted, frame: pd.DataFrame, variables: By) -> list[str]:
     if variables is None:
         return [c for c in fit.design.fixed.coder.columns if c in frame.columns]
     allowed = _used(fit)
@@ -97,7 +97,7 @@ def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
     return chosen
 
 
-def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
+def levels_of(fit: Fitted, variable: str) -> tuple[object, ...]:
     """Return the levels of a variable, none for a number."""
     d = fit.design
     for own in d.coders:
@@ -111,7 +111,7 @@ def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
     return tuple(sorted(pd.unique(values)))
 
 
-def set_to(frame: pd.DataFrame, variable: str, level: Any) -> pd.DataFrame:
+def set_to(frame: pd.DataFrame, variable: str, level: object) -> pd.DataFrame:
     """Return the frame with a column at one level."""
     dtype = frame[variable].dtype
     return frame.assign(**{variable: pd.Series([level] * len(frame), index=frame.index, dtype=dtype)})
@@ -130,7 +130,7 @@ def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
     return [_Effect(variable, variable, above, below, above[variable].to_numpy() - below[variable].to_numpy())]
 
 
-def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[object, ...]) -> tuple[object, ...]:
     """The levels, the one that the coding has as its reference before the others."""
     own = fit.design.fixed.coder
     if variable not in own.terms or not levels:
@@ -174,7 +174,7 @@ def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[p
 
 
 def _table(
-    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], level: float
+    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Pool, groups: Sequence[str], level: float
 ) -> pd.DataFrame | None:
     """Rows of one effect; None if the variable is in the fixed effects as an offset only."""
     above, below = (rows_of(fit, own, groups=False) for own in (effect.above, effect.below))
@@ -213,7 +213,7 @@ def _table(
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
 
-def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
+def _known(fit: Fitted, effect: _Effect, pool: Pool) -> Mask:
     """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.fixed.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
@@ -221,17 +221,13 @@ def _known(fit: Fitted, effect: _Effect, pool: Any) -> Mask:
     return np.asarray(pool @ unknown.astype(float) == 0)
 
 
-def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
+def _degrees(fit: Fitted, above: Rows, below: Rows, weights: Pool) -> Floats:
     """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
 
     Each row is evaluated, since a change may cancel in the mean.
     """
     moved = above.X - below.X
-    if df_rule(fit) in (
-        SATTERTHWAITE,
-        RESIDUAL,
-        NORMAL,
-    ):
+    if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, NORMAL):
         return degrees(fit, weights @ moved)
     rows = np.zeros((len(moved), fit.n_location))
     rows[:, : fit.n_fixed] = moved
@@ -247,13 +243,5 @@ def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) ->
         statistic = estimate / error
     statistic = np.where(error > 0, statistic, np.nan)
     half = half_width(conf_level, df) * error
-    values = (
-        estimate,
-        error,
-        statistic,
-        df,
-        two_sided(statistic, df),
-        estimate - half,
-        estimate + half,
-    )
+    values = (estimate, error, statistic, df, two_sided(statistic, df), estimate - half, estimate + half)
     return dict(zip(NUMBERS, values, strict=True))

@@ -31,8 +31,8 @@ RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
 class Comparison:
     """Which contrasts, and how several are adjusted."""
 
-    method: str | Mapping[str, Any] = "pairwise"
-    baseline: Any = None
+    method: str | Mapping[str, object] = "pairwise"
+    baseline: object = None
     adjust: str = "holm"
 
 
@@ -100,7 +100,7 @@ def _family(
     return pd.concat(tables, ignore_index=True)
 
 
-def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:
+def _weights(cells: pd.DataFrame, method: str | Mapping[str, object], baseline: object) -> tuple[list[str], Floats]:
     """Names of contrasts, and their weights of the cells, which are named ``strategy[S8]:judge[a]``."""
     columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
     labels, K = [":".join(several) for several in zip(*columns, strict=True)], len(cells)
@@ -125,7 +125,7 @@ def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str]
     return [f"{labels[a]} - {labels[b]}" for a, b in pairs], np.array([unit[a] - unit[b] for a, b in pairs])
 
 
-def _place(level: Any, places: Mapping[str, int], what: str) -> int:
+def _place(level: object, places: Mapping[str, int], what: str) -> int:
     name = ":".join(label(v) for v in level) if isinstance(level, (tuple, list)) else label(level)
     if name not in places:
         raise DesignError(f"{what}={level!r} is no level. Allowed: {', '.join(places)}.{suggestion(name, places)}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.models.designs import Design
@@ -15,6 +16,9 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.formula import coder
 from judgestats.models.links import LINKS
 from judgestats.typing import Floats, Ints, Mask
+
+#: (G, M) weights of rows in sums of them, an array or a sparse matrix.
+Pool: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Mean:
     by_cut: Floats  # (M, J, T): by the threshold parameters
 
 
-def table_of(data: Any) -> pd.DataFrame:
+def table_of(data: IntoFrame) -> pd.DataFrame:
     """The rows of a table in any engine as a pandas frame, numbered from 0."""
     try:
         frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
@@ -107,7 +111,7 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     )
 
 
-def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Any = None) -> Floats:
+def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None) -> Floats:
     """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
     spreads = variance_gradient(fit, rows)
     p, t, q = rows.X.shape[1], responses.by_cut.shape[2], spreads.shape[1]
@@ -135,7 +139,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
     return np.concatenate(result, axis=1)
 
 
-def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> Mask:
+def estimable(design: Design, frame: pd.DataFrame, pool: Pool | None = None) -> Mask:
     """Whether rows, or sums of them by weights (G, M), are estimable where columns of the design were left out."""
     count = len(frame) if pool is None else pool.shape[0]
     if not design.fixed.aliased:

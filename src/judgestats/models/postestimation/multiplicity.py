@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri
 
@@ -20,7 +21,7 @@ CHI = 48
 
 
 def adjusted(
-    statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats, df: Any = np.inf
+    statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats, df: ArrayLike = np.inf
 ) -> tuple[Floats, Floats]:
     """Adjusted p values of a family (K,) with degrees of freedom `df`, and the quantiles of its intervals.
 
@@ -119,7 +120,7 @@ class Inside:
         return float(weights @ inside.prod(axis=0) / weights.sum())
 
 
-def _chi(upper: Any, df: float) -> Any:
+def _chi(upper: ArrayLike, df: float) -> Any:
     """Quantile, by the upper tail, of the square root of χ² over its degrees of freedom."""
     return np.sqrt(chdtri(df, upper) / df)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnosti
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.variance_parameters import components
-from judgestats.typing import Floats
+from judgestats.typing import Column, Floats
 
 #: Ratio of posterior to prior sd above which a parameter is driven by its prior.
 LITTLE = 0.8
@@ -26,7 +25,7 @@ class SampledPosterior:
 
     draws: Draws  # of all ``parameters``, and of ``effects <t>`` for each random term
     priors: Priors
-    loo: pd.Series[Any] | None = None  # the row of loo(), once it is computed
+    loo: Column | None = None  # the row of loo(), once it is computed
 
 
 def posterior_of(fit: Fitted) -> SampledPosterior | None:
@@ -79,7 +78,7 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
     return pd.DataFrame(place).join(pd.DataFrame(own.reshape(chains * size, -1), columns=names))
 
 
-def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
+def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, object]]:
     """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws; no statistic and no p-value."""
     own = values(fit, draws)
     tail = (1 - conf_level) / 2

@@ -16,7 +16,7 @@ from judgestats import flags
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
-from judgestats.models.fitted_models import Fitted
+from judgestats.models.fitted_models import Fitted, RandomEffects
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.likelihood.conditional_modes import Posterior
 from judgestats.models.links import LINKS
@@ -132,7 +132,7 @@ def _joint(fit: Fitted, rows: Rows, X: Floats, cuts: Floats, scale: Floats) -> F
     return result
 
 
-def _with_cuts(fit: Fitted, effects: Any) -> Any:
+def _with_cuts(fit: Fitted, effects: RandomEffects) -> Posterior:
     """Random effects whose fixed effects are β and τ: how the modes move with the thresholds is added."""
     assert isinstance(effects, Posterior)
     d, rows, kind = fit.design, rows_of(fit), fit.distribution.kernels[fit.link]

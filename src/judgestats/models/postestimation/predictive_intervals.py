@@ -15,7 +15,8 @@ from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.replicates import COLUMNS, KINDS, Kind, replicates
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.posterior_summaries import draws_of
-from judgestats.typing import Floats, Ints
+from judgestats.schema.columns import By
+from judgestats.typing import Floats, Ints, Seed
 
 #: Draws of parameters from their priors: of how many, and of a generator.
 FromPrior = Callable[[int, np.random.Generator], Draws]
@@ -25,7 +26,7 @@ FromPrior = Callable[[int, np.random.Generator], Draws]
 
 
 def predictive(
-    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
+    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: By = None, n_draws: int = 1000, seed: Seed = SEED
 ) -> pd.DataFrame:
     """Observed counts beside predictive intervals: :meth:`judgestats.models.Fit.predictive`."""
     draws = draws_of(fit)
@@ -42,7 +43,7 @@ def predictive(
     return pd.concat(parts, ignore_index=True)
 
 
-def _cells(fit: Fitted, by: Any) -> list[str]:
+def _cells(fit: Fitted, by: By) -> list[str]:
     d = fit.design
     columns = [c for c in d.frame.columns if c not in d.formula.answers]
     wanted = columns if by is None else [by] if isinstance(by, str) else list(by)

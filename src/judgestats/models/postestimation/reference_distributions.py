@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from judgestats.errors import confidence
 from judgestats.typing import Floats
 
 
-def two_sided(statistic: Any, df: Any) -> Floats:
+def two_sided(statistic: ArrayLike, df: ArrayLike) -> Floats:
     """P(|T| >= |statistic|), normal where df is infinite."""
     t, df = np.broadcast_arrays(np.abs(np.asarray(statistic, float)), np.asarray(df, float))
     finite = np.isfinite(df)
     return np.asarray(np.where(finite | np.isnan(df), 2 * stdtr(np.where(finite, df, np.nan), -t), 2 * ndtr(-t)), float)
 
 
-def t_quantile(upper: Any, df: Any) -> Floats:
+def t_quantile(upper: ArrayLike, df: ArrayLike) -> Floats:
     """Quantile of t, normal where df is infinite."""
     p, df = np.broadcast_arrays(np.asarray(upper, float), np.asarray(df, float))
     finite = np.isfinite(df)
     return np.asarray(np.where(finite | np.isnan(df), stdtrit(np.where(finite, df, np.nan), p), ndtri(p)), float)
 
 
-def half_width(conf_level: float, df: Any) -> Floats:
+def half_width(conf_level: float, df: ArrayLike) -> Floats:
     """Quantile of a two-sided interval; a DesignError where `conf_level` is no coverage."""
     return t_quantile(0.5 + confidence(conf_level) / 2, df)
 

@@ -25,7 +25,7 @@ from judgestats.models.postestimation.mean_responses import (
     parts,
     rows_of,
 )
-from judgestats.schema.columns import names
+from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask
 
 WEIGHTS = ("equal", "proportional")
@@ -37,10 +37,10 @@ MOST = 50_000_000
 class Cells:
     """What a mean is asked for: the arguments of ``means()`` and ``contrasts()`` that lay out the grid."""
 
-    specs: Any
-    by: Any = None
+    specs: By
+    by: By = None
     weights: str = "equal"
-    at: Mapping[str, Any] | None = None
+    at: Mapping[str, object] | None = None
     random: str = "none"
 
     def columns(self) -> tuple[list[str], list[str]]:
@@ -114,7 +114,7 @@ def grid(fit: Fitted, columns: Sequence[str], cells: Cells, *, random: bool) -> 
     return Grid(frame, cell_levels, np.kron(np.eye(len(cell_levels)), share))
 
 
-def grid_values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
+def grid_values(fit: Fitted, at: Mapping[str, object] | None, random: bool) -> dict[str, tuple[object, ...]]:
     """Values of every column that is needed."""
     d = fit.design
     coders = d.coders if random else d.coders[:1]
@@ -137,14 +137,14 @@ def grid_values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]
     return values
 
 
-def typed_column(fit: Fitted, name: str, values: Sequence[Any]) -> Any:
+def typed_column(fit: Fitted, name: str, values: Sequence[object]) -> Any:
     """A column in the type of the data."""
     dtype = fit.design.frame[name].dtype
     categorical = isinstance(dtype, pd.CategoricalDtype) or levels_of(fit, name)
     return pd.Series(list(values), dtype=dtype if categorical else float)
 
 
-def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], inside: pd.DataFrame) -> Floats:
+def _shares(fit: Fitted, values: Mapping[str, object], columns: Sequence[str], inside: pd.DataFrame) -> Floats:
     """Relative frequency of the combinations that a cell averages over."""
     d = fit.design
     over = [c for c in values if c not in columns and levels_of(fit, c)]

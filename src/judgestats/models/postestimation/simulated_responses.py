@@ -13,13 +13,13 @@ from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import generator
 from judgestats.models.designs import Design, taken
 from judgestats.models.fitted_models import Fitted
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Seed
 
 RANDOM = ("new", "conditional")
 
 
 def simulate(
-    fit: Fitted, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new"
+    fit: Fitted, n: int = 1, *, seed: Seed = SEED, random: Literal["new", "conditional"] = "new"
 ) -> pd.DataFrame:
     """Draw responses from a fitted model, at its estimates: :meth:`judgestats.models.Fit.simulate`."""
     choose(random, RANDOM, "random")

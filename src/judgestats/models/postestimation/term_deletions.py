@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,7 +58,7 @@ def _without(fit: Fitted, place: slice) -> Fitted:
     return fit.refit(less, np.arange(len(d.y), dtype=np.int64))
 
 
-def _row(term: str, whole: Fitted, less: Fitted, note: str) -> dict[str, Any]:
+def _row(term: str, whole: Fitted, less: Fitted, note: str) -> dict[str, object]:
     df, own = whole.df - less.df, 2 * (whole.loglik - less.loglik)
     statistic = own if df > 0 and own > -1e-4 else np.nan
     row = {"term": term, "df": df, "loglik": less.loglik, "aic": 2 * (less.df - less.loglik), "statistic": statistic}
