@@ -51,7 +51,7 @@ def fit_mixedlm(model: Model) -> Fitted:
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 
-    _refuse(model)
+    _refuse_correlated(model)
     d = repeated(model.design, "mixedlm")
     y = d.y - d.offset
 
@@ -83,7 +83,7 @@ def fit_mixedlm(model: Model) -> Fitted:
     return refittable(fitted, fit_mixedlm)
 
 
-def _refuse(model: Model) -> None:
+def _refuse_correlated(model: Model) -> None:
     d = model.design
     parts = " + ".join(str(p) for p in d.formula.random)
     if not d.terms:
@@ -105,12 +105,12 @@ def _components(d: Design) -> tuple[Ints, Any]:
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     rows = np.split(order, starts[1:])
     names = [f"{t.names[0]}|{t.factor}" for t in d.terms]
-    mats = [[_columns(t, group, shared) for group in rows] for t in d.terms]
+    mats = [[_dummies(t, group, shared) for group in rows] for t in d.terms]
     cols = [[[str(c) for c in range(m.shape[1])] for m in term] for term in mats]
     return groups, VCSpec(names, cols, mats)
 
 
-def _columns(term: Term, rows: Ints, shared: bool) -> Floats:
+def _dummies(term: Term, rows: Ints, shared: bool) -> Floats:
     if shared:
         return term.values[rows]
     dummies: Floats = np.zeros((len(rows), len(term.levels)))

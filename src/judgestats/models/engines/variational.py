@@ -25,7 +25,7 @@ def fit_bayes(model: Model) -> Fitted:
     """
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
 
-    _refuse(model)
+    _refuse_slopes(model)
     d = repeated(bernoulli(model.design), "statsmodels")
     rows = np.arange(len(d.y))
     q = [len(t.levels) for t in d.terms]
@@ -53,7 +53,7 @@ def fit_bayes(model: Model) -> Fitted:
     return refittable(fitted, fit_bayes)
 
 
-def _refuse(model: Model) -> None:
+def _refuse_slopes(model: Model) -> None:
     d = model.design
     parts = " + ".join(str(p) for p in d.formula.random) or "none"
     if not d.terms or any(len(t.names) > 1 for t in d.terms):

@@ -16,9 +16,8 @@ from judgestats.typing import Floats
 Transform = Callable[..., Any]
 #: Functions known without ``np.``.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1,
-    "sqrt": np.sqrt, "abs": np.abs,
-}  # fmt: skip
+    name: getattr(np, name) for name in ("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "abs")
+}
 #: Functions of a formula that make a factor of a column, and transforms that look at all rows.
 CODINGS = ("C", "S", "T")
 TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")

@@ -15,6 +15,7 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.ml import BOUNDARY as SMALLEST
 from judgestats.models.postestimation import crossvalidation, posterior_summaries
+from judgestats.models.postestimation.coefficient_rows import CoefficientRow
 from judgestats.models.postestimation.degrees_of_freedom import degrees, df_method
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread, trusted
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
@@ -46,9 +47,7 @@ def draws(fit: Fitted) -> pd.DataFrame:
 
 
 #: Columns of :func:`tidy`.
-COLUMNS = (
-    "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
-)  # fmt: skip
+COLUMNS = CoefficientRow._fields
 #: An interval of a standard deviation spans orders of magnitude if its logarithm has an error above the limit.
 VAGUE = 1.0
 
@@ -75,7 +74,7 @@ def tidy(
 
         table = margins(fit, conf_level=conf_level).assign(group="fixed")
         return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
-    rows: list[dict[str, object]] = []
+    rows: list[CoefficientRow] = []
     posterior = posterior_summaries.draws_of(fit)
     if posterior is not None:
         whole = posterior_summaries.rows(fit, posterior, conf_level)
@@ -92,7 +91,7 @@ def tidy(
     return _ratios(fit, table) if exponentiate else table
 
 
-def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, object]]:
+def _location_rows(fit: Fitted, conf_level: float) -> Iterator[CoefficientRow]:
     """Fixed effects and thresholds."""
     errors = standard_errors(fit.covariance)
     df, method = degrees(fit, np.eye(fit.n_location)), df_method(fit)
@@ -103,11 +102,8 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, object]
         error = error if not flag else np.nan
         ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
         half = float(half_width(conf_level, df[k])) * error
-        yield {
-            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio, "df": df[k],
-            "p_value": float(two_sided(ratio, df[k])), "conf_low": value - half, "conf_high": value + half,
-            "method": method, "flag": flag,
-        }  # fmt: skip
+        p_value, low, high = float(two_sided(ratio, df[k])), value - half, value + half
+        yield CoefficientRow("fixed", name, value, error, ratio, df[k], p_value, low, high, method, flag)
 
 
 def standard_errors(covariance: Floats) -> Floats:
@@ -121,7 +117,7 @@ def _why_unknown(fit: Fitted) -> str:
     return flags.NO_HESSIAN if flags.NO_HESSIAN in fit.notes else flags.NO_ERROR
 
 
-def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, object]]:
+def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
     parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
@@ -135,12 +131,16 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, object]]:
         else:
             middle = float(np.arctanh(value)) if has_error else np.nan
             low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
-        yield {
-            "group": own.group, "term": own.term, "estimate": float(value),
-            "std_error": slope * error if has_error else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
-            "conf_low": float(low), "conf_high": float(high), "method": "z",
-            "flag": flags.join(held, vague) if held or has_error else _why_unknown(fit),
-        }  # fmt: skip
+        yield CoefficientRow(
+            own.group,
+            own.term,
+            float(value),
+            slope * error if has_error else np.nan,
+            conf_low=float(low),
+            conf_high=float(high),
+            method="z",
+            flag=flags.join(held, vague) if held or has_error else _why_unknown(fit),
+        )
 
 
 def wide(error: float) -> str:

@@ -91,10 +91,16 @@ def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method
     spread = float(count @ (each - elpd / n) ** 2 / n)
     bad = float(count[k > MOST_PARETO].sum())
     return {
-        "unit": unit, "elpd_loo": elpd, "std_error": float(np.sqrt(n * spread)), "p_loo": float(count @ full) - elpd,
-        "n": n, "pareto_k": float(np.nanmax(k)) if np.isfinite(k).any() else np.nan, "n_bad": bad, "method": method,
+        "unit": unit,
+        "elpd_loo": elpd,
+        "std_error": float(np.sqrt(n * spread)),
+        "p_loo": float(count @ full) - elpd,
+        "n": n,
+        "pareto_k": float(np.nanmax(k)) if np.isfinite(k).any() else np.nan,
+        "n_bad": bad,
+        "method": method,
         "flag": flags.PARETO.of(bad, limit=MOST_PARETO, total=f"{n:,.0f}"),
-    }  # fmt: skip
+    }
 
 
 def _calls(fit: Fitted) -> Calls:

@@ -117,7 +117,7 @@ def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
     That is, with its levels, and the slopes that vary between them, as fixed effects.
     """
     L = _with_one(fit, rows)
-    X, (codes, Z) = _columns(fit.design), _varying(fit.design, factor)
+    X, (codes, Z) = _with_ones(fit.design), _varying(fit.design, factor)
     rest = _outside(X, Z, codes)
     _, size, turn = np.linalg.svd(rest, full_matrices=False)
     space = turn[size > TOLERANCE * max(float(np.linalg.norm(X)), 1e-300)]
@@ -131,21 +131,21 @@ def _strata(design: Design, factor: str) -> tuple[int, int]:
     With k columns of random effects by the factor, the rank of the fixed effects that lie in their span is shared by
     the k; it is that of the columns constant within levels (the intercept always among them), or more.
     """
-    X, (codes, Z) = _columns(design), _varying(design, factor)
+    X, (codes, Z) = _with_ones(design), _varying(design, factor)
     ones = np.ones((len(X), 1))
     constant = _inside(np.hstack([X, ones]), ones, codes)
     shared = -(-_inside(X, Z, codes) // Z.shape[1])
     return len(np.unique(codes)), max(constant, shared)
 
 
-def _columns(design: Design) -> Floats:
+def _with_ones(design: Design) -> Floats:
     """Fixed effects, and a column of ones for the thresholds."""
     X = design.X
     return np.hstack([X, np.ones((len(X), 1))]) if design.categories else X
 
 
 def _with_one(fit: Fitted, rows: Floats) -> Floats:
-    """Weights of :func:`_columns`: any threshold stands for the column of ones."""
+    """Weights of :func:`_with_ones`: any threshold stands for the column of ones."""
     rows = np.asarray(rows, float)
     if not fit.design.categories:
         return rows[..., : fit.n_fixed]

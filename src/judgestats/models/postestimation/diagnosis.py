@@ -202,7 +202,7 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
     return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
 
 
-def _columns(fit: Fitted) -> Iterator[Finding]:
+def _suspect_columns(fit: Fitted) -> Iterator[Finding]:
     """Columns of the fixed part that look like something else."""
     d, coder = fit.design, fit.design.fixed.coder
     for column in (c for c in coder.columns if c in d.frame):
@@ -279,5 +279,14 @@ def _left_out(fit: Fitted) -> Iterator[Finding]:
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Finding]], ...] = (
-    _optimum, _integration, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
-)  # fmt: skip
+    _optimum,
+    _integration,
+    _separation,
+    _engine,
+    _singular,
+    _sizes,
+    _levels,
+    _suspect_columns,
+    _posterior,
+    _left_out,
+)

@@ -65,7 +65,7 @@ def confint(
         table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
         return table.assign(method="wald" if draws_of(fit) is None else "posterior quantiles")[list(COLUMNS)]
     if method == "profile":
-        _refuse(fit)
+        _refuse_without_likelihood(fit)
         rows = _profiles(fit, chosen, cut)
     else:
         rows = _bootstrap(fit, chosen, conf_level, n_resamples, seed)
@@ -100,10 +100,7 @@ def _row(own: Parameter, estimate: float, low: float, high: float, method: str, 
     return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags.join(*notes)), strict=True))
 
 
-# ---- profile --------------------------------------------------------------------------------------------------------
-
-
-def _refuse(fit: Fitted) -> None:
+def _refuse_without_likelihood(fit: Fitted) -> None:
     if fit.engine != "ml":
         raise DesignError(
             f"method='profile' needs a likelihood that can be minimised again, and engine={fit.engine!r} gives none. "
@@ -179,7 +176,7 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
     `fit`: by ``engine="ml"``. `own`: one of :func:`parameters`. Returns a profile interval holds the values where it is
     at most half the quantile squared.
     """
-    _refuse(fit)
+    _refuse_without_likelihood(fit)
     if own.component is None and fit.distribution.linear:
         curve, least, _, _ = fixed_of_linear(fit, own.place)
         return curve(value) - least
@@ -190,9 +187,6 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
         return Curve(whole, Plain(len(whole.x) - 1))(float(np.log(value))) - whole.value
     shift = fit.n_location if fit.distribution.linear else 0
     return Curve(whole, chart_of_component(own.component, shift))(value) - whole.value
-
-
-# ---- bootstrap ------------------------------------------------------------------------------------------------------
 
 
 def _bootstrap(

@@ -74,7 +74,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     """
     if len(fits) < 2:
         raise DesignError("anova() compares two models or more. For the terms of one model use fit.tests().")
-    _refuse(fits)
+    _refuse_unlike(fits)
     compared, refitted = _by_ml(fits)
     by_one_rule = _by_one_rule(compared)
     ordered = sorted(by_one_rule, key=lambda f: f[0].df)
@@ -110,7 +110,7 @@ def _variances(fit: Fitted) -> Counter[frozenset[str]]:
     return Counter(frozenset(t.columns) for t in fit.design.terms for _ in t.names)
 
 
-def _refuse(fits: Sequence[Fitted]) -> None:
+def _refuse_unlike(fits: Sequence[Fitted]) -> None:
     """Refuse models that cannot be compared."""
     first = fits[0]
     for fit in fits:

@@ -12,6 +12,7 @@ from judgestats import flags
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.coefficient_rows import CoefficientRow
 from judgestats.models.variance_parameters import components
 from judgestats.typing import Column, Floats
 
@@ -78,7 +79,7 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
     return pd.DataFrame(place).join(pd.DataFrame(own.reshape(chains * size, -1), columns=names))
 
 
-def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, object]]:
+def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[CoefficientRow]:
     """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws; no statistic and no p-value."""
     own = values(fit, draws)
     tail = (1 - conf_level) / 2
@@ -91,13 +92,17 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, object]
     notes = zip(mixing, against(fit, draws), strict=True)
     columns = zip(terms(fit), own.mean(axis=(0, 1)), own.std(axis=(0, 1), ddof=1), low, high, notes, strict=True)
     return [
-        {
-            "group": group, "term": term, "estimate": float(mean), "std_error": float(sd), "statistic": np.nan,
-            "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "method": "posterior quantiles",
-            "flag": flags.join(mixed, prior),
-        }
-        for (group, term), mean, sd, a, b, (mixed, prior) in columns
-    ]  # fmt: skip
+        CoefficientRow(
+            *own_term,
+            float(mean),
+            float(sd),
+            conf_low=float(a),
+            conf_high=float(b),
+            method="posterior quantiles",
+            flag=flags.join(mixed, prior),
+        )
+        for own_term, mean, sd, a, b, (mixed, prior) in columns
+    ]
 
 
 def against(fit: Fitted, draws: Draws) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -50,8 +50,8 @@ def _cells(fit: Fitted, by: By) -> list[str]:
     for name in wanted:
         if name not in columns:
             have = ", ".join(columns) or "none"
-            raise DesignError(f"by has {name!r}, which is no column of the model. Columns: {have}."
-                              f"{suggestion(str(name), columns)}")  # fmt: skip
+            hint = suggestion(str(name), columns)
+            raise DesignError(f"by has {name!r}, which is no column of the model. Columns: {have}.{hint}")
         if name in (*COLUMNS, "kind"):
             raise SchemaError(f"The model has a column {name!r}, which the result has too. Rename it, or leave it out.")
     return wanted
@@ -70,10 +70,9 @@ def _one(
     if mean:
         summed, simulated = summed / n[:, None], simulated / n[:, None]
     cells = labels.loc[labels.index.repeat(len(names))].assign(outcome=names * len(labels))
-    return replicates(
-        cells, summed.ravel(), simulated.reshape(len(simulated), -1), n.repeat(len(names)), kind=kind,
-        draws=draws.method, scale="mean" if mean else "count",
-    )  # fmt: skip
+    simulated, calls = simulated.reshape(len(simulated), -1), n.repeat(len(names))
+    scale: Literal["mean", "count"] = "mean" if mean else "count"
+    return replicates(cells, summed.ravel(), simulated, calls, kind=kind, draws=draws.method, scale=scale)
 
 
 def _grouped(frame: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:

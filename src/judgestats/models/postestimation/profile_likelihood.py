@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
 from judgestats.errors import FitError
-from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.minimisation import minimise
 from judgestats.models.likelihood.objectives import LinearObjective, Scales
@@ -208,10 +206,7 @@ def fixed_of_linear(fit: Fitted, k: int) -> tuple[Callable[[float], float], floa
     last = [whole.x]
 
     def curve(value: float) -> float:
-        own: Any = Cells(
-            cells.mean - value * cells.X[:, k], cells.weight, np.ascontiguousarray(cells.X[:, others]), cells.z,
-            cells.n, cells.within, cells.log_weight,
-        )  # fmt: skip
+        own = replace(cells, mean=cells.mean - value * cells.X[:, k], X=np.ascontiguousarray(cells.X[:, others]))
         minimum = minimise(replace(target, cells=own), last[0], guess)
         last[0] = np.where(np.abs(minimum.x) < 1e-3, start, minimum.x)
         return minimum.value

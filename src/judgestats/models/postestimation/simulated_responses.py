@@ -23,7 +23,7 @@ def simulate(
 ) -> pd.DataFrame:
     """Draw responses from a fitted model, at its estimates: :meth:`judgestats.models.Fit.simulate`."""
     choose(random, RANDOM, "random")
-    _refuse(fit)
+    _refuse_marginal(fit)
     if not (isinstance(n, int | np.integer) and n > 0):
         raise DesignError(f"n={n!r} is no number of draws. Allowed: 1, 2, 3, ...")
     rng, d = generator(seed, ("simulate",)), fit.design
@@ -81,14 +81,14 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
 
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
     """Draw a response and fit the same model to it."""
-    _refuse(fit)
+    _refuse_marginal(fit)
     if fit.refit is None:
         raise DesignError(f"engine={fit.engine!r} cannot fit again. Use engine='ml', or method='wald'.")
     redrawn, index = redesign(fit, rng, random)
     return fit.refit(redrawn, index)
 
 
-def _refuse(fit: Fitted) -> None:
+def _refuse_marginal(fit: Fitted) -> None:
     if fit.engine == "gee":
         raise DesignError(
             "engine='gee' models the mean of each call and no whole cluster: there is nothing to draw from. "

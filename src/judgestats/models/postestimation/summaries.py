@@ -102,7 +102,7 @@ def _random(fit: Fitted) -> str:
     if not any(row[4] for row in rows[1:]):
         rows = [row[:4] for row in rows]
     sizes = ";  ".join(f"{t}, {n:,}" for t, n in {t.factor: len(t.levels) for t in d.terms}.items())
-    table = _columns(rows, left=(0, 1, 4))
+    table = _aligned(rows, left=(0, 1, 4))
     return f"Random effects:\n{table}\nNumber of obs: {fit.n:,.0f}, groups:  {sizes}"
 
 
@@ -115,7 +115,7 @@ def _digits(values: Sequence[float]) -> list[str]:
     return [f"{v:.{places}f}" for v in values]
 
 
-def _columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     cells = [
         [t.ljust(w) if k in left else t.rjust(w) for k, (t, w) in enumerate(zip(row, widths, strict=True))]
@@ -143,7 +143,7 @@ def _fixed(fit: Fitted) -> str:
     if letter == "z":
         rows = [[*row[:3], *row[4:]] for row in rows]
     starred = any(row[-1] for row in rows)
-    return f"{title}:\n{_columns(rows, left=(0, len(rows[0]) - 1))}" + (f"\n---\n{LEGEND}" if starred else "")
+    return f"{title}:\n{_aligned(rows, left=(0, len(rows[0]) - 1))}" + (f"\n---\n{LEGEND}" if starred else "")
 
 
 def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
@@ -158,7 +158,7 @@ def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
     columns = [_digits(table[c].tolist()) for c in ("estimate", "std_error", "conf_low", "conf_high")]
     rows = [["", "Mean", "Post. SD", "2.5 %", "97.5 %", "R-hat", "ESS"]]
     rows += [[term, *own, *mixing[term]] for term, *own in zip(table["term"], *columns, strict=True)]
-    return _columns(rows)
+    return _aligned(rows)
 
 
 def _priors(fit: Fitted) -> str:
@@ -183,7 +183,7 @@ def _thresholds(fit: Fitted) -> str:
     rows = [["", "Estimate", "Std. Error"]]
     for row in table.to_dict("records"):
         rows.append([row["term"], f"{row['estimate']:.4f}", f"{row['std_error']:.4f}"])
-    return f"{fit.distribution.shape_title}:\n{_columns(rows)}"
+    return f"{fit.distribution.shape_title}:\n{_aligned(rows)}"
 
 
 def _icc(fit: Fitted) -> str:
