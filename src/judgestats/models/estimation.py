@@ -28,7 +28,6 @@ from judgestats.models.postestimation.design_shortages import sparse
 from judgestats.models.postestimation.separation import separated
 from judgestats.models.specifications import Model
 from judgestats.models.threshold_sets import THRESHOLDS, Partition, by_kind
-from judgestats.schema.columns import By
 
 #: More nodes than this gain nothing.
 MOST_NODES = 100
@@ -234,7 +233,9 @@ def _refuse_options(
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
 
 
-def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: By) -> dict[str, str]:
+def _threshold_columns(
+    run: Engine, name: str, family: str, thresholds: str, thresholds_by: str | Mapping[str, str] | None
+) -> dict[str, str]:
     choose(thresholds, THRESHOLDS, "thresholds")
     restricted = thresholds != "free" or thresholds_by is not None
     if restricted and not FAMILIES[family].ordered:

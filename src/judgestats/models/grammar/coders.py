@@ -59,7 +59,7 @@ class Coder:
     expression: str  # what was coded: ``1 + strategy * x``
     names: tuple[str, ...]  # its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``
     terms: dict[str, slice]  # term (``strategy``, ``strategy:x``) -> slice of its columns
-    factors: dict[str, tuple[object, ...]]  # categorical column -> its levels in order, as they are in the data
+    factors: dict[str, tuple[Any, ...]]  # categorical column -> its levels in order, as they are in the data
     numerics: tuple[str, ...]  # numeric columns used, offsets included
     means: dict[str, float]  # numeric column -> mean over the rows, weighted by their counts
     source: str  # the formula, for messages

@@ -149,6 +149,6 @@ def _collapse(table: Compressed) -> Compressed:
     blocks = np.array([0, len(first_order) * width], np.int64)
     picked = Columns(cols, own.z[representatives], blocks, own.sizes, own.factor, own.offset, own.width)
     times, often = np.repeat(number, sizes[first_order]), np.repeat(number, width)
-    changed: dict[str, object] = {"columns": picked, "times": times, "often": often}
     same = ("y", "m", "X", "offset", "category", "part", "squares")
-    return replace(table, **{name: getattr(table, name)[representatives] for name in same}, **changed)
+    arrays = {name: getattr(table, name)[representatives] for name in same}
+    return replace(table, columns=picked, times=times, often=often, **arrays)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
@@ -96,13 +98,13 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
     return pd.DataFrame(rows, columns=list(COMPONENTS))
 
 
-def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, object]]:
+def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, Any]]:
     """Standard deviations with their intervals."""
     table = tidy(fit, conf_level=conf_level, effects="random").set_index("term")
     rows = []
     for group, name in labels:
         key = "sd(residual)" if group == RESIDUAL else f"sd({name}|{group})"
-        row: dict[str, object] = {"group": group, "term": name}
+        row: dict[str, Any] = {"group": group, "term": name}
         if key in table.index:
             component = table.loc[key]
             row |= {"sd": component["estimate"], "sd_low": component["conf_low"], "sd_high": component["conf_high"]}

@@ -93,7 +93,8 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[CoefficientRow]:
     columns = zip(terms(fit), own.mean(axis=(0, 1)), own.std(axis=(0, 1), ddof=1), low, high, notes, strict=True)
     return [
         CoefficientRow(
-            *own_term,
+            group,
+            term,
             float(mean),
             float(sd),
             conf_low=float(a),
@@ -101,7 +102,7 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[CoefficientRow]:
             method="posterior quantiles",
             flag=flags.join(mixed, prior),
         )
-        for own_term, mean, sd, a, b, (mixed, prior) in columns
+        for (group, term), mean, sd, a, b, (mixed, prior) in columns
     ]
 
 
