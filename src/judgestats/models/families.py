@@ -49,7 +49,7 @@ class At:
     count: Floats
     weights: Floats
 
-    def of(self, rows: Any) -> At:
+    def of(self, rows: Ints) -> At:
         """Some of the rows."""
         own = (v[rows] for v in (self.eta, self.shape, self.trials, self.count, self.weights))
         return At(self.link, *own)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -221,7 +221,7 @@ class Fitted:
         """The same as `parts`."""
         return self.model.parts
 
-    def shape(self, params: Floats, rows: Any = slice(None)) -> Floats:
+    def shape(self, params: Floats, rows: Ints | slice = slice(None)) -> Floats:
         """(N, k) what the family has beside the linear predictor in some rows; (S, N, k) of (S, P) draws."""
         part = self.parts[rows]
         if self.distribution.linear:

@@ -161,7 +161,7 @@ def binary(formula: Formula, values: Column) -> Response:
     return Response((values.astype(object) == levels[1]).to_numpy(dtype=float), ones, labels=tuple(map(label, levels)))
 
 
-def _levels(values: Column) -> list[Any]:
+def _levels(values: Column) -> list[object]:
     """Levels that occur: in the order of an ordered category, sorted otherwise."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return list(values.cat.remove_unused_categories().cat.categories)
@@ -194,7 +194,7 @@ def ordered(name: str, values: Column, categories: Sequence[object] | None) -> R
     return Response(y, np.ones(len(y)), categories=used, notes=notes)
 
 
-def _known_order(name: str, values: Column, observed: list[Any]) -> list[str]:
+def _known_order(name: str, values: Column, observed: list[object]) -> list[str]:
     """Order of categories that the data themselves give."""
     if isinstance(values.dtype, pd.CategoricalDtype) and values.cat.ordered:
         return [label(c) for c in values.cat.categories]

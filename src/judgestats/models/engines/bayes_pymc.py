@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.bayes.sampling import Sampling, pymc, sample, sampling_options
 from judgestats.models.designs import Design
-from judgestats.models.families import FAMILIES
+from judgestats.models.families import FAMILIES, Tensor
 from judgestats.models.fitted_models import Fitted, Options
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.likelihood.objectives import Scales
@@ -64,7 +63,7 @@ def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
 
 def build(
     design: Design, family: str, link: str, thresholds: Thresholds, priors: Priors, part: Ints | None = None
-) -> Any:
+) -> Tensor:
     """The PyMC model.
 
     For all families the likelihood is a potential over the distinct rows of the likelihood engine with their sums:
@@ -79,7 +78,7 @@ def build(
 
     rows = compress(design, np.zeros(len(design.y), np.int64) if part is None else part, groups=False)
     with pm.Model() as model:
-        eta: Any = pt.as_tensor_variable(rows.offset)
+        eta: Tensor = pt.as_tensor_variable(rows.offset)
         if design.names:
             location, scale = priors.location * priors.spread, priors.scale * priors.spread
             beta = pm.Deterministic("beta", pm.Normal("gamma", location, scale, shape=len(scale)) / priors.spread)
@@ -99,14 +98,14 @@ def build(
     return model
 
 
-def _factor(pm: ModuleType, pt: ModuleType, t: int, k: int, priors: Priors) -> Any:
+def _factor(pm: ModuleType, pt: ModuleType, t: int, k: int, priors: Priors) -> Tensor:
     """Cholesky factor of the covariance of term t.
 
     Correlations by partial correlations, each (1 + p)/2 a beta: Lewandowski, Kurowicka and Joe 2009, section 2.4.
     """
     sd = pm.HalfNormal(f"sd{t}", priors.sds[t], shape=k, initval=priors.starts[t])
     shape = priors.shapes[t] + (k - 2 - np.concatenate([[j] * (k - 1 - j) for j in range(k)])) / 2
-    partial: Any = 2 * pm.Beta(f"partial{t}", shape, shape, shape=len(shape)) - 1 if k > 1 else ()
+    partial: Tensor = 2 * pm.Beta(f"partial{t}", shape, shape, shape=len(shape)) - 1 if k > 1 else ()
     columns, rest, first = [], [1.0] * k, 0
     for j in range(k):
         column = [0.0] * j + [pt.sqrt(rest[j])]
@@ -125,7 +124,7 @@ def _of_term(columns: Columns, t: int) -> tuple[Ints, Floats]:
     return np.asarray(place // columns.width[t], np.int64), columns.z[:, first : first + k]
 
 
-def _cuts(pm: ModuleType, pt: ModuleType, thresholds: Thresholds, priors: Priors) -> Any:
+def _cuts(pm: ModuleType, pt: ModuleType, thresholds: Thresholds, priors: Priors) -> Tensor:
     """(S, J - 1) thresholds with all predictors at their means."""
     free, sets, steps = sizes(thresholds)
     if single(thresholds):

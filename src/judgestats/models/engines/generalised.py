@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from judgestats.errors import FitError
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
-from judgestats.models.engines.statsmodels_calls import bernoulli, call, refuse_random, repeated
+from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted_models import Clusters, Fitted, Options
 from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
@@ -37,7 +36,7 @@ def fit_glm(model: Model) -> Fitted:
     family = model.distribution.statsmodels(model.link)
     fitting = partial(GLM, y, d.X, family=family, offset=d.offset, freq_weights=d.count, var_weights=d.weights)
 
-    def run() -> tuple[Any, Floats]:
+    def run() -> tuple[Result, Floats]:
         estimate = fitting().fit(tol=1e-12, maxiter=200)
         return estimate, np.asarray(estimate.cov_params())
 
@@ -91,7 +90,7 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     return refittable(fitted, partial(fit_gee, cluster=names))
 
 
-def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
+def _estimate(model: Model, calls: Design) -> tuple[Result, Result]:
     """Working correlation and result from statsmodels."""
     from statsmodels.genmod.cov_struct import Exchangeable
     from statsmodels.genmod.generalized_estimating_equations import GEE
@@ -100,7 +99,7 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any]:
     order = np.argsort(groups, kind="stable")
     structure = Exchangeable()
 
-    def run() -> Any:
+    def run() -> Result:
         family, offset = model.distribution.statsmodels(model.link), calls.offset[order]
         marginal = GEE(
             calls.y[order], calls.X[order], groups[order], family=family, cov_struct=structure, offset=offset

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from judgestats import flags
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
 from judgestats.models.engines.joint_modes import Modes
-from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
+from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import fit_design, refittable
 from judgestats.models.specifications import Model
@@ -55,7 +54,7 @@ def fit_mixedlm(model: Model) -> Fitted:
     d = repeated(model.design, "mixedlm")
     y = d.y - d.offset
 
-    def run() -> Any:
+    def run() -> Result:
         if len(d.terms) == 1:
             t = d.terms[0]
             order = np.argsort(t.codes, kind="stable")
@@ -95,7 +94,7 @@ def _refuse_correlated(model: Model) -> None:
         )
 
 
-def _components(d: Design) -> tuple[Ints, Any]:
+def _components(d: Design) -> tuple[Ints, Result]:
     """Groups, and the terms as variance components within them."""
     from statsmodels.regression.mixed_linear_model import VCSpec
 
@@ -118,7 +117,7 @@ def _dummies(term: Term, rows: Ints, shared: bool) -> Floats:
     return dummies
 
 
-def _covariances(d: Design, result: Any) -> list[Floats]:
+def _covariances(d: Design, result: Result) -> list[Floats]:
     """Covariance of each term in the order of the formula; statsmodels sorts its components by name."""
     if len(d.terms) == 1:
         return [np.atleast_2d(np.asarray(result.cov_re, float))]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from judgestats import flags
-from judgestats.models.engines.statsmodels_calls import call, refuse_random, repeated
+from judgestats.models.engines.statsmodels_calls import Result, call, refuse_random, repeated
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
@@ -26,7 +24,7 @@ def fit_ordered(model: Model) -> Fitted:
     d = repeated(model.design, "ordered")
     p, inner = d.X.shape[1], len(d.categories) - 1
 
-    def run() -> tuple[Any, Floats]:
+    def run() -> tuple[Result, Floats]:
         distribution = stats.norm if model.link == "probit" else stats.logistic
         ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
         estimate = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
@@ -47,7 +45,7 @@ def fit_ordered(model: Model) -> Fitted:
     return refittable(fitted, fit_ordered)
 
 
-def _covariance(estimate: Any) -> Floats:
+def _covariance(estimate: Result) -> Floats:
     """Covariance from statsmodels; NaN if the Hessian could not be inverted."""
     try:
         return np.asarray(estimate.cov_params(), float)

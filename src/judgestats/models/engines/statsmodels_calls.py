@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from judgestats.models.specifications import Model
 from judgestats.threads import warnings_ignored
 
 T = TypeVar("T")
+#: An object of statsmodels, which has no types.
+Result: TypeAlias = Any
 #: Largest number of rows after the expansion of counts.
 MOST_CALLS = 2_000_000
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.models.engines.joint_modes import Modes
-from judgestats.models.engines.statsmodels_calls import bernoulli, call, repeated
+from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, repeated
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import refittable
 from judgestats.models.specifications import Model
@@ -34,7 +32,7 @@ def fit_bayes(model: Model) -> Fitted:
         Z[rows, first + t.codes] = t.values[:, 0]
     ident = np.repeat(np.arange(len(q)), q)
 
-    def run() -> Any:
+    def run() -> Result:
         start = np.zeros(d.X.shape[1] + len(q) + sum(q))
         return BinomialBayesMixedGLM(d.y, d.X, Z, ident).fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
 

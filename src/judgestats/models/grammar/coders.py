@@ -116,7 +116,7 @@ class Coder:
             raise FormulaError(f"{column!r} was a number when {self.source!r} was coded, and holds {values.dtype} now.")
         return values.to_numpy(dtype=float, na_value=np.nan)  # type: ignore[no-any-return]
 
-    def _unseen(self, part: Part, labels: Any) -> FormulaError:
+    def _unseen(self, part: Part, labels: Column) -> FormulaError:
         new = ", ".join(repr(v) for v in pd.Series(labels).unique().tolist()[:3])
         allowed = ", ".join(repr(v) for v in part.levels)
         name = part.column or written(part.node)
@@ -143,7 +143,7 @@ def numeric(values: Column) -> NDArray[Any]:
     return values.to_numpy(dtype=bool if kind == "b" else np.int64)  # type: ignore[no-any-return]
 
 
-def _level_codes(labels: Any, levels: Sequence[object]) -> Ints:
+def _level_codes(labels: Column, levels: Sequence[object]) -> Ints:
     """Position of each label among the levels; -1 for a missing one, -2 for an unknown one."""
     series = pd.Series(labels)
     if isinstance(series.dtype, pd.CategoricalDtype):

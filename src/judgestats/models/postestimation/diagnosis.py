@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -213,13 +212,13 @@ def _suspect_columns(fit: Fitted) -> Iterator[Finding]:
             remedy = "Its effect rests on these few rows. Check whether it should be in the model."
             yield Finding("caution", column, what, rest, "", remedy)
         if column in coder.numerics and column not in coder.factors and not pd.api.types.is_bool_dtype(values):
-            yield from _as_number(column, sums.index)
-            yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
+            numbers = np.asarray(sums.index, float)
+            yield from _as_number(column, numbers)
+            yield from _far(column, numbers, sums.to_numpy())
 
 
-def _as_number(column: str, index: pd.Index[Any]) -> Iterator[Finding]:
+def _as_number(column: str, numbers: Floats) -> Iterator[Finding]:
     """Whole numbers that may be labels."""
-    numbers = np.asarray(index, float)
     if len(numbers) < 3 or (numbers % 1 != 0).any():
         return
     example = ", ".join(f"{v:.0f}" for v in numbers[:3])

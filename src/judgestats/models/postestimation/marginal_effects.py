@@ -160,7 +160,7 @@ def _around(fit: Fitted, frame: pd.DataFrame, variable: str) -> tuple[pd.DataFra
     return frame.assign(**{variable: x + step}), frame.assign(**{variable: x - step})
 
 
-def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[pd.DataFrame, Any]:
+def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[pd.DataFrame, Pool]:
     """The groups, and the weight of each row in them."""
     from scipy.sparse import csr_array
 

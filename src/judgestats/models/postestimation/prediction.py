@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
@@ -88,7 +87,7 @@ def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Str
     return result
 
 
-def _joined(one: Any, other: Any) -> list[str]:
+def _joined(one: ArrayLike, other: ArrayLike) -> list[str]:
     return [flags.join(str(a), str(b)) for a, b in np.broadcast(one, other)]
 
 
@@ -227,7 +226,9 @@ def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Float
     return np.stack([value, error, low, high], axis=-1)
 
 
-def _assembled(fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Any, interval: bool, kind: str) -> pd.DataFrame:
+def _assembled(
+    fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Strings, interval: bool, kind: str
+) -> pd.DataFrame:
     """Rows of the data, category by category within each."""
     J = len(cells)
     flat = np.moveaxis(cells, 0, 1).reshape(-1, 4)

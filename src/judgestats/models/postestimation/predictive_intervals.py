@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ def _summed(values: Floats, code: Ints, size: int) -> Floats:
     return np.stack([np.bincount(code, v, size) for v in values.T], axis=1)
 
 
-def _answers(fit: Fitted, draws: Draws, n_draws: int, rng: np.random.Generator) -> Any:
+def _answers(fit: Fitted, draws: Draws, n_draws: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Answers drawn at some of the draws: each (N, K), summed over the calls of a row."""
     d, own = fit.design, draws.flat("parameters")
     effects = [draws.flat(f"effects {t}") for t in range(len(d.terms))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -96,7 +96,7 @@ def _refuse_marginal(fit: Fitted) -> None:
         )
 
 
-def _labelled(fit: Fitted, y: Floats) -> Any:
+def _labelled(fit: Fitted, y: Floats) -> Floats | Ints | pd.Categorical:
     """The response as the table had it: categories by name, counts as whole numbers."""
     if fit.design.categories:
         return pd.Categorical.from_codes(y.astype(int), list(fit.design.categories), ordered=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from judgestats.errors import DesignError, choose
@@ -80,7 +80,7 @@ def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
     return float((gap / scale) @ inverse @ (gap / scale)), rank
 
 
-def _array(fit: Fitted, weights: NDArray[Any]) -> Floats:
+def _array(fit: Fitted, weights: ArrayLike) -> Floats:
     rows = np.atleast_2d(np.asarray(weights, float))
     allowed = sorted({fit.n_fixed, fit.n_location})
     if rows.shape[1] not in allowed:
