@@ -23,7 +23,8 @@ import pytest
 from typer.testing import CliRunner
 
 import judgestats as js
-from judgestats.cli import Overwrite, app
+from judgestats.cli import app
+from judgestats.cli.common_options import Overwrite
 from judgestats.design import Judge, Plan, collect, controlled_pairs, export, simulate_replies, vacuum, write_controlled
 from judgestats.errors import DesignError
 from judgestats.outputs import MarkedOutputs, Outputs

@@ -24,7 +24,8 @@ import typer.core
 from packaging.requirements import Requirement
 
 import judgestats as js
-from judgestats import cli, terminal
+from judgestats import terminal
+from judgestats.cli import app, application
 from judgestats.errors import DesignError, SchemaError
 from judgestats.ingest import sources
 from judgestats.outputs import MarkedOutputs, Outputs
@@ -153,9 +154,11 @@ def test_a_pattern_is_left_to_the_reader(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(typer.core, "os", types.SimpleNamespace(**{**vars(os), "name": "nt"}))
     monkeypatch.setattr(sys, "argv", ["judgestats", "check", pattern])
     seen = []
-    monkeypatch.setattr(cli._Commands, "make_context", lambda self, name, args, **_: seen.append(args) or sys.exit(0))
+    monkeypatch.setattr(
+        application._CommandGroup, "make_context", lambda self, name, args, **_: seen.append(args) or sys.exit(0)
+    )
     with pytest.raises(SystemExit):
-        cli.app()
+        app()
     assert seen == [["check", pattern]]
 
 

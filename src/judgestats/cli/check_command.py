@@ -1,0 +1,171 @@
+"""``judgestats check``: what a file holds, which rows are used, and what can be measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from judgestats.cli.advice import advice_in_options
+from judgestats.cli.application import ExitCode, readable_errors
+from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
+from judgestats.cli.verdict_source import VerdictSource, takes_source
+from judgestats.errors import JudgestatsError, SchemaError
+from judgestats.terminal import as_typed, visible, working
+
+if TYPE_CHECKING:
+    from judgestats.ingest import DetectedFormat, Proposal
+
+
+@readable_errors
+@takes_source
+def check(
+    source: VerdictSource,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
+) -> None:
+    """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
+    from judgestats.counting.study import Study
+    from judgestats.metrics.measure_registry import describe, tried
+
+    console = wide_console()
+    detected = source.detected()
+    if detected is not None and detected.proposal is not None and not source.mapped:
+        _print_proposal(console, source, detected, detected.proposal)
+        raise typer.Exit(ExitCode.REFUSED)
+    verdicts = source.verdicts(detected)
+    detected = detected and replace(detected, opened=None)  # the table that was read, and a folder it was unpacked to
+    study: Any = Study.whole(verdicts)
+    if source.references:  # refuse names that do not occur before anything is measured
+        from judgestats.metrics.references import references
+
+        references(study, **source.references)
+    if as_json:
+        with working("Measuring"):
+            content = _as_json(source, study)
+        typer.echo(visible(content))
+        return
+    if detected is not None:
+        why = f" ({detected.why.removesuffix(f'; {detected.unread}')})" if not source.mapped else ", mapped as given"
+        console.print(plain_text(f"{source.name}: {detected.format}{why}"))
+    print_unread(console, verdicts)
+    findings = study.check()
+    print_totals(console, findings)
+    print_table(console, "Design", describe(study))
+    print_findings(console, findings)
+    del findings  # the number of each row
+    with working("Measuring") as say:
+        measures, groups = tried(study, say=say, **source.groups, **source.references)
+    _print_judges(console, measures, groups)
+    _print_support(console, measures)
+    _print_people(console, measures, groups)
+
+
+def _as_json(source: VerdictSource, study: Any) -> str:
+    """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
+    import pandas as pd
+
+    from judgestats import flags
+    from judgestats.metrics.agreement import judge_against_people
+    from judgestats.metrics.measure_registry import available_measures, describe
+    from judgestats.results import estimates
+
+    content: dict[str, object] = {
+        "source": source.name,
+        "design": describe(study),
+        "rows": study.check().drop(columns="rows"),
+        "measures": available_measures(study, **source.references),
+    }
+    if "humans" in source.references:
+        try:
+            agreement = judge_against_people(study, humans=source.references["humans"], **source.groups)
+        except JudgestatsError:  # the reason stands among the measures
+            agreement = estimates([])
+        content["agreement"] = agreement.assign(codes=agreement["flag"].map(flags.flag_codes))
+        content["flags"] = flags.explain(agreement)
+    frames = {
+        k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in content.items()
+    }
+    return json.dumps(frames, ensure_ascii=False, indent=1)
+
+
+def _print_proposal(console: Console, source: VerdictSource, detected: DetectedFormat, proposal: Proposal) -> None:
+    """A suggested mapping and, where the table can be read by it, its first rows and the command that does so."""
+    from judgestats.ingest import parse_labels
+    from judgestats.ingest.sources import STREAM
+    from judgestats.schema.columns import VOCABULARY
+
+    if source.labels:
+        proposal = replace(proposal, labels=parse_labels(source.labels))
+    paths = ["-"] if Path(source.source[0]).name == STREAM else source.source
+    console.print(plain_text(f"{source.name}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
+    if detected.unread:
+        console.print(plain_text(detected.unread), soft_wrap=True)
+    console.print(plain_text(f"{proposal}{advice_in_options(proposal.advice)}"), soft_wrap=True)
+    if not proposal.complete or proposal.kind is None:
+        return
+    try:
+        verdicts = replace(source, **proposal.arguments).verdicts(detected)
+    except SchemaError as problem:
+        refusal = f"With this mapping the table would still be refused: {problem}{advice_in_options(problem.advice)}"
+        console.print(plain_text(refusal), soft_wrap=True)
+        return
+    columns = [c.name for c in VOCABULARY[proposal.kind] if c.name in verdicts.columns]
+    print_table(console, "First rows under that mapping", verdicts[columns].head(3))
+    command = f"judgestats check {as_typed(paths)} {proposal.options}{source.typed()}"
+    console.print(plain_text(f"\nNext: {command}"), soft_wrap=True)
+
+
+def _print_people(console: Console, measures: dict[str, Any], groups: list[str]) -> None:
+    """Agreement with people, beside that of people with each other."""
+    import pandas as pd
+
+    from judgestats.reporting.formatting import in_words, interval, number
+
+    rows = measures.get("judge_against_people")
+    if not isinstance(rows, pd.DataFrame):
+        return
+    answer = rows["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
+    table = pd.DataFrame(
+        {
+            "who": rows["judge"].where(rows["role"] == "judge", "people with each other"),
+            **{g: rows[g].fillna("") for g in groups if g in rows},
+            "measure": rows["term"].map(in_words) + answer,
+            "estimate": rows["estimate"].map(number),
+            "interval": [interval(a, b) for a, b in zip(rows["conf_low"], rows["conf_high"], strict=True)],
+            "pairs": rows["n"].map(lambda n: "" if pd.isna(n) else f"{n:,.0f}"),
+            "flag": rows["flag"],
+        }
+    )
+    print_table(console, "Agreement with people", table)
+
+
+def _print_judges(console: Console, measures: dict[str, Any], groups: list[str]) -> None:
+    """What counting says of each judge."""
+    from judgestats.reporting.first_look import by_judge
+
+    table, note = by_judge(measures, groups)
+    if len(table):
+        print_table(console, "Judges (95 % intervals, of each alone)", table)
+        if note:
+            console.print(plain_text(f"{note}\n"))
+
+
+def _print_support(console: Console, measures: dict[str, Any]) -> None:
+    """What is supported, with its numbers; and what is not, a line each."""
+    from judgestats.reporting.first_look import headlines
+
+    print_table(console, "Measures available", headlines(measures))
+    missing = {name: why for name, why in measures.items() if isinstance(why, str)}
+    if missing:
+        console.print(plain_text("Measures not available, and what is missing"), style="bold")
+        wide = max(map(len, missing))
+        for name, why in missing.items():
+            line = plain_text(f"{name:<{wide}}  {' '.join(why.split())}")
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        console.print(
+            "Arguments such as humans= and baseline= are the options --humans and --baseline here. In full: --json.\n"
+        )

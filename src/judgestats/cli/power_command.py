@@ -1,0 +1,44 @@
+"""``judgestats power``: the power of a study, by simulation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from judgestats.cli.application import readable_errors
+from judgestats.cli.plan_command import STUDIES
+from judgestats.cli.printing import print_table, wide_console
+from judgestats.defaults import SEED
+
+#: Studies whose power can be simulated without a table.
+_WITH_POWER = ("dark-current", "vacuum", "ladder")
+
+
+@readable_errors
+def power(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="dark-current, vacuum or ladder.")],
+    measure: Annotated[str, typer.Option("--measure", help="A measure, such as dark_current or consistency.")],
+    planted: Annotated[
+        str, typer.Option(metavar="NAME=NUMBER,...", help="Properties of the judge: dark_current=0.2.")
+    ] = "",
+    null: Annotated[float, typer.Option(help="The value that an interval has to exclude.")] = 0.0,
+    replications: Annotated[int, typer.Option(help="Simulated studies.")] = 1000,
+    processes: Annotated[int, typer.Option(help="Processes that share the work.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
+) -> None:
+    """Power of a study by simulation: judgestats power vacuum --measure dark_current --planted dark_current=0.2"""
+    from judgestats import design
+    from judgestats.errors import DesignError, suggestion
+    from judgestats.ingest import parse_planted
+
+    if study not in _WITH_POWER:
+        near = suggestion(study, _WITH_POWER)
+        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_WITH_POWER)}.{near}")
+    judge: Any = {"judge": parse_planted(planted)}
+    plan = getattr(design, STUDIES[study].function)("judge")
+    estimates = design.power(
+        plan, judge, measure, null=null, replications=replications, processes=processes, seed=seed, progress=True
+    )
+    table = estimates.drop(columns=["judge", "method"], errors="ignore").round(3)
+    print_table(wide_console(), f"Power: share of {replications:,} studies whose interval excludes {null:g}", table)

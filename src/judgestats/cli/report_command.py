@@ -1,0 +1,128 @@
+"""``judgestats report``: one page with everything measured."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.console import Console
+
+from judgestats.cli.application import TYPED, readable_errors
+from judgestats.cli.common_options import Overwrite
+from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
+from judgestats.cli.verdict_source import VerdictSource, takes_source
+from judgestats.defaults import SEED
+from judgestats.errors import SchemaError
+from judgestats.terminal import visible, working
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgestats.reporting.summary import Summary
+
+#: What report writes.
+_WRITTEN = ("html", "md")
+
+
+@readable_errors
+@takes_source
+def report(
+    source: VerdictSource,
+    context: typer.Context,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write: a page, or Markdown if its name ends in .md; report.html by default.",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
+    ] = "",
+    identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
+    sampling: Annotated[
+        str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
+    from judgestats.errors import choose
+    from judgestats.ingest import parse_identity
+    from judgestats.outputs import MarkedOutputs
+    from judgestats.reporting.pages import as_markdown, files_read, measure_all, write_report
+
+    if source.format in _WRITTEN:
+        raise SchemaError(
+            f"--format={source.format!r} is not known: --format names what is read. What is written: --to md or html."
+        )
+    if to:
+        choose(to, _WRITTEN, "--to")
+    printed = to == "md" and out is None
+    out = out or Path("report.html")
+    if out.is_dir():
+        raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
+    verdicts = source.verdicts()
+    _refuse_identity(verdicts, judge_of_system := parse_identity(identity))
+    console = wide_console()
+    record = source.record()
+    outputs = MarkedOutputs("report", [*files_read(record), *source.source], overwrite=overwrite)
+    if not printed:
+        outputs.check(out)
+    with working("Measuring") as say:
+        measured = measure_all(
+            verdicts,
+            **source.groups,
+            identity=judge_of_system or None,
+            sampling=cast("Any", sampling.replace("-", " ") or None),
+            seed=seed,
+            say=say,
+            **source.references,
+        )
+        command = context.meta[TYPED]
+        page = None if printed else write_report(measured, out, outputs, record, say, to=to, command=command)
+    if page is None:
+        typer.echo(visible(as_markdown(measured, command)), nl=False)
+        return
+    print_unread(console, verdicts)
+    print_totals(console, measured.findings)
+    print_findings(console, measured.findings)
+    _print_summary(console, measured.summary)
+    console.print(plain_text(f"Report: {page}"))
+
+
+def _refuse_identity(verdicts: pd.DataFrame, identity: dict[str, str]) -> None:
+    """Refuse names that are not systems or judges before anything is measured."""
+    from judgestats.metrics.consensus.panel import identities
+
+    if not identity:
+        return
+    if "system" not in verdicts.columns:
+        raise SchemaError(
+            "--identity says which rated system is which judge, but these are pairwise verdicts. Leave it out."
+        )
+    systems, judges = (verdicts[name].astype(str).unique().tolist() for name in ("system", "judge"))
+    identities([[s] for s in systems], judges, identity)
+
+
+def _print_summary(console: Console, summary: Summary) -> None:
+    """The cards of the page, and its comparison of the judges."""
+    import pandas as pd
+
+    from judgestats.reporting.pages import plain_comparison
+
+    console.print(plain_text(summary.title), style="bold")
+    console.print(plain_text(summary.line))
+    for card in summary.cards:
+        console.print(plain_text(f"- {card.head}: {card.claim} ({card.detail})"))
+    console.print()
+    for group in summary.groups if summary.columns else ():
+        heads, rows = plain_comparison(summary, group.judges)
+        print_table(console, group.about, pd.DataFrame(rows, columns=heads))
+    if summary.columns and summary.note:
+        console.print(plain_text(summary.note))
+        console.print()

@@ -1,0 +1,263 @@
+"""Where verdicts come from: the options by which they are read and grouped, and what is read by them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from judgestats.cli.common_options import FILES, LABELS, OF_FORMAT
+from judgestats.errors import JudgestatsError, SchemaError, masked, no_file, printable
+from judgestats.terminal import as_typed, working
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judgestats.ingest import DetectedFormat
+
+R = TypeVar("R")
+#: A path that is no pattern, no address, no query and no mapping.
+_PLAIN_PATH = re.compile(r"(?!.*://)[^\s*?\[=]{2,200}")
+#: The source, and what a proposal says of it.
+_MAPPING = ("source", "map", "labels", "wide", "explode")
+
+
+def _value(help: str, form: str | None = None, default: Any = "") -> Any:
+    """A field that is an option with a value: what it is for, and what its value looks like."""
+    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help)})
+
+
+def _switch(name: str, help: str) -> Any:
+    """A field that is an option without a value."""
+    return field(default=False, metadata={"option": typer.Option(name, help=help)})
+
+
+@dataclass(frozen=True)
+class VerdictSource:
+    """The options by which verdicts are read and grouped, of ``check`` and ``report`` alike."""
+
+    source: list[str] = field(metadata={"option": FILES})
+    map: str = _value(
+        "Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
+        "sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
+        "NAME=COLUMN,...",
+    )
+    labels: str = field(default="", metadata={"option": LABELS})
+    format: str = _value("Name of a format (see judgestats formats); detected by default.")
+    option: list[str] | None = field(default=None, metadata={"option": OF_FORMAT})
+    encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.")
+    scale: str = _value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
+    off_scale: str = _value("A score outside the scale is an error (the default) or missing.", "error|missing")
+    decimal: str = _value("Decimal mark of the numbers if it is a comma: ','.")
+    sep: str = _value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
+    counts: str = _value("Column with the number of identical calls that a row stands for.", "COLUMN")
+    no_counts: bool = _switch("--no-counts", "Each row is one call, and a column n is something else.")
+    wide: str = _value(
+        "Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
+        "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
+        "NAME=COLUMN,COLUMN",
+    )
+    explode: str = _value("Columns with lists of records; each becomes a row.", "COLUMN,...")
+    path: str = _value(
+        "Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.", "PATTERN"
+    )
+    table: str = _value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
+    parse: str = _value(
+        "The column mapped to choice or score holds replies as text; read the answers out of them (sentences: also "
+        "out of free sentences).",
+        "auto|sentences|FORM|REGEX",
+    )
+    labels_file: str = _value("People's labels, joined to the verdicts; they are the reference (--humans).", "FILE")
+    on: str = _value(
+        "Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
+        "NAME[=COLUMN],...",
+    )
+    labels_map: str = _value(
+        "Other columns of the labels file, as in --map: judge=annotator,winner=vote.", "NAME=COLUMN,..."
+    )
+    labels_answers: str = _value("What the labels mean, as in --labels.", "LABEL=ANSWER,...")
+    labels_wide: str = _value("Columns of the labels file with one annotator each, as in --wide.", "NAME=COLUMN,COLUMN")
+    humans: str = _value("Judges that are people: the reference; not measured.", "NAME,... | COLUMN=VALUE")
+    gold: str = _value("Source of the correct answers.", "COLUMN | JUDGE | CANDIDATE")
+    baseline: str = _value(
+        "The control condition: a value of strategy, prompt, probe, scheme or condition.", "VALUE | COLUMN=VALUE,..."
+    )
+    strict: bool = _switch("--strict", "Refuse several files if one cannot be read; by default it is left, and listed.")
+    max_unpacked: int | None = _value(
+        "Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
+        "BYTES",
+        None,
+    )
+    by: str = _value("Further grouping columns.", "COLUMN,...")
+    cluster: str = _value("Cluster column; auto finds it in the data.", None, "auto")
+    no_cluster: bool = _switch("--no-cluster", "Treat all calls as independent.")
+
+    def __post_init__(self) -> None:
+        """Refuse a file that is not there, and a mapping that is given as one: ``judge=model`` without ``--map``."""
+        for path in [*self.source, *([self.labels_file] if self.labels_file else [])]:
+            folder = os.path.dirname(path) or "."
+            if _PLAIN_PATH.fullmatch(path) and not os.path.lexists(path) and os.access(folder, os.X_OK):
+                raise no_file(path)
+        from judgestats.ingest.mapping import NAMES, not_there
+
+        pairs = [s for s in self.source if "=" in s and s.partition("=")[0] in NAMES and not os.path.exists(s)]
+        if not pairs:
+            return
+        name, _, column = pairs[0].partition("=")
+        present = self._columns([s for s in self.source if s not in pairs])
+        near = f" The {not_there(name, column, present)}" if present and column not in present else ""
+        raise SchemaError(f"{pairs[0]!r} is no file. Give it as --map {','.join(pairs)}.{near}")
+
+    def _columns(self, files: list[str]) -> list[str]:
+        """Columns of plain tables; none where they cannot be read."""
+        from judgestats.ingest.sources import resolve
+        from judgestats.ingest.tables import plain_table
+
+        try:
+            return list(map(str, plain_table(resolve(files, self.encoding or None)).columns)) if files else []
+        except (JudgestatsError, OSError):
+            return []
+
+    @property
+    def files(self) -> str | list[str]:
+        """The source as the library takes it."""
+        return self.source[0] if len(self.source) == 1 else self.source
+
+    @property
+    def name(self) -> str:
+        """The source as messages name it."""
+        return printable(masked(self.source[0])) if len(self.source) == 1 else f"{len(self.source)} files"
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the user says what the columns are."""
+        return bool(self.map or self.wide or self.explode)
+
+    def detected(self) -> DetectedFormat | None:
+        """The format that is detected; None where the user names it."""
+        from judgestats.ingest import detect_format
+
+        if self.format:
+            return None
+        with working(f"Reading {self.name}"):
+            encoding = self.encoding or None
+            return detect_format(self.files, encoding=encoding, path=self.path, table=self.table, strict=self.strict)
+
+    def verdicts(self, detected: DetectedFormat | None = None) -> pd.DataFrame:
+        """The verdicts, with labels of people if a file of them is given; `detected`: the format, if it was."""
+        from judgestats.ingest import parse_labels, parse_mapping, parse_options, parse_scale, read
+
+        if self.counts and self.no_counts:
+            raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
+        names = ("encoding", "off_scale", "decimal", "wide", "explode", "path", "table", "parse", "strict")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
+        options |= {"scale": parse_scale(self.scale)} if self.scale else {}
+        further = parse_options(self.option or ())
+        for name in sorted(further.keys() & {*inspect.signature(read).parameters, *names, "scale"}):
+            other = "map" if name == "columns" else name
+            own = f"Give it as --{other.replace('_', '-')}" if hasattr(self, other) else "Leave it out"
+            raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")
+        with working(f"Reading {self.name}"):
+            verdicts: pd.DataFrame = read(
+                self.files if detected is None else detected,
+                format=self.format or None,
+                columns=parse_mapping(self.map) if self.map else None,
+                labels=parse_labels(self.labels) if self.labels else None,
+                counts=False if self.no_counts else self.counts or None,
+                **options,
+                **further,
+            )
+            return self._with_labels(verdicts)
+
+    def _with_labels(self, verdicts: pd.DataFrame) -> pd.DataFrame:
+        from judgestats.ingest import join_labels, parse_labels, parse_mapping, parse_on, parse_scale
+
+        if not self.labels_file:
+            for option in ("on", "labels_map", "labels_answers"):
+                if getattr(self, option):
+                    name = f"--{option.replace('_', '-')}"
+                    raise SchemaError(f"{name} is about the labels of people. Name their file: --labels-file FILE.")
+            return verdicts
+        options: dict[str, Any] = {"off_scale": self.off_scale} if self.off_scale else {}
+        options |= {"scale": parse_scale(self.scale)} if self.scale else {}
+        return join_labels(
+            verdicts,
+            self.labels_file,
+            on=parse_on(self.on) or None,
+            columns=parse_mapping(self.labels_map, "--labels-map") if self.labels_map else None,
+            answers=parse_labels(self.labels_answers, "--labels-answers") if self.labels_answers else None,
+            wide=self.labels_wide,
+            **options,
+        )
+
+    @property
+    def references(self) -> dict[str, Any]:
+        """People, correct answers and baselines, as arguments of the library; labels are those of people."""
+
+        def names_or_pairs(text: str) -> list[str] | dict[str, str]:
+            parts = [p.strip() for p in text.split(",") if p.strip()]
+            if all("=" in p for p in parts):
+                return {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parts)}
+            return parts
+
+        humans = names_or_pairs(self.humans or ("rater_type=human" if self.labels_file else ""))
+        control = names_or_pairs(self.baseline) if "=" in self.baseline else self.baseline
+        arguments = {"humans": humans, "gold": self.gold, "baseline": control}
+        return {name: value for name, value in arguments.items() if value}
+
+    @property
+    def groups(self) -> dict[str, Any]:
+        """Groups and clusters, as arguments of the library."""
+        columns = [b.strip() for b in self.by.split(",") if b.strip()]
+        return {"by": columns, "cluster": False if self.no_cluster else self.cluster or "auto"}
+
+    def typed(self) -> str:
+        """The options beside the mapping that have a value, for the command that is suggested."""
+        options = [(f, getattr(self, f.name)) for f in fields(self) if f.name not in _MAPPING]
+        values = [(f"--{f.name.replace('_', '-')}", value) for f, value in options if value != f.default]
+        each = [(name, v) for name, value in values for v in (value if isinstance(value, list) else [value]) if v]
+        return "".join(f" {name}" if v is True else f" {name} {as_typed([masked(str(v))])}" for name, v in each)
+
+    def record(self) -> dict[str, Any]:
+        """How the source was read, for the page."""
+        from judgestats.ingest import format_of, source_info
+
+        format = self.format or format_of(self.files, encoding=self.encoding or None, mapped=self.mapped)
+        names = ("wide", "explode", "path", "table", "parse", "labels", "encoding", "counts")
+        settings = {"format": format, "mapping": self.map or "no mapping needed"}
+        settings |= {name: getattr(self, name) for name in names}
+        settings |= {"options": ", ".join(self.option or ()), "labels of people": self.labels_file}
+        files = [*self.source, self.labels_file] if self.labels_file else self.files
+        info = source_info(files, encoding=self.encoding or None, format=self.format or None)
+        return {k: v for k, v in settings.items() if v} | {"files": info}
+
+
+def takes_source(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of :class:`VerdictSource`, and pass them on as one argument, its first."""
+    hints = get_type_hints(VerdictSource)
+    shared = [
+        inspect.Parameter(
+            f.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=Annotated[hints[f.name], f.metadata["option"]],
+        )
+        for f in fields(VerdictSource)
+    ]
+    own = inspect.signature(command, eval_str=True)
+    rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
+
+    @wraps(command)
+    def run(**options: Any) -> R:
+        return command(VerdictSource(**{f.name: options.pop(f.name) for f in fields(VerdictSource)}), **options)
+
+    run.__signature__ = own.replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (*shared, *rest)}
+    del run.__wrapped__
+    return run

@@ -1,0 +1,70 @@
+"""``judgestats collect``."""
+
+import pandas as pd
+import pytest
+
+from command_line import run, words
+from judgestats.cli import app
+
+
+def test_answers_and_folders_are_read_once(tmp_path, monkeypatch):
+    from judgestats.design import Judge, Plan, collection, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    run.invoke(app, ["plan", "vacuum", "--judge", "m"])
+    simulate_replies(Plan.read("plan"), Judge("m")).to_json("answers.jsonl", orient="records", lines=True)
+    opened = []
+    resolve = collection.resolve
+    monkeypatch.setattr(collection, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
+    assert run.invoke(app, ["collect", "plan", "answers.jsonl"]).exit_code == 0
+    assert len(opened) == 1
+    (tmp_path / "found").mkdir()
+    pd.read_csv("verdicts.csv").to_csv("found/verdicts.csv", index=False)
+    (tmp_path / "found" / "readme.txt").write_text("Not verdicts.")
+    monkeypatch.setattr("judgestats.ingest.sniffing.find_files", lambda *a, **k: pytest.fail("looked for files again"))
+    found = run.invoke(app, ["check", "found"])
+    assert found.exit_code == 0, found.output
+    assert "1 of 2 files read; not read: readme.txt" in words(found)
+
+
+def test_texts_that_a_model_wrote_are_collected(tmp_path, monkeypatch):
+    from judgestats.design import Judge, generations, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    plan = generations("writer")
+    plan.write("plan")
+    simulate_replies(plan, Judge("any"), error=0.1).to_json("answers.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
+    assert done.exit_code == 0, done.output
+    written = pd.read_csv("texts.csv")
+    assert f"{(written['status'] == 'ok').sum()} of 125 complete" in done.output
+
+
+def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
+    """The commands that a stranger types; the runner is a simulated judge that fails sometimes."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    made = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--out", "plan", "--format", "jsonl"])
+    assert made.exit_code == 0, made.output
+    assert "120 calls" in made.output
+    assert "Then: judgestats collect plan ANSWERS" in made.output
+    replies = simulate_replies(Plan.read("plan"), Judge("m", dark_current=0.5), error=0.1, seed=3)
+    replies.iloc[:100].to_json("answers.jsonl", orient="records", lines=True)
+    asked = ["collect", "plan", "answers.jsonl", "--report", "page.html", "--left", "rest"]
+    done = run.invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    failed = int(replies["answer"].iloc[:100].isna().sum())
+    assert f"120 rows: {100 - failed} used, {20 + failed} excluded" in done.output
+    assert f"{20 + failed} calls failed or never came back: rest" in done.output
+    assert len(Plan.read("rest")) == 20 + failed
+    assert "dark current" in (tmp_path / "page.html").read_text().lower()
+    seen = run.invoke(app, ["check", "verdicts.csv"])
+    assert seen.exit_code == 0, seen.output
+    assert "dark_current" in seen.output
+    wrong = run.invoke(app, ["plan", "vacum", "--judge", "m"])
+    assert wrong.exit_code == 2
+    assert "Did you mean 'vacuum'" in words(wrong)
+    shown = run.invoke(app, ["prompts", "pairwise"])
+    assert "{{ first }}" in shown.output
+    assert "pairwise_strict" in run.invoke(app, ["prompts"]).output
