@@ -10,7 +10,9 @@ import pytest
 from fuzz.mutations import NATIVE
 from judgestats.errors import JudgestatsError
 from judgestats.ingest import registry
-from judgestats.ingest.files import QRELS, File, container_of
+from judgestats.ingest.containers import container_of
+from judgestats.ingest.files import File
+from judgestats.ingest.qrels import QRELS
 from judgestats.ingest.sniffing import _evidence
 
 #: Evidence by the name of the reader: a record, a document, or the columns of a table.

@@ -155,7 +155,8 @@ def _reading_settings(arguments: dict[str, Any]) -> Iterator[None]:
     most, sign = arguments.get("max_unpacked"), arguments.get("sep")
     with ExitStack() as settings:
         if most is not None or sign:
-            from judgestats.ingest.files import separated_by, unpacking
+            from judgestats.ingest.compression import unpacking
+            from judgestats.ingest.separators import separated_by
 
             settings.enter_context(unpacking(most))
             settings.enter_context(separated_by(sign))

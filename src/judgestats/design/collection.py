@@ -26,11 +26,16 @@ from judgestats.design.runner_replies import (
     people_form,
 )
 from judgestats.errors import DesignError, SchemaError
-from judgestats.ingest.files import LOG_SAMPLE, Broken, File, json_entries, lines_or_errors, member_object
+from judgestats.ingest.containers import LOG_SAMPLE
+from judgestats.ingest.files import File
+from judgestats.ingest.json_documents import json_entries
+from judgestats.ingest.json_lines import lines_or_errors
+from judgestats.ingest.json_values import member_object
 from judgestats.ingest.readers import number, part
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
+from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind
@@ -414,7 +419,7 @@ def _records(file: File) -> Iterator[tuple[str, object]]:
         else:
             yield from ((f"record {i}", entry) for i, entry in enumerate(entries, start=1))
     else:
-        numbers, broken = array("q"), list[Broken]()
+        numbers, broken = array("q"), list[BrokenRow]()
         table = file.table(numbers, broken)
         yield from ((f"{file.counted_in} {n}", r) for n, r in zip(numbers, table.to_dict("records"), strict=True))
         yield from broken

@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -14,6 +15,7 @@ from typing import IO
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.compression import unpacked_limit
 
 _STORED, _DEFLATE, _ZSTD = 0, 8, 93
 _METHODS = {9: "deflate64", 12: "bzip2", 14: "lzma", 20: "an early zstd", 95: "xz", 99: "AES encryption"}
@@ -125,3 +127,19 @@ class Archive:
 
     def _damaged(self, what: str) -> SchemaError:
         return SchemaError(f"{self.path.name}: the zip archive is truncated or damaged: {what}. {_REMEDY}")
+
+
+def archive_of(path: Path) -> Archive:
+    """A zip archive; the last one is remembered between recognition and reading, as a JSON document is."""
+    state = path.stat()
+    return _archive(path, unpacked_limit(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _archive(path: Path, most: int, *_: int) -> Archive:
+    return Archive(path, most)
+
+
+def forget_archive() -> None:
+    """Free the archive that :func:`archive_of` remembers."""
+    _archive.cache_clear()

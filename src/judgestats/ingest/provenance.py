@@ -9,8 +9,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.ingest.archives import archive_of
+from judgestats.ingest.containers import LOG_SAMPLE
 from judgestats.ingest.databases import redacted
-from judgestats.ingest.files import LOG_SAMPLE, File, archive_of
+from judgestats.ingest.files import File
 from judgestats.ingest.sniffing import find_files
 from judgestats.ingest.sources import is_table
 from judgestats.schema.opening import opened

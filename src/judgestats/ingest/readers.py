@@ -18,12 +18,14 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, printable, suggestion
 from judgestats.ingest.archives import Archive as Archive
+from judgestats.ingest.containers import LOG_HEADERS as LOG_HEADERS
+from judgestats.ingest.containers import LOG_SAMPLE as LOG_SAMPLE
+from judgestats.ingest.containers import Container
 from judgestats.ingest.copies import fractions
-from judgestats.ingest.files import LOG_HEADERS as LOG_HEADERS
-from judgestats.ingest.files import LOG_SAMPLE as LOG_SAMPLE
-from judgestats.ingest.files import Container, json_document, json_lines
-from judgestats.ingest.files import Record as Record
-from judgestats.ingest.files import member_object as member_object
+from judgestats.ingest.json_documents import json_document
+from judgestats.ingest.json_lines import json_lines
+from judgestats.ingest.json_values import Record as Record
+from judgestats.ingest.json_values import member_object as member_object
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, Finding, N
 from judgestats.schema.opening import few

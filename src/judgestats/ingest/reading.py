@@ -15,15 +15,19 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
+from judgestats.ingest.compression import unpacking
+from judgestats.ingest.containers import Container
 from judgestats.ingest.copies import Copies, copies, empty_repeats
 from judgestats.ingest.databases import Params
-from judgestats.ingest.files import Container, decoded, forget_document, separated_by, unpacking
+from judgestats.ingest.files import decoded
+from judgestats.ingest.json_documents import forget_document
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.replies import Form, parse_column
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
+from judgestats.ingest.separators import separated_by
 from judgestats.ingest.sniffing import (
     DetectedFormat,
     column_names,

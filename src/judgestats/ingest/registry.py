@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from judgestats.errors import JudgestatsError, SchemaError, masked, suggestion
-from judgestats.ingest.files import DELIMITERS, Container
+from judgestats.ingest.containers import Container
 from judgestats.ingest.native import (
     alpaca_eval,
     arena_hard,
@@ -37,6 +37,7 @@ from judgestats.ingest.native import (
     trec_qrels,
 )
 from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.ingest.separators import DELIMITERS
 from judgestats.schema.columns import VOCABULARY
 
 #: Further options of plain tables.

@@ -17,8 +17,12 @@ import pandas as pd
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import DELIMITERS, File, RowNumbers, is_packed, is_plain, is_text, parquet_schema
+from judgestats.ingest.arrow_tables import is_plain, is_text, parquet_schema
+from judgestats.ingest.compression import is_packed
+from judgestats.ingest.delimited import RowNumbers
+from judgestats.ingest.files import File
 from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.separators import DELIMITERS
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind

@@ -9,7 +9,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import SUFFIXES, File, Record, unpacking
+from judgestats.ingest.compression import unpacking
+from judgestats.ingest.containers import SUFFIXES
+from judgestats.ingest.files import File
+from judgestats.ingest.json_values import Record
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import Proposal, suggest_mapping

@@ -20,17 +20,11 @@ from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError, files_nearby, no_file, printable, shortened
 from judgestats.ingest.archives import Archive
-from judgestats.ingest.files import (
-    SUFFIXES,
-    File,
-    is_single_record,
-    is_zip_of_tables,
-    look,
-    stem_of,
-    suffix_of,
-    unpacked_limit,
-    unpacked_name,
-)
+from judgestats.ingest.compression import unpacked_limit, unpacked_name
+from judgestats.ingest.containers import SUFFIXES, is_zip_of_tables, stem_of, suffix_of
+from judgestats.ingest.file_heads import file_head
+from judgestats.ingest.files import File
+from judgestats.ingest.json_documents import is_single_record
 from judgestats.ingest.paths import PathPattern, named_values
 from judgestats.schema.columns import Finding, shown_places
 from judgestats.schema.opening import cell_text, few
@@ -337,17 +331,17 @@ def _kind_of_node(mode: int) -> str:
 
 def _one_file(path: Path, root: Path, label: str, encoding: str | None, strict: bool) -> Files:
     """A file, or those in it if it is a zip archive of tables."""
-    seen = look(path)
-    if is_zip_of_tables(path, seen.head):
+    head = file_head(path)
+    if is_zip_of_tables(path, head.start):
         return _archived(path, encoding, strict)
-    return Files((File.opened(path, encoding, seen),), root, False, label, strict=strict)
+    return Files((File.of(path, encoding, head),), root, False, label, strict=strict)
 
 
 def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, strict: bool) -> Files:
     unopened = Files(tuple(File(p, "csv", encoding) for p in paths), root, False, label, strict=strict)
 
     def opened(unknown: File) -> tuple[File, bool]:
-        file = File.opened(unknown.path, encoding)
+        file = File.of(unknown.path, encoding)
         return file, len(paths) > 1 and _is_call(file)
 
     files, found = unopened.each(opened)

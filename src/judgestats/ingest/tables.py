@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, data_rows
-from judgestats.ingest.files import File, Record, decoded, table_of
+from judgestats.ingest.files import File, decoded
 from judgestats.ingest.guesses import NAMES_SOMETHING
+from judgestats.ingest.json_values import Record
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
+from judgestats.ingest.nested_json import table_of
 from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places

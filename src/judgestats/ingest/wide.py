@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.answers import Pair, all_numbers, find_pair, may_be_judge, texts, wide_judges
-from judgestats.ingest.files import flatten
 from judgestats.ingest.hints import first_cells, value_name
+from judgestats.ingest.nested_json import flatten
 from judgestats.ingest.paths import NamePattern
 from judgestats.schema.opening import cell_text, few, opened
 

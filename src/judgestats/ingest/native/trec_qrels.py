@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from judgestats.errors import choose
-from judgestats.ingest.files import QRELS
+from judgestats.ingest.qrels import QRELS
 from judgestats.ingest.readers import RATER_TYPES, Place, Reader, has
 
 
 def matches(names: Mapping[str, Any]) -> str:
-    """Recognise the columns of such a file; :func:`judgestats.ingest.files.container_of` looks at the lines."""
+    """Recognise the columns of such a file; :func:`judgestats.ingest.containers.container_of` looks at the lines."""
     return "lines of topic, iteration, document and grade" if has(names, *QRELS) else ""
 
 
