@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections import Counter
 from pathlib import Path
-from re import _constants, _parser  # type: ignore[attr-defined]
+from re import _constants, _parser
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import replies, reply_context, reply_forms
+from judgestats.ingest import explicit_forms, json_replies, prose_forms, reply_context, reply_meaning, reply_parser
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import EXPLICIT, OTHERS, PROSE
 from judgestats.schema.columns import CHOICES, VOCABULARY
@@ -39,9 +37,6 @@ def options(case: dict[str, Any]) -> dict[str, Any]:
 def expected(case: dict[str, Any]) -> dict[str, Any]:
     """The cells that a case prescribes."""
     return {"status": "ok"} | {k: case[k] for k in ("choice", "strength", "score", "sd", "status") if k in case}
-
-
-# --- Hand-made cases
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c['form']}: {c['text'][:40]!r}")
@@ -91,9 +86,6 @@ def test_many_replies_in_one_call_are_read_as_one_by_one():
     for (_, row), case in zip(together.iterrows(), plain, strict=True):
         for name, value in expected(case).items():
             assert row[name] == value, case
-
-
-# --- Replies in six styles, with the right reading
 
 
 @pytest.mark.parametrize("sentences", [False, True])
@@ -185,9 +177,6 @@ def test_a_correction_names_a_side_only_where_corrections_count():
     assert parse_verdicts([reply], form="brackets")["reply_note"].str.startswith("taken back").all()
 
 
-# --- Any text; two different answers
-
-
 FRAGMENTS = st.sampled_from(
     ["[[A]]", "[[B", "[[8]]", '{"winner": "A"', "}", '{"', "```json", "<verdict>", "</verdict>", "<think>", "</think>",
      "Verdict: ", "A", "B", "tie", "8/10", " is better. ", "Assistant ", "8.2 ± 0.3", "\n", " ", "not ", ">>", "If ",
@@ -243,9 +232,6 @@ def test_one_explicit_answer_given_twice_is_that_answer(label, one, two, between
     assert row["choice"] == {"A": "first", "B": "second", "tie": "tie"}[label]
 
 
-# --- Linear time
-
-
 def repeats(parsed: Any) -> list[int]:
     """Upper bounds of all repeats of a pattern."""
     found: list[int] = []
@@ -265,7 +251,8 @@ def test_no_pattern_has_an_unbounded_repeat():
     """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
     patterns = {
         name: p
-        for name, p in {**vars(replies), **vars(reply_forms), **vars(reply_context)}.items()
+        for module in (explicit_forms, json_replies, prose_forms, reply_context, reply_meaning, reply_parser)
+        for name, p in vars(module).items()
         if isinstance(p, re.Pattern)
     }
     assert len(patterns) > 20
@@ -273,22 +260,6 @@ def test_no_pattern_has_an_unbounded_repeat():
         n: pytest.approx(200, abs=200) for n in patterns
     }
     assert repeats(_parser.parse(r"(?:a+b{0,3})*")) == [_constants.MAXREPEAT, _constants.MAXREPEAT, 3]
-
-
-def test_damaged_objects_are_read_a_bounded_number_of_times(monkeypatch):
-    calls = []
-    decode = reply_forms._DECODER.raw_decode
-
-    class Counting:
-        def raw_decode(self, text: str, at: int) -> Any:
-            calls.append(at)
-            return decode(text, at)
-
-    monkeypatch.setattr(reply_forms, "_DECODER", Counting())
-    for text in ('{"' * 50_000, '{"winner": "A" ' * 20_000, '{"a":' * 50_000):
-        calls.clear()
-        assert parse_verdicts([text])["status"].iloc[0] == "truncated"
-        assert len(calls) <= 100
 
 
 @pytest.mark.parametrize(
@@ -306,46 +277,10 @@ def test_prose_is_searched_only_in_replies_of_ordinary_length():
     assert found["reply_note"].iloc[0] == "no answer in an explicit form"
 
 
-# --- Forms, parsers of the user, arguments
-
-
 def test_only_the_forms_asked_for_are_read():
     texts = ["[[A]]", "Verdict: B", "Assistant A is better."]
     assert parse_verdicts(texts, form="brackets")["choice"].tolist() == ["first", "invalid", "invalid"]
     assert parse_verdicts(texts, form=["line", "sentence"])["choice"].tolist() == ["invalid", "second", "first"]
-
-
-@pytest.mark.parametrize(
-    "form",
-    [r"final selection\]: (\d)", re.compile(r"(final) selection\]: (?P<choice>\d)"), r"selection\]: (?P<pick>\d)"],
-)
-def test_a_regular_expression(form: Any):
-    texts = ["[final selection]: 2", "[final selection]: 1 or [final selection]: 2", "nothing", "[final selection]: 7"]
-    found = parse_verdicts(texts, form=form, answer="choice")
-    assert found["choice"].tolist() == ["second", "invalid", "invalid", "invalid"]
-    assert found["status"].tolist() == ["ok", "parse", "parse", "schema"]
-    assert found["reply_form"].tolist() == ["pattern", "", "", ""]
-
-
-def test_a_function_of_the_user():
-    def last_word(text: str) -> Any:
-        return {"L": "A", "R": "B"}.get(text.split()[-1])
-
-    found = parse_verdicts(["left is good: L", "right: R", "neither"], form=last_word)
-    assert found["choice"].tolist() == ["first", "second", "invalid"]
-    assert found["reply_form"].tolist() == ["last_word", "last_word", ""]
-    graded = parse_verdicts(["x", "y"], form=lambda text: {"choice": "A", "strength": 0.1} if text == "x" else None)
-    assert graded["strength"].tolist()[0] == 0.1
-    scores = parse_verdicts(["0.25", "2"], form=float, answer="score")
-    assert scores["score"].tolist() == [0.25, 2.0]
-    assert parse_verdicts(["x"], form=lambda text: {"mean": 8.2, "sd": 0.3})["reply_note"].tolist() == [
-        "self-reported runs"
-    ]
-
-
-def test_a_function_that_fails_is_a_clear_error():
-    with pytest.raises(SchemaError, match=r"failed on a reply that begins 'abc': ValueError.*return None"):
-        parse_verdicts(["abc"], form=float)
 
 
 @pytest.mark.parametrize(
@@ -383,9 +318,6 @@ def test_the_index_is_kept_and_missing_replies_are_rows():
     assert parse_verdicts([]).empty
 
 
-# --- What one reply alone does not say
-
-
 def test_1_and_2_are_scores_only_where_another_number_shows_it():
     assert parse_verdicts(["1", "2", "1"])["status"].tolist() == ["parse"] * 3
     assert parse_verdicts(["1", "2", "4"])["score"].tolist() == [1, 2, 4]
@@ -408,11 +340,7 @@ def test_columns_are_those_of_the_answers():
     assert list(parse_verdicts(["x"], answer="score")) == ["score", *tail]
 
 
-# --- Into frames
-
-
 REPLIES = ["[[A]]", "[[B]]", "Winner: tie", "[[A]] or [[B]]", "", "I'm sorry, but I can't help with that."]
-MAPPING = {"judge": "j", "item": "q", "first": "a", "second": "b", "choice": "reply"}
 
 
 @pytest.fixture
@@ -456,102 +384,6 @@ def test_how_a_reply_was_read_does_not_make_two_calls_different():
     assert calls["reply_form"].nunique() == 2
     with pytest.raises(SchemaError, match="the same call occurs more than once"):
         js.preferences(calls)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "csv"])
-def test_read_parses_a_column_of_replies(kind: str, table: pd.DataFrame, tmp_path: Path):
-    source: Any = {"pandas": table, "polars": pl.from_pandas(table), "csv": tmp_path / "calls.csv"}[kind]
-    if kind == "csv":
-        table.to_csv(source, index=False)
-    frame = js.read(source, columns=MAPPING, parse="auto")
-    frame = frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
-    assert frame["choice"].tolist() == ["first", "second", "tie", "invalid", "invalid", "invalid"]
-    assert frame["status"].tolist() == ["ok", "ok", "ok", "parse", "empty", "refused"]
-    assert frame["rationale"].tolist()[:4] == REPLIES[:4]
-    assert frame["reply_note"].tolist()[3] == "two answers: A, B"
-    assert set(frame) == {
-        "judge",
-        "item",
-        "first",
-        "second",
-        "choice",
-        "status",
-        "rationale",
-        "reply_form",
-        "reply_note",
-    }
-
-
-def test_read_exchanges_swapped_candidates_of_parsed_replies(table: pd.DataFrame):
-    calls = table.assign(a="x", b="y", swap=[0, 1] * 3)
-    frame = js.read(calls, columns={**MAPPING, "swapped": "swap"}, parse="auto")
-    assert frame["first"].tolist() == ["x", "y"] * 3
-    assert frame["choice"].tolist()[:2] == ["first", "second"]
-
-
-def test_read_takes_labels_a_scale_and_why_replies_ended(table: pd.DataFrame):
-    calls = table.assign(
-        reply=["left", "right", "x", "left", "right", "left"], why=["stop"] * 3 + ["content_filter"] * 3
-    )
-    mapping = {**MAPPING, "finish": "why"}
-    frame = js.read(calls, columns=mapping, parse=r"(\w+)", labels={"left": "first", "right": "second"})
-    assert frame["choice"].tolist() == ["first", "second", "invalid", "first", "second", "first"]
-    assert frame["status"].tolist()[2] == "schema"
-    scores = pd.DataFrame({"judge": "g", "item": list("abcd"), "score": ["Rating: 7", "11", "8.2 +/- 0.3", "n/a"]})
-    rated = js.read(scores, parse="auto", scale=(1, 10))
-    assert rated["status"].tolist() == ["ok", "off scale", "ok", "parse"]
-    assert rated["sd"].tolist()[2] == 0.3
-
-
-def test_read_parses_a_wide_table_and_a_query():
-    wide = pd.DataFrame(
-        {"item": ["1", "2"], "a": "x", "b": "y", "gpt": ["[[A]]", "[[B]]"], "claude": ["Winner: B", "?"]}
-    )
-    mapping = {"item": "item", "first": "a", "second": "b", "choice": "verdict"}
-    frame = js.read(wide, wide="judge=gpt,claude", columns=mapping, parse="auto").sort_values(["judge", "item"])
-    assert frame["choice"].tolist() == ["second", "invalid", "first", "second"]
-    with sqlite3.connect(":memory:") as connection:
-        wide.rename(columns={"gpt": "reply"}).to_sql("calls", connection)
-        mapping |= {"judge": "=gpt", "choice": "reply"}
-        frame = js.read("SELECT item, a, b, reply FROM calls", connection=connection, columns=mapping, parse="brackets")
-    assert frame["choice"].tolist() == ["first", "second"]
-
-
-def test_a_status_of_the_call_has_priority(table: pd.DataFrame):
-    calls = table.assign(status=["ok", "error", "", None, "ok", "leak"])
-    frame = js.read(calls, columns={**MAPPING, "status": "status"}, parse="auto")
-    assert frame["status"].tolist() == ["ok", "error", "ok", "parse", "empty", "leak"]
-    assert frame["choice"].tolist() == ["first", "invalid", "tie", "invalid", "invalid", "invalid"]
-
-
-def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Path):
-    with pytest.raises(SchemaError, match="needs one column of replies"):
-        js.read(table, columns={**MAPPING, "choice": None}, parse="auto")
-    with pytest.raises(SchemaError, match="Leave lazy out"):
-        js.read(tmp_path / "x.csv", columns=MAPPING, parse="auto", lazy=True)
-    with pytest.raises(SchemaError, match=r"lazy\. Collect it first"):
-        js.read(pl.from_pandas(table).lazy(), columns=MAPPING, parse="auto")
-    with pytest.raises(SchemaError, match="'why' is not a column"):
-        js.read(table, columns={**MAPPING, "finish": "why"}, parse="auto")
-    log = tmp_path / "log.jsonl"
-    log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
-    with pytest.raises(SchemaError, match="parse= is for plain tables"):
-        js.read(log, parse="auto")
-
-
-def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: pd.DataFrame, tmp_path: Path):
-    calls = table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
-    with pytest.raises(SchemaError, match=r"replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
-        js.read(calls, columns=MAPPING)
-    assert len(raised.value.faults) == 1
-    assert raised.value.advice == (("parse", "auto"),)
-    assert js.read(calls, columns=MAPPING, parse="auto")["choice"].tolist() == ["invalid"] * 6
-    assert js.read(calls, columns=MAPPING, parse="sentences")["choice"].tolist() == ["first"] * 6
-    scores = tmp_path / "scores.csv"
-    scores.write_text("judge,item,score\ng,1,Rating: 7\ng,2,Rating: 8\n")
-    with pytest.raises(SchemaError, match='replies as text are read with parse="auto"'):
-        js.read(scores)
-    assert js.read(scores, parse="auto")["score"].tolist() == [7, 8]
 
 
 def test_every_status_is_in_the_vocabulary():

@@ -30,10 +30,10 @@ from judgestats.ingest.containers import LOG_SAMPLE
 from judgestats.ingest.files import File
 from judgestats.ingest.json_documents import json_entries
 from judgestats.ingest.json_lines import lines_or_errors
+from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.json_values import member_object
 from judgestats.ingest.readers import number, part
 from judgestats.ingest.replies import parse_verdicts
-from judgestats.ingest.reply_forms import json_objects
 from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings

@@ -15,8 +15,8 @@ from judgestats.design.collection import replied
 from judgestats.design.plans import CALL, Plan, opened
 from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
+from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.replies import parse_verdicts
-from judgestats.ingest.reply_forms import json_objects
 from judgestats.metrics.invariance.rationales import stated_winner
 from judgestats.typing import Record
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judgestats.design.prompts import Prompt
-from judgestats.ingest.reply_forms import json_objects
+from judgestats.ingest.json_replies import json_objects
 from judgestats.verdicts.composites import WHOLES
 
 

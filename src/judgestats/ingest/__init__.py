@@ -16,12 +16,13 @@ from judgestats.ingest.options import (
     parse_planted,
     parse_scale,
 )
+from judgestats.ingest.proposals import Proposal, UnmappedTable, preview
 from judgestats.ingest.provenance import source_info
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats
 from judgestats.ingest.replies import parse_verdicts
-from judgestats.ingest.searching import Proposal, UnmappedTable, preview, suggest_mapping
+from judgestats.ingest.searching import suggest_mapping
 from judgestats.ingest.sniffing import DetectedFormat, detect_format, format_of
 
 __all__ = [

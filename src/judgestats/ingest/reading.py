@@ -22,11 +22,13 @@ from judgestats.ingest.databases import Params
 from judgestats.ingest.files import decoded
 from judgestats.ingest.json_documents import forget_document
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
+from judgestats.ingest.proposals import UnmappedTable
 from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
-from judgestats.ingest.replies import Form, parse_column
-from judgestats.ingest.searching import UnmappedTable, suggest_mapping
+from judgestats.ingest.replies import Form
+from judgestats.ingest.reply_column import parse_column
+from judgestats.ingest.searching import suggest_mapping
 from judgestats.ingest.separators import separated_by
 from judgestats.ingest.sniffing import (
     DetectedFormat,

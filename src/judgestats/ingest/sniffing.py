@@ -13,9 +13,10 @@ from judgestats.ingest.compression import unpacking
 from judgestats.ingest.containers import SUFFIXES
 from judgestats.ingest.files import File
 from judgestats.ingest.json_values import Record
+from judgestats.ingest.proposals import Proposal
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
-from judgestats.ingest.searching import Proposal, suggest_mapping
+from judgestats.ingest.searching import suggest_mapping
 from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.tables import plain_rows
 from judgestats.schema.columns import Kind, kind_of
