@@ -25,9 +25,6 @@ _REASONS = ("reasoning", "explanation", "justification", "reason")
 _LABELS = {"correct_answer": 1.0, "incorrect_answer": 0.0, "failure_to_answer": 0.0}
 
 
-# ---- per_instance_stats.json ----------------------------------------------------------------------------------------
-
-
 def matches_stats(record: Mapping[str, Any]) -> str:
     """Recognise a record of ``per_instance_stats.json``, and ``run_spec.json`` beside it."""
     if has(record, "instance_id", "stats") and isinstance(record["stats"], list):
@@ -110,9 +107,6 @@ def _perturbation(record: Mapping[str, Any]) -> str | None:
 
 def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"replicate": record.get("train_trial_index") or 0}
-
-
-# ---- scenario_state.json: each juror is a judge ---------------------------------------------------------------------
 
 
 def states(document: Any, path: Path) -> Iterator[Record]:

@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.native.inspect_ai import by_scorer, rating
+from judgestats.ingest.native.inspect_values import by_scorer, rating
 from judgestats.ingest.readers import Place, Reader, absent, having, words
-
-# ---- Labels of people: a validation set ------------------------------------------------------------------------------
 
 _SETS = ("label_", "target_")
 
@@ -51,9 +49,6 @@ def label_rows(
             "label": label,
             "split": None if absent(record.get("split")) else str(record["split"]),
         }
-
-
-# ---- Results of a scan -----------------------------------------------------------------------------------------------
 
 
 def scan_rows(

@@ -26,9 +26,6 @@ _CODE = (
 )  # fmt: skip
 
 
-# ---- Annotations: a metric's verdicts, and whether a person accepts them --------------------------------------------
-
-
 def _samples(document: Any) -> dict[str, list[Any]]:
     """Samples by metric: {metric: [...]}, or {name: metric, samples: [...]}."""
     if not isinstance(document, Mapping):
@@ -83,9 +80,6 @@ def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None =
         "edited_score": graded(edited),
         **scalars(sample, ("metric_output", "is_accepted", "target")),
     }
-
-
-# ---- The frame of a result: a column per metric ---------------------------------------------------------------------
 
 
 def matches_frame(names: Mapping[str, Any]) -> str:
