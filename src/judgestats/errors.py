@@ -194,8 +194,8 @@ class AuditError(JudgestatsError):
 
 def shortened(path: str) -> str:
     """A path as errors quote it."""
-    shown = masked(path)
-    return repr(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}...")
+    excerpt = masked(path)
+    return repr(excerpt if len(excerpt) <= _LONGEST_NAME else f"{excerpt[:_LONGEST_NAME]}...")
 
 
 def no_file(path: str) -> SchemaError:
@@ -221,15 +221,15 @@ def files_nearby(folder: Path, name: str) -> str:
     )
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, names: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or an empty string."""
-    near = nearest(name, known)
+    near = nearest(name, names)
     return f" Did you mean {near!r}?" if near else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, choices: Iterable[str]) -> str | None:
     """Return the known name closest to `name`, or None if no name is close."""
-    name, names = str(name), [str(k) for k in known]
+    name, names = str(name), [str(k) for k in choices]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return close[0]
@@ -241,7 +241,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def refuse_unknown(
     name: object,
-    known: Collection[Any],
+    allowed: Collection[Any],
     problem: str,
     of: str = "Allowed",
     *,
@@ -250,9 +250,9 @@ def refuse_unknown(
     error: type[JudgestatsError] = DesignError,
 ) -> None:
     """Raise unless a name is known: the problem, what the known names are `of`, `more` that is allowed, the closest."""
-    if name not in known:
-        listed = ", ".join(map(str, known))
-        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), known)}{remedy}")
+    if name not in allowed:
+        listed = ", ".join(map(str, allowed))
+        raise error(f"{problem}. {of}: {listed}{more}.{suggestion(str(name), allowed)}{remedy}")
 
 
 def data_rows(rows: Any, most: int = 3) -> str:

@@ -34,9 +34,9 @@ class Flag(str):
     severity: Severity
 
     def __new__(cls, code: str, text: str, explanation: str, severity: Severity = "caution") -> Flag:  # noqa: D102
-        made = super().__new__(cls, text)
-        made.code, made.explanation, made.severity = code, explanation, severity
-        return made
+        flag = super().__new__(cls, text)
+        flag.code, flag.explanation, flag.severity = code, explanation, severity
+        return flag
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)
@@ -658,9 +658,9 @@ _PATTERNS = tuple(
 @cache
 def _record(text: str) -> Flag | None:
     """The record of one flag as it stands in a cell, which may name what it is about: ``cue: no data``."""
-    found = _BY_TEXT.get(text) or next((flag for pattern, flag in _PATTERNS if pattern.fullmatch(text)), None)
+    record = _BY_TEXT.get(text) or next((flag for pattern, flag in _PATTERNS if pattern.fullmatch(text)), None)
     before, colon, after = text.partition(": ")
-    return found or _BY_TEXT.get(before) or (_record(after) if colon else None)
+    return record or _BY_TEXT.get(before) or (_record(after) if colon else None)
 
 
 def flag_codes(cell: str) -> tuple[str, ...]:
@@ -714,8 +714,8 @@ def explain(flagged: str | Iterable[str] | pd.DataFrame) -> pd.DataFrame:
     cells = flagged["flag"] if isinstance(flagged, pd.DataFrame) else flagged
     cells = [cells] if isinstance(cells, str) else cells
     texts = dict.fromkeys(part for cell in cells for part in str(cell).split("; ") if part)
-    found = [(text, _record(text)) for text in texts]
-    rows = [(text, f.code, f.severity, f.explanation) if f else (text, "", "caution", "") for text, f in found]
+    records = [(text, _record(text)) for text in texts]
+    rows = [(text, f.code, f.severity, f.explanation) if f else (text, "", "caution", "") for text, f in records]
     return pd.DataFrame(rows, columns=["flag", "code", "severity", "explanation"])
 
 
@@ -729,20 +729,20 @@ def in_part(part: str, cell: str) -> str:
     return join(*(f"{part}: {flag}" for flag in cell.split("; ") if flag))
 
 
-def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | None = None) -> str:
+def incomplete_ladder(steps: NDArray[np.float64], names: NDArray[np.float64] | None = None) -> str:
     """Flag of increasing `steps` that lack one of a ladder, by default 1, 2, ..., or have another; else empty."""
-    whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if named is None else named
+    whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if names is None else names
     beside, missing = np.setdiff1d(steps, whole), np.setdiff1d(whole, steps)
     if beside.size:
-        known = "1, 2, ..." if named is None else ", ".join(f"{s:g}" for s in named)
-        return f"{INCOMPLETE_LADDER}: {beside[0]:g} is not one of {known}, name the steps in steps="
+        rungs = "1, 2, ..." if names is None else ", ".join(f"{s:g}" for s in names)
+        return f"{INCOMPLETE_LADDER}: {beside[0]:g} is not one of {rungs}, name the steps in steps="
     if not missing.size:
         return ""
     more = f" and {missing.size - 5} more" if missing.size > 5 else ""
     return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
-def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any] | None = None) -> str:
+def few_clusters(sizes: NDArray[Any], *, resampled: bool = False, alike: NDArray[Any] | None = None) -> str:
     """Flag of an interval by clusters that are too few or too unequal, for a bootstrap (`drawn`) sooner; else empty.
 
     `sizes` (G,): those of size 0 do not count. `alike` (G,): for how many clusters of this size each stands.
@@ -755,4 +755,4 @@ def few_clusters(sizes: NDArray[Any], *, drawn: bool = False, alike: NDArray[Any
     worth = effective_clusters(n, times)
     if worth < 10:
         return UNEQUAL_CLUSTERS.of(max(round(worth), 1))
-    return FEW_DRAWN if drawn and clusters < 30 else ""
+    return FEW_DRAWN if resampled and clusters < 30 else ""

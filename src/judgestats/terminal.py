@@ -31,7 +31,7 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31mb"))
     a\x1b[31mb
     """
-    return _OBEYED.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+    return _OBEYED.sub(lambda escapes: escapes.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def as_typed(words: Iterable[str], windows: bool = os.name == "nt") -> str:

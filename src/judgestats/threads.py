@@ -33,18 +33,18 @@ class Shared:
         wait_for(self._lock, self._alone)
 
     @contextmanager
-    def held(self, asked: Any = None) -> Iterator[None]:
+    def held(self, wish: Any = None) -> Iterator[None]:
         """Keep the setting changed."""
         holder = object()
         with self._lock:
-            self._inside[holder] = (threading.get_ident(), asked)
-            self._settle(asked is not None)
+            self._inside[holder] = (threading.get_ident(), wish)
+            self._settle(wish is not None)
         try:
             yield
         finally:
             with self._lock:
                 self._inside.pop(holder, None)
-                self._settle(asked is not None)
+                self._settle(wish is not None)
 
     def _settle(self, anew: bool) -> None:
         """Change or restore the setting, if it has to be."""
@@ -52,7 +52,7 @@ class Shared:
             self._restore()
             self._restore = None
         if self._restore is None and self._inside:
-            self._restore = self._change([asked for _, asked in self._inside.values() if asked is not None])
+            self._restore = self._change([wish for _, wish in self._inside.values() if wish is not None])
 
     def _alone(self) -> None:
         """In a forked process there is the thread that forked, and no other."""

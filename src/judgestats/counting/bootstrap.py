@@ -123,7 +123,7 @@ def resampled(
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
-    few = flags.few_clusters(sizes, drawn=narrow) if plan.cluster else ""
+    few = flags.few_clusters(sizes, resampled=narrow) if plan.cluster else ""
     return {**cells, **found, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, found["flag"])}
 
 

@@ -32,7 +32,7 @@ from judgestats.ingest.json_documents import json_entries
 from judgestats.ingest.json_lines import lines_or_errors
 from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.json_values import member_object
-from judgestats.ingest.readers import number, part
+from judgestats.ingest.readers import object_in, to_number
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow
@@ -291,7 +291,7 @@ def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
 def _marks(text: str) -> tuple[dict[str, Mark], float]:
     """Score and reason of each dimension that a reply names, and the overall score it states."""
     objects = _objects(text)
-    overall = {number(o["overall"]) for o in objects if isinstance(o.get("overall"), int | float)}
+    overall = {to_number(o["overall"]) for o in objects if isinstance(o.get("overall"), int | float)}
     marks = _agreed(entry for o in objects for entry in _dimensions(o.get("scores")))
     return marks, overall.pop() if len(overall) == 1 else float("nan")
 
@@ -397,7 +397,7 @@ def _entries(answers: Answers) -> Iterator[tuple[str, object]]:
 
 def _inside(record: object) -> list[object] | None:
     """The samples or results inside the one object of an Inspect or promptfoo log."""
-    inside = record.get("samples", part(record, "results").get("results")) if isinstance(record, Mapping) else None
+    inside = record.get("samples", object_in(record, "results").get("results")) if isinstance(record, Mapping) else None
     return inside if isinstance(inside, list) else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgestats.design.plans import CALL
 from judgestats.errors import printable
-from judgestats.ingest.readers import absent, part
+from judgestats.ingest.readers import absent, object_in
 
 #: Output of a runner: a path, a glob, a folder, paths, or records.
 Answers = str | Path | Sequence[str | Path | Mapping[str, object]]
@@ -106,7 +106,7 @@ def _choice(call: object, holder: Mapping[str, object], ended: str, *errors: obj
         return Reply(_text(call), None, error=failed or "no choices")
     if not isinstance(first, Mapping) or (text := _content(first.get("message"))) is None:
         return Reply(_text(call), None, error=f"{_MALFORMED}: {_text(first)[:200]}")
-    refusal = _word(part(first, "message").get("refusal"))
+    refusal = _word(object_in(first, "message").get("refusal"))
     if not text and refusal:
         return Reply(_text(call), refusal, "refusal")
     return Reply(_text(call), text, _word(first.get(ended)))
@@ -140,7 +140,7 @@ def _openai(record: Mapping[str, object]) -> Reply | None:
     if "custom_id" not in record or "response" not in record:
         return None
     response = record["response"]
-    body = part(response, "body")
+    body = object_in(response, "body")
     odd = "" if body else _text(response)
     return _choice(record["custom_id"], body, "finish_reason", record.get("error"), body.get("error"), odd)
 
@@ -148,30 +148,30 @@ def _openai(record: Mapping[str, object]) -> Reply | None:
 def _anthropic(record: Mapping[str, object]) -> Reply | None:
     if "custom_id" not in record or "result" not in record:
         return None
-    result, call = part(record, "result"), _text(record["custom_id"])
+    result, call = object_in(record, "result"), _text(record["custom_id"])
     if result.get("type") != "succeeded":
         return Reply(call, None, error=_failure(result.get("error"), record["result"]) or "no result")
     text = _content(result.get("message"))
     if text is None:
         return Reply(call, None, error=f"{_MALFORMED}: {_text(result.get('message'))[:200]}")
-    return Reply(call, text, _word(part(result, "message").get("stop_reason")))
+    return Reply(call, text, _word(object_in(result, "message").get("stop_reason")))
 
 
 def _inspect(sample: Mapping[str, object]) -> Reply | None:
     if "id" not in sample or not isinstance(sample.get("output"), dict):
         return None
-    return _choice(sample["id"], part(sample, "output"), "stop_reason", sample.get("error"))
+    return _choice(sample["id"], object_in(sample, "output"), "stop_reason", sample.get("error"))
 
 
 def _promptfoo(result: Mapping[str, object]) -> Reply | None:
-    variables = part(result, "vars")
+    variables = object_in(result, "vars")
     if CALL not in variables:
         return None
-    call, text = _text(variables[CALL]), part(result, "response").get("output")
-    messages = _messages(part(result, "prompt").get("raw"))
+    call, text = _text(variables[CALL]), object_in(result, "response").get("output")
+    messages = _messages(object_in(result, "prompt").get("raw"))
     if text is None:
         response = result.get("response")
-        error = _failure(part(result, "response").get("error"), result.get("error"), response) or "no output"
+        error = _failure(object_in(result, "response").get("error"), result.get("error"), response) or "no output"
         return Reply(call, None, messages=messages, error=error)
     return Reply(call, _text(text), messages=messages)
 

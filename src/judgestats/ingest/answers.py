@@ -40,21 +40,21 @@ class Answer:
 def find_pair(table: pd.DataFrame) -> Pair | None:
     """Find the pair of columns that names the candidates; columns of numbers are not candidates."""
     names = {plain(c): c for c in reversed(list(map(str, table.columns)))}
-    for one, two, known in guesses.PAIR_ENDINGS:
+    for one, two, in_order in guesses.PAIR_ENDINGS:
         for stem in guesses.CANDIDATE_STEMS:
             first, second = (f"{stem}_{end}" if stem else end for end in (one, two))
             if first in names and second in names and stem + one not in ("1", "2"):
                 columns = names[first], names[second]
                 long = any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
                 if not long and not any(all_numbers(table[c]) for c in columns):  # whole responses are not ids
-                    return Pair(*columns, order_known=known, ends=(one, two))
+                    return Pair(*columns, order_known=in_order, ends=(one, two))
     return None
 
 
 def all_numbers(values: pd.Series[Any]) -> bool:
     """Whether a column has cells, and all of them are numbers."""
-    given = [*texts(values)]
-    return bool(given) and bool(pd.to_numeric(pd.Series(given), errors="coerce").notna().all())
+    cells = [*texts(values)]
+    return bool(cells) and bool(pd.to_numeric(pd.Series(cells), errors="coerce").notna().all())
 
 
 def distinct(values: pd.Series[Any]) -> list[str]:
@@ -64,8 +64,8 @@ def distinct(values: pd.Series[Any]) -> list[str]:
 
 def texts(values: pd.Series[Any]) -> dict[str, None]:
     """Distinct values as text, in order of their first row; a long text is not copied once for each of its rows."""
-    given = values.dropna()  # pandas hashes each cell of objects anew, Python each text once
-    return dict.fromkeys(map(str, given.tolist() if given.dtype == object else given.unique()))
+    cells = values.dropna()  # pandas hashes each cell of objects anew, Python each text once
+    return dict.fromkeys(map(str, cells.tolist() if cells.dtype == object else cells.unique()))
 
 
 def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
@@ -77,7 +77,7 @@ def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
 
 def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
     """Choose the column that most surely holds the answer."""
-    found, notes = [], []
+    answers, notes = [], []
     for column in table.columns:
         if plain(str(column)) in guesses.CHOICE:
             answer = _answer(table, str(column), pair, swapped)
@@ -92,12 +92,12 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
                     + read
                 )
             else:
-                found.append(answer)
-    won = next((a for a in found if a.name == "winner"), None)
+                answers.append(answer)
+    won = next((a for a in answers if a.name == "winner"), None)
     if won is not None and pair is not None:
-        found = [_checked(table, a, won, pair, notes) for a in found]
-    found.sort(key=lambda a: (-a.trust, guesses.CHOICE.index(plain(a.source))))
-    return (found[0] if found else None), notes
+        answers = [_checked(table, a, won, pair, notes) for a in answers]
+    answers.sort(key=lambda a: (-a.trust, guesses.CHOICE.index(plain(a.source))))
+    return (answers[0] if answers else None), notes
 
 
 def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
@@ -121,8 +121,8 @@ def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | 
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
         labels = {v: guesses.POSITIONS[v.lower()] for v in sides} | others
         if {"first", "second"} & set(labels.values()):
-            shown = ", ".join(f"{v} {a}" for v, a in labels.items())
-            return Answer("choice", column, f"its values name positions: {shown}", 2, _changed(labels))
+            meanings = ", ".join(f"{v} {a}" for v, a in labels.items())
+            return Answer("choice", column, f"its values name positions: {meanings}", 2, _changed(labels))
     return None
 
 
@@ -177,12 +177,12 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
         return answer
     text = table[answer.source].astype("string")
     side = text.map(lambda v: answer.labels.get(v, v), na_action="ignore")
-    named = table[pair.first].astype("string").where(side == "first", table[pair.second].astype("string"))
-    named = named.where(side.isin(["first", "second"]), side)
+    candidate = table[pair.first].astype("string").where(side == "first", table[pair.second].astype("string"))
+    candidate = candidate.where(side.isin(["first", "second"]), side)
     truth = table[won.source].astype("string").map(lambda v: won.labels.get(v, v), na_action="ignore")
     same = (
-        (named == truth).fillna(False)
-        | (named.isna() & truth.isna())
+        (candidate == truth).fillna(False)
+        | (candidate.isna() & truth.isna())
         | (~side.isin(["first", "second", "tie"]).fillna(False))
     )
     odd = int((~same).sum())
@@ -197,29 +197,29 @@ def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Columns that look like one judge each: the same few answers under several names."""
     values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
     pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
-    found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
-    numbers = {c for c in found if all(v.replace(".", "", 1).isdigit() for v in values[c])}
-    found = max(found - numbers, numbers, key=len)  # letters and numbers are not answers to one question
-    if len(found) < 2:
+    alike = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
+    numbers = {c for c in alike if all(v.replace(".", "", 1).isdigit() for v in values[c])}
+    alike = max(alike - numbers, numbers, key=len)  # letters and numbers are not answers to one question
+    if len(alike) < 2:
         return []
-    labels = set().union(*(values[c] for c in found))
-    return [c for c, v in values.items() if c in found or (v and (v <= labels or _nearly(table[c], labels)))]
+    labels = set().union(*(values[c] for c in alike))
+    return [c for c, v in values.items() if c in alike or (v and (v <= labels or _nearly(table[c], labels)))]
 
 
 def _nearly(values: pd.Series[Any], labels: set[str]) -> bool:
     """Whether nine cells in ten hold one of several labels."""
-    given = values.dropna().astype(str).str.lower()
-    return bool(given.isin(labels).mean() >= 0.9) and given[given.isin(labels)].nunique() > 1
+    cells = values.dropna().astype(str).str.lower()
+    return bool(cells.isin(labels).mean() >= 0.9) and cells[cells.isin(labels)].nunique() > 1
 
 
 def may_be_judge(column: str, taken: set[str]) -> bool:
     """Whether no name says that a column is an id, a right answer, a repeat, a condition, or beside an answer."""
     name = plain(column)
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
-    known = {"turn", *(n for names in lists for n in names)}
-    known |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
-    known |= {*guesses.ORDERS}
+    others = {"turn", *(n for names in lists for n in names)}
+    others |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
+    others |= {*guesses.ORDERS}
     words = name.split("_")
-    named = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
-    named |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
-    return column not in taken and not named and not name.startswith(guesses.FEATURES)
+    is_other = name in others or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
+    is_other |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
+    return column not in taken and not is_other and not name.startswith(guesses.FEATURES)

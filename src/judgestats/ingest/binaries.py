@@ -97,9 +97,9 @@ def _sqlite(path: Path, table: str) -> Iterator[pa.RecordBatch]:
             if sound != "ok":
                 raise sqlite3.DatabaseError(sound)
             listed = database.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-            known = [n for n, _ in listed if not n.startswith("sqlite_")]
-            tables = [n for n, kind in listed if kind == "table" and n in known]
-            name = _chosen(path, table, known if table else tables, "table")
+            names = [n for n, _ in listed if not n.startswith("sqlite_")]
+            tables = [n for n, kind in listed if kind == "table" and n in names]
+            name = _chosen(path, table, names if table else tables, "table")
             quoted = '"{}"'.format(name.replace('"', '""'))
             rows = database.execute(f"SELECT * FROM {quoted}")
             header = [d[0] for d in rows.description]

@@ -36,8 +36,8 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def unpacked_limit(path: Path) -> int:
     """How many bytes a compressed file may unpack to; see :func:`unpacking`."""
-    given = MAX_UNPACKED.get()
-    return min(_LARGEST, max(_SMALL, _RATIO * path.stat().st_size)) if given is None else given
+    limit = MAX_UNPACKED.get()
+    return min(_LARGEST, max(_SMALL, _RATIO * path.stat().st_size)) if limit is None else limit
 
 
 class _Unpacked(io.RawIOBase):

@@ -74,17 +74,17 @@ def container_of(path: Path, encoding: str | None = None, start: bytes = b"") ->
         if binary != "parquet" and is_packed(path):
             raise SchemaError(f"{path.name}: a compressed {binary} file is not read. Unpack it first.")
         return binary
-    named = SUFFIXES.get(suffix_of(path.name))
+    by_name = SUFFIXES.get(suffix_of(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
-    if named == "eval":
+    if by_name == "eval":
         raise SchemaError(f"{path.name} is named as an Inspect log but is no zip archive. Write or fetch it again.")
-    if named is not None and named in BINARY_KINDS:
-        mark = " (PAR1)" if named == "parquet" else ""
-        raise SchemaError(f"{path.name} is named {BINARY_KINDS[named]} but does not begin as such a file does{mark}.")
-    if named in ("json", "jsonl") or (named is None and text[:1] in ("{", "[")):
-        return _json_or_lines(text, named)
-    if named is not None:
-        return named
+    if by_name is not None and by_name in BINARY_KINDS:
+        mark = " (PAR1)" if by_name == "parquet" else ""
+        raise SchemaError(f"{path.name} is named {BINARY_KINDS[by_name]} but does not begin as such a file does{mark}.")
+    if by_name in ("json", "jsonl") or (by_name is None and text[:1] in ("{", "[")):
+        return _json_or_lines(text, by_name)
+    if by_name is not None:
+        return by_name
     if b"\x00" in start and encoding is None and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         raise SchemaError(f"{path.name} is not text. judgestats.formats() lists what can be read.")
     if are_qrels(text.splitlines()[:20]):
@@ -106,14 +106,14 @@ def is_zip_of_tables(path: Path, start: bytes) -> bool:
     return _WORKBOOK not in names and not any(name in LOG_HEADERS for name in names)
 
 
-def _json_or_lines(text: str, named: Container | None) -> Container:
+def _json_or_lines(text: str, by_name: Container | None) -> Container:
     """A .json file often holds one record per line, and a .jsonl file one list."""
     if text.startswith("["):
         return "json"
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.strip().startswith("{") for line in lines[:2]) and lines[0].rstrip().endswith("}"):
         return "jsonl"
-    return named or "json"
+    return by_name or "json"
 
 
 def suffix_of(name: str) -> str:

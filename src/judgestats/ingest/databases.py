@@ -35,16 +35,16 @@ def redacted(text: str, connection: Any = None) -> str:
 
 def _secrets(connection: Any) -> list[str]:
     """The passwords that a connection knows."""
-    found: list[Any] = []
+    secrets: list[Any] = []
     if isinstance(connection, str):
         password = connection.partition("://")[2].rpartition("@")[0].partition(":")[2]
-        found += [password, unquote(password)]
+        secrets += [password, unquote(password)]
     url = getattr(getattr(connection, "engine", connection), "url", None)  # SQLAlchemy
-    found.append(getattr(url, "password", None))
+    secrets.append(getattr(url, "password", None))
     with suppress(Exception):  # psycopg; what is closed may tell nothing of itself
         info = connection.info
-        found.append(getattr(info, "password", None) if not isinstance(info, Mapping) else None)
-    return sorted({str(s) for s in found if s}, key=len, reverse=True)
+        secrets.append(getattr(info, "password", None) if not isinstance(info, Mapping) else None)
+    return sorted({str(s) for s in secrets if s}, key=len, reverse=True)
 
 
 def _bare(sql: str) -> str:
@@ -163,14 +163,14 @@ def there(sql: str, connection: Any, params: Params = None) -> Any:
 def _relation(sql: str, connection: Any, params: Params) -> Any:
     failed = ""
     try:
-        found = connection.sql(sql, params=params)
+        relation = connection.sql(sql, params=params)
     except Exception as problem:  # duckdb.Error, which may not be imported
         failed = failure(problem, sql, connection)
     if failed:
         raise SchemaError(failed)
-    if found is None:
+    if relation is None:
         raise SchemaError("The query gives no rows.")
-    return found
+    return relation
 
 
 def _cell(name: str, oid: int) -> str:

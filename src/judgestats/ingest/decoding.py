@@ -40,9 +40,9 @@ def wrong_encoding(path: Path, encoding: str | None) -> SchemaError:
                 line.decode(wanted)
             except UnicodeDecodeError as problem:
                 guess = _guess(line)
-                shown = line[max(0, problem.start - 15) : problem.start + 15].decode(guess, "replace").strip()
+                excerpt = line[max(0, problem.start - 15) : problem.start + 15].decode(guess, "replace").strip()
                 where = f"line {number}, byte {problem.start + 1} of the line is 0x{line[problem.start]:02x}"
-                return _encoding_error(path, wanted, f"{where} (read as {guess}: {shown!r})", guess)
+                return _encoding_error(path, wanted, f"{where} (read as {guess}: {excerpt!r})", guess)
     return _encoding_error(path, wanted, "its text ends in the middle of a character", "utf-16")
 
 

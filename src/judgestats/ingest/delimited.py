@@ -185,10 +185,10 @@ def _rows_of_one_width(
         end = before + rows.line_num
         if len(row) != width and row:
             where = f"line {start}" if start == end else f"lines {start} to {end}"
-            shown = separator.join(row)[:80]
+            excerpt = separator.join(row)[:80]
             problem = SchemaError(
                 f"{path.name}, {where}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
-                f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
+                f"{excerpt!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
                 "shifted row would put values into the wrong columns."
             )
             if broken is None:

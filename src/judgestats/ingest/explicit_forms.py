@@ -79,14 +79,14 @@ def _line_of(text: str, match: re.Match[str]) -> str:
 
 def preferred(meaning: Meaning, values: Iterable[tuple[bool, Any]]) -> list[Passage]:
     """Answers under keys: (whether the key is that of a score, value)."""
-    found = [
+    passages = [
         (scored, Passage(str(value), meaning.of(value)))
         for scored, value in values
         if meaning.kind != "choice" or not scored or str(value) in meaning.labels
     ]
-    if meaning.kind == "score" and any(scored and f.answer for scored, f in found):
-        return [f for scored, f in found if scored]
-    return [f for _, f in found]
+    if meaning.kind == "score" and any(scored and f.answer for scored, f in passages):
+        return [f for scored, f in passages if scored]
+    return [f for _, f in passages]
 
 
 def in_tags(meaning: Meaning, text: str) -> list[Passage]:
@@ -97,7 +97,7 @@ def in_tags(meaning: Meaning, text: str) -> list[Passage]:
 
 def on_lines(meaning: Meaning, text: str) -> list[Passage]:
     """Lines with a key: ``Verdict: A``; those that are called final are the answer where there are any."""
-    found: list[tuple[bool, bool, Passage]] = []  # whether the key is that of a score, whether it says final
+    passages: list[tuple[bool, bool, Passage]] = []  # whether the key is that of a score, whether it says final
     text = text.replace("*", "").replace("`", "")
     for match in _LINE.finditer(text):
         value = match["value"].strip().removeprefix("that ")
@@ -118,12 +118,12 @@ def on_lines(meaning: Meaning, text: str) -> list[Passage]:
         heading = text[max(0, match.start() - 60) : match.start()].rstrip().rsplit("\n", 1)[-1]
         final = bool(match["final"]) or overall or _FINAL_HEADING.fullmatch(heading) is not None
         sure = _OF_THE_SCALE.fullmatch(match["about"] or "") is not None
-        given: Sequence[Answer | None] = answers or [None]
-        found += [(bool(match["score"]), final, Passage(value, a, sure, task)) for a in given]
-    if meaning.kind == "score" and any(scored and f.answer for scored, _, f in found):
-        found = [f for f in found if f[0]]
-    called_final = {f.task for _, final, f in found if final and f.answer}
-    return [f for _, final, f in found if final or f.task not in called_final]
+        meanings: Sequence[Answer | None] = answers or [None]
+        passages += [(bool(match["score"]), final, Passage(value, a, sure, task)) for a in meanings]
+    if meaning.kind == "score" and any(scored and f.answer for scored, _, f in passages):
+        passages = [f for f in passages if f[0]]
+    called_final = {f.task for _, final, f in passages if final and f.answer}
+    return [f for _, final, f in passages if final or f.task not in called_final]
 
 
 def leading_answers(meaning: Meaning, value: str) -> list[Answer]:

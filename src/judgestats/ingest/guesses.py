@@ -106,6 +106,6 @@ def plain(name: str) -> str:
 def sides(labels: Iterable[str]) -> dict[str, str]:
     """A canonical answer for each label: what it says or usually means, else the next that no other label has."""
     said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
-    found = {label: said.get(label.lower(), "") for label in labels}
-    rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in found.values()])
-    return {label: side or next(rest, "invalid") for label, side in found.items()}
+    side_of = {label: said.get(label.lower(), "") for label in labels}
+    rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in side_of.values()])
+    return {label: side or next(rest, "invalid") for label, side in side_of.items()}

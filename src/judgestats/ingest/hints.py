@@ -34,16 +34,16 @@ def first_cells(frame: pd.DataFrame, most: int = 1) -> dict[str, list[Any]]:
 def nested(frame: pd.DataFrame) -> list[str]:
     """Notes on columns whose cells are objects, lists of records or lists of numbers."""
     text = {c: list(map(str, cells)) for c, cells in first_cells(frame, 5).items()}
-    found = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
+    records = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
     lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
     whole = [c for c, values in text.items() if any(re.match(r"\s*\{\s*\"", v) for v in values)]
     notes = [
         f"{few(map(repr, whole), 4)} holds objects whose names are data (ids, say: each record has others), and stays "
         "as JSON. Write them as lists of records, with the name in a field of its own; explode= gives each a row."
     ] * bool(whole)
-    if found:
+    if records:
         return [
-            f"{few(map(repr, found), 4)} holds nested records: explode={found[0]!r} gives each a row of its own.",
+            f"{few(map(repr, records), 4)} holds nested records: explode={records[0]!r} gives each a row of its own.",
             *notes,
         ]
     if lists:
@@ -91,7 +91,7 @@ def numbered_per_subset(frame: pd.DataFrame, names: Mapping[str, str], item: str
 
 def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
     """Columns constant given group and item together, but not given either alone."""
-    found = []
+    columns = []
     for column in frame.columns:
         if column in (item, group):
             continue
@@ -101,8 +101,8 @@ def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
             and values.groupby(frame[item]).nunique().max() > 1
             and values.groupby(frame[group]).nunique().max() > 1
         ):
-            found.append(str(column))
-    return found
+            columns.append(str(column))
+    return columns
 
 
 def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.mapping import RATER_TYPE, Mapped, canonical, with_columns
-from judgestats.ingest.readers import RATING_OPTIONS, only
+from judgestats.ingest.readers import RATING_OPTIONS, refuse_other_options
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
 from judgestats.ingest.sniffing import native_reader, native_table
@@ -130,7 +130,9 @@ def join_labels(
     3   counted                     verdict with a label  2
     4   counted                  verdict without a label  1
     """
-    only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "encoding of the file, if not UTF-8"}, "labels")
+    refuse_other_options(
+        options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "encoding of the file, if not UTF-8"}, "labels"
+    )
     judged = _collected(verdicts if is_table(verdicts) else read(verdicts))
     kind = kind_of(judged.columns)
     given = _given(labels, wide, explode, columns, options)
@@ -141,7 +143,7 @@ def join_labels(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Labels:
     """The labels as given."""
 
     table: pd.DataFrame
@@ -159,7 +161,7 @@ class _Given:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Matches:
     """What each label is about."""
 
     cells: Ints  # (V,), number of what each verdict is about
@@ -181,7 +183,7 @@ def _collected(frame: Any) -> pd.DataFrame:
     return table if account is None else account.attached(table)
 
 
-def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Given:
+def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Labels:
     """Read the labels: a frame, a table of text, or the log of a tool."""
     label, text, lines = type(source).__name__, False, None
     plain = bool(columns or wide or explode)
@@ -208,10 +210,10 @@ def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options
         long = step(table)
         excluded += tuple(Exclusion(f"{places[row]}, {column}", "an empty list") for row, column in long.empty)
         table, places = long.table, [places[row] for row in long.source]
-    return _Given(table, places, text, len(table) if account is None else account.records, excluded)
+    return _Labels(table, places, text, len(table) if account is None else account.records, excluded)
 
 
-def _named(given: _Given, judged: pd.DataFrame, kind: Kind, on: Any, columns: dict[str, str | None]) -> _Given:
+def _named(labels: _Labels, judged: pd.DataFrame, kind: Kind, on: Any, columns: dict[str, str | None]) -> _Labels:
     """The labels with the columns that ``on=`` and ``columns=`` name."""
     pairs = {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {n: n for n in on or ()}
     ours = {*_ABOUT[kind], *(("first", "second") if kind == "preferences" else ())}
@@ -224,7 +226,7 @@ def _named(given: _Given, judged: pd.DataFrame, kind: Kind, on: Any, columns: di
                 f"on={name!r} is not a column of the verdicts. Columns: {', '.join(judged.columns)}."
                 f"{suggestion(name, judged.columns)}"
             )
-    data, mapped = with_columns(opened(given.table), {**columns, **pairs}, kind)
+    data, mapped = with_columns(opened(labels.table), {**columns, **pairs}, kind)
     table: pd.DataFrame = data.to_native()
     for name, source in mapped.items():
         if source is not None and source not in table.columns:
@@ -239,37 +241,37 @@ def _named(given: _Given, judged: pd.DataFrame, kind: Kind, on: Any, columns: di
     table = table.drop(columns=dropped).assign(**texts)
     if "judge" not in mapped and "judge" not in table.columns:
         table, mapped["judge"] = table.assign(_annotator=ANYBODY), "_annotator"
-    return _Given(table, given.places, given.text, given.records, given.excluded, mapped, further)
+    return _Labels(table, labels.places, labels.text, labels.records, labels.excluded, mapped, further)
 
 
 def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
     """Ids as the text that they are in a canonical frame."""
-    code, known = pd.factorize(values)
-    texts = np.array([*map(cell_text, known.tolist()), None], dtype=object)  # the last is that of a missing id
+    code, ids = pd.factorize(values)
+    texts = np.array([*map(cell_text, ids.tolist()), None], dtype=object)  # the last is that of a missing id
     return pd.Series(texts[code], dtype=object)
 
 
 def _pair(first: pd.Series[Any], second: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
     """Two candidates, whatever their order; missing if either is."""
-    known = first.notna() & second.notna()
+    both = first.notna() & second.notna()
     swap = first.fillna("") > second.fillna("")
     low, high = first.where(~swap, second), second.where(~swap, first)
-    return dict(zip(_PAIR, (low.where(known, None), high.where(known, None)), strict=True))
+    return dict(zip(_PAIR, (low.where(both, None), high.where(both, None)), strict=True))
 
 
-def _matched(given: _Given, judged: pd.DataFrame, kind: Kind, answers: Mapping[str, str]) -> _Found:
+def _matched(labels: _Labels, judged: pd.DataFrame, kind: Kind, answers: Mapping[str, str]) -> _Matches:
     """Find what each label is about, by the columns that both have."""
     about = [n for n in _ABOUT[kind] if n in judged.columns]
-    named = [n for n in about if given.source(n) is not None]
-    ids = {n: _texts(judged[n]) for n in dict.fromkeys([*about, *given.further])}
-    keys = {n: _texts(given.table[str(given.source(n))]) for n in [*named, *given.further]}
+    names = [n for n in about if labels.source(n) is not None]
+    ids = {n: _texts(judged[n]) for n in dict.fromkeys([*about, *labels.further])}
+    keys = {n: _texts(labels.table[str(labels.source(n))]) for n in [*names, *labels.further]}
     if kind == "preferences":
         ids |= _pair(_texts(judged["first"]), _texts(judged["second"]))
-        ends = [given.source(n) for n in ("first", "second")]
+        ends = [labels.source(n) for n in ("first", "second")]
         if None not in ends:
-            keys |= _pair(*(_texts(given.table[str(c)]) for c in ends))
-    if not keys or not {"item", *given.further} & set(keys):
-        present = {guesses.plain(str(n)): str(n) for n in given.table.columns if n != "_annotator"}
+            keys |= _pair(*(_texts(labels.table[str(c)]) for c in ends))
+    if not keys or not {"item", *labels.further} & set(keys):
+        present = {guesses.plain(str(n)): str(n) for n in labels.table.columns if n != "_annotator"}
         near = next((present[c] for c in guesses.ITEM if c in present), "...")
         raise SchemaError(
             f"The labels have no column 'item' to match by. Columns: {', '.join(present.values())}. Say "
@@ -286,56 +288,56 @@ def _matched(given: _Given, judged: pd.DataFrame, kind: Kind, answers: Mapping[s
     cell = np.where(n == 1, table["first"].fillna(-1).to_numpy(dtype=np.int64), -1)
     reasons = _reasons(pd.DataFrame(keys), things, n)
     if kind == "preferences" and not set(_PAIR) <= set(keys):
-        for row in np.flatnonzero(_slot_of_either_order(given, judged, cells, cell, answers)):
+        for row in np.flatnonzero(_slot_of_either_order(labels, judged, cells, cell, answers)):
             cell[row] = -1
             reasons[int(row)] = (
                 "label names a slot, and its pair was judged in both orders",
                 "Map the candidate that won (winner=), or the candidates in the order the person saw.",
             )
-    excluded = [Exclusion(given.places[i], *reasons[i]) for i in sorted(reasons)]
+    excluded = [Exclusion(labels.places[i], *reasons[i]) for i in sorted(reasons)]
     if not (cell >= 0).any():
         raise _no_match(keys, things, excluded)
-    return _Found(cells, cell, first, excluded)
+    return _Matches(cells, cell, first, excluded)
 
 
 def _reasons(keys: pd.DataFrame, things: pd.DataFrame, n: Any) -> dict[int, tuple[str, str]]:
     """Why labels are not matched, and what to do."""
-    found: dict[int, tuple[str, str]] = {}
+    reasons: dict[int, tuple[str, str]] = {}
     if (n == 1).all():
-        return found
+        return reasons
     lead = next(iter(keys))
-    known = keys[lead].isin(set(things[lead].dropna())).to_numpy()
+    is_judged = keys[lead].isin(set(things[lead].dropna())).to_numpy()
     empty = keys.isna().any(axis=1).to_numpy()
     others = [c for c in things.columns if c not in (*keys.columns, "_cell")]
     several = [c for c in others if things[c].nunique(dropna=False) > 1]
-    shown = list(dict.fromkeys("first and second" if c in _PAIR else repr(c) for c in several))
+    examples = list(dict.fromkeys("first and second" if c in _PAIR else repr(c) for c in several))
     rest = " and ".join("candidates" if c == "_low" else c for c in keys.columns if c not in (lead, "_high"))
     for row in np.flatnonzero(n != 1):
         if empty[row]:
             names = [c for c in keys.columns if pd.isna(keys[c].iloc[row]) and c != "_high"]
             what = few(["a candidate" if c == "_low" else repr(c) for c in names], 3)
-            found[int(row)] = f"label without {what}", ""
+            reasons[int(row)] = f"label without {what}", ""
         elif n[row] > 1:
-            differ = few(shown, 4) or "a column"
-            found[int(row)] = (
+            differ = few(examples, 4) or "a column"
+            reasons[int(row)] = (
                 "label fits several verdicts",
                 f"They differ in {differ}: give it in the labels, and in on=.",
             )
-        elif not known[row]:
-            found[int(row)] = f"label without a verdict: no such {lead!r}", ""
+        elif not is_judged[row]:
+            reasons[int(row)] = f"label without a verdict: no such {lead!r}", ""
         else:
-            found[int(row)] = f"label without a verdict: the {lead} was judged, with other {rest}", ""
-    return found
+            reasons[int(row)] = f"label without a verdict: the {lead} was judged, with other {rest}", ""
+    return reasons
 
 
 def _slot_of_either_order(
-    given: _Given, judged: pd.DataFrame, cells: Ints, cell: Ints, answers: Mapping[str, str]
+    labels: _Labels, judged: pd.DataFrame, cells: Ints, cell: Ints, answers: Mapping[str, str]
 ) -> Bools:
     """Labels that name a slot of a pair without its order, where the verdicts have both orders."""
-    source = given.source("choice")
-    if given.source("winner") is not None or source is None:
+    source = labels.source("choice")
+    if labels.source("winner") is not None or source is None:
         return np.zeros(len(cell), dtype=bool)
-    said = _texts(given.table[source])
+    said = _texts(labels.table[source])
     slot = said.map(lambda v: answers.get(v, v) if isinstance(v, str) else v).isin(["first", "second"]).to_numpy()
     orders = judged["first"].astype(str).groupby(cells).nunique()
     both = np.zeros(int(cells.max()) + 2, dtype=bool)
@@ -347,7 +349,7 @@ def _slot_of_either_order(
 def _no_match(keys: Mapping[str, Any], things: pd.DataFrame, excluded: list[Exclusion]) -> SchemaError:
     """The error for labels of which none is matched."""
     names = [n for n in keys if n not in _PAIR]
-    shown = "; ".join(
+    examples = "; ".join(
         f"{n!r} of the labels: {few(map(repr, keys[n].dropna().unique()[:2]), 2) or 'empty'}, of the verdicts: "
         f"{few(map(repr, things[n].dropna().unique()[:2]), 2)}"
         for n in names
@@ -355,38 +357,38 @@ def _no_match(keys: Mapping[str, Any], things: pd.DataFrame, excluded: list[Excl
     reasons = dict.fromkeys(f"{e.reason}. {e.remedy}".rstrip(". ") for e in excluded)
     count = f"{len(excluded):,} label{'s' * (len(excluded) != 1)}"
     return SchemaError(
-        f"No label fits exactly one verdict ({count}: {few(reasons, 3)}). {shown}. Nothing was joined; on= says which "
-        "columns hold the same ids.",
+        f"No label fits exactly one verdict ({count}: {few(reasons, 3)}). {examples}. Nothing was joined; on= says "
+        "which columns hold the same ids.",
         advice=(("on", None),),
     )
 
 
 def _canonical(
-    given: _Given,
+    labels: _Labels,
     judged: pd.DataFrame,
     kind: Kind,
-    found: _Found,
+    matches: _Matches,
     answers: Mapping[Any, str] | None,
     options: dict[str, Any],
 ) -> pd.DataFrame:
     """The labels that are matched, as a canonical frame that fits that of the verdicts."""
-    rows = found.rows
-    model = judged.iloc[found.first[found.cell[rows]]].reset_index(drop=True)  # a verdict on the same thing
-    table, mapped = given.table.iloc[rows].reset_index(drop=True), dict(given.mapped)
-    table = table.assign(**{n: model[n] for n in given.further})
+    rows = matches.rows
+    model = judged.iloc[matches.first[matches.cell[rows]]].reset_index(drop=True)  # a verdict on the same thing
+    table, mapped = labels.table.iloc[rows].reset_index(drop=True), dict(labels.mapped)
+    table = table.assign(**{n: model[n] for n in labels.further})
     wanted = ["first", "second"] if kind == "preferences" else []
-    ordered = all(given.source(n) is not None for n in wanted)
+    ordered = all(labels.source(n) is not None for n in wanted)
     for name in [*_ABOUT[kind], *([] if ordered else wanted)]:
-        if name in judged.columns and given.source(name) is None:
+        if name in judged.columns and labels.source(name) is None:
             table, mapped[name] = table.assign(**{f"_of_{name}": model[name].astype(object)}), f"_of_{name}"
     if not ordered:
         table, mapped["order_known"] = table.assign(_order=False), "_order"
     if kind == "preferences" and "criterion" in mapped:  # no column of ours there
         table = table.assign(criterion=table[str(mapped.pop("criterion"))])
     if kind == "ratings":
-        mapped |= _verdict_column(given, judged)
+        mapped |= _verdict_column(labels, judged)
     try:
-        if given.text:
+        if labels.text:
             table = check_numbers(table, kind, mapped, options.get("decimal", "."))
             table = with_numbers(table, kind, mapped)
         chosen = {k: v for k, v in options.items() if k in RATING_OPTIONS}
@@ -395,18 +397,18 @@ def _canonical(
         where = ""
         if problem.faults is not None and len(problem.faults) and len(problem.faults["rows"].iloc[0]):
             number = int(problem.faults["rows"].iloc[0][0])
-            where = f" Row {number} of the labels that were matched is {given.places[rows[number]]}."
+            where = f" Row {number} of the labels that were matched is {labels.places[rows[number]]}."
         if mapped.get("judge") == "_annotator":
             where += " The labels name no annotator, so they are taken as those of one: columns={'judge': ...}."
         raise problem.labelled("the labels", where) from None
     people = _same_answers(people, judged, kind)
-    return people.assign(**_content(people, judged, model, found))
+    return people.assign(**_content(people, judged, model, matches))
 
 
-def _verdict_column(given: _Given, judged: pd.DataFrame) -> dict[str, str | None]:
+def _verdict_column(labels: _Labels, judged: pd.DataFrame) -> dict[str, str | None]:
     """Take labels of 0 and 1 as right and wrong where the verdicts are."""
-    source = given.source("score")
-    if answer_column(judged.columns) != "correct" or given.source("correct") is not None or source is None:
+    source = labels.source("score")
+    if answer_column(judged.columns) != "correct" or labels.source("correct") is not None or source is None:
         return {}
     return {"correct": source, "score": None}
 
@@ -422,13 +424,13 @@ def _same_answers(people: pd.DataFrame, judged: pd.DataFrame, kind: Kind) -> pd.
     return people.drop(columns=[c for c in (ours,) if c in people]).rename(columns={theirs: ours})
 
 
-def _content(people: pd.DataFrame, judged: pd.DataFrame, model: pd.DataFrame, found: _Found) -> dict[str, Any]:
+def _content(people: pd.DataFrame, judged: pd.DataFrame, model: pd.DataFrame, matches: _Matches) -> dict[str, Any]:
     """What the verdicts say of the thing judged, where they agree on it and the labels do not say it."""
     new: dict[str, Any] = {}
-    cell = found.cell[found.rows]
+    cell = matches.cell[matches.rows]
 
     def one_value(name: str) -> Bools:
-        values = judged[name].astype(object).groupby(found.cells).nunique(dropna=False).to_numpy()
+        values = judged[name].astype(object).groupby(matches.cells).nunique(dropna=False).to_numpy()
         return np.asarray(values == 1, dtype=bool)[cell]
 
     for name in (n for n in _CONTENT if n in judged.columns and n not in people.columns):
@@ -444,7 +446,7 @@ def _content(people: pd.DataFrame, judged: pd.DataFrame, model: pd.DataFrame, fo
     return new
 
 
-def _joined(judged: pd.DataFrame, people: pd.DataFrame, given: _Given, found: _Found, kind: Kind) -> pd.DataFrame:
+def _joined(judged: pd.DataFrame, people: pd.DataFrame, labels: _Labels, matches: _Matches, kind: Kind) -> pd.DataFrame:
     """One frame of both, with the account of the rows of both."""
     account = account_of(judged) or Account(len(judged))
     judged, people = _typed(judged, MODEL), _typed(people, HUMAN)
@@ -465,18 +467,18 @@ def _joined(judged: pd.DataFrame, people: pd.DataFrame, given: _Given, found: _F
     make = preferences if kind == "preferences" else ratings
     result: pd.DataFrame = make(nw.from_native(table).to_native())
     result.attrs.update(attrs)
-    n, labelled = len(judged), np.isin(found.cells, found.cell[found.rows])
+    n, labelled = len(judged), np.isin(matches.cells, matches.cell[matches.rows])
     notes = [
         ("label matched with a verdict", np.arange(n, len(result))),
         ("verdict with a label", np.flatnonzero(labelled)),
         ("verdict without a label", np.flatnonzero(~labelled)),
     ]
-    places = [*(account.places or (f"verdicts, row {i}" for i in range(n))), *(given.places[i] for i in found.rows)]
+    places = [*(account.places or (f"verdicts, row {i}" for i in range(n))), *(labels.places[i] for i in matches.rows)]
     counted = tuple(Finding("counted", "", what, tuple(map(int, rows))) for what, rows in notes if len(rows))
     return Account(
-        account.records + given.records,
+        account.records + labels.records,
         places,
-        (*account.excluded, *given.excluded, *found.excluded),
+        (*account.excluded, *labels.excluded, *matches.excluded),
         (*account.notes, *counted),
         account.unread,
     ).attached(result)

@@ -108,10 +108,10 @@ class JsonLines:
                     numbers, part = rows.lines + n_lines + 1, rows.cells
                     n_lines += rows.n_lines
                 else:
-                    found = list(io.StringIO(block, newline=""))
-                    part = list(_sound_records(_line_values(found, self._path, n_lines, last)))
+                    block_lines = list(io.StringIO(block, newline=""))
+                    part = list(_sound_records(_line_values(block_lines, self._path, n_lines, last)))
                     numbers = np.array([int(place.rpartition(" ")[2]) for place, _ in part], dtype=np.int64)
-                    n_lines += len(found)
+                    n_lines += len(block_lines)
                     self._learn(part)
                 if self._lines is not None:
                     self._lines.frombytes(numbers.astype(np.int64).tobytes())

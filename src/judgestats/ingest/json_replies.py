@@ -41,21 +41,21 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     """Values of the keys of an answer, at the shallowest depth where there are any: (whether a score, value)."""
     if not isinstance(pairs, list) or not all(isinstance(p, tuple) for p in pairs):
         return []
-    here: list[tuple[bool, Any]] = []
+    own_values: list[tuple[bool, Any]] = []
     values = dict(pairs)
     for key, value in pairs:
         match = ANSWER_KEY_ONLY.fullmatch(key.strip())
         if match and not isinstance(value, list):
-            here.append((bool(match["score"]), value))
+            own_values.append((bool(match["score"]), value))
         elif match and not (value and isinstance(value[0], tuple)):
-            here.append((bool(match["score"]), "a list"))
+            own_values.append((bool(match["score"]), "a list"))
         elif key in ("ordered_models", "ranking") and (first := _ranked_first(value)):
-            here.append((False, first))
+            own_values.append((False, first))
     spread = next((values[k] for k in ("sd", "std", "sigma") if k in values), None)
     if "mean" in values and spread is not None:
-        here.append((True, f"{values['mean']} ± {spread}"))
-    if here or depth == 3:
-        return here
+        own_values.append((True, f"{values['mean']} ± {spread}"))
+    if own_values or depth == 3:
+        return own_values
     return [found for _, value in pairs for found in _keyed(value, depth + 1)]
 
 
@@ -76,7 +76,7 @@ def _ranked_first(ranking: Any) -> str:
 
 def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[str, Passage]], str, str]:
     """Answers in objects, the text without them, and what is wrong with a reply of one; `loose`: unsound ones too."""
-    found: list[tuple[str, Passage]] = []
+    passages: list[tuple[str, Passage]] = []
     rest, last, problem, sound, own, last_end = [], 0, "", False, False, 0
     head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
     for start, end, value, damaged in json_objects(text):
@@ -89,7 +89,7 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
         own = _is_own(text, start, end) or (own and text[last_end:start].strip(" \n,") in ("or", "and"))
         last_end = end
         if alone or own:
-            found += [("json", f._replace(sure=not damaged)) for f in preferred(meaning, keyed)]
+            passages += [("json", f._replace(sure=not damaged)) for f in preferred(meaning, keyed)]
         if alone and not keyed:
             keys = [str(p[0]) for p in value]
             failed = {"error": "error", "refusal": "refused"}
@@ -100,5 +100,5 @@ def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[s
     if loose and not sound and closed and text.count("{") <= text.count("}") and _is_own(text, opened, closed):
         matches = _LOOSE.finditer(text, 0, closed)
         values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in matches)
-        found += [("loose json", f) for f in preferred(meaning, values)]
-    return found, "\n".join([*rest, text[last:]]), problem
+        passages += [("loose json", f) for f in preferred(meaning, values)]
+    return passages, "\n".join([*rest, text[last:]]), problem

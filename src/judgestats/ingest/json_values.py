@@ -69,18 +69,18 @@ def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> d
 def _first_fields(text: str, until: Collection[str]) -> Any:
     """The wanted fields of a JSON object, parsed no further than to the last of them; all, if it lacks one."""
     field = _FIRST(text)
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     while field is not None:
         name, at = field[1], field.end()
         if name not in until:
             _, at = _ANY(text, at)
-        elif name in found:
+        elif name in fields:
             raise RepeatedField(f"the field {name!r} occurs more than once in one object")
         else:
             value, end = _STRICT(text, at)
-            found[name] = _whole_characters(value) if _SURROGATE.search(text, at, end) else value
-            if len(found) == len(until):
-                return found
+            fields[name] = _whole_characters(value) if _SURROGATE.search(text, at, end) else value
+            if len(fields) == len(until):
+                return fields
             at = end
         field = _NEXT(text, at)
     return parsed_json(text)

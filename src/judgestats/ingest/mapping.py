@@ -92,9 +92,9 @@ def canonical(
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
-        made = ratings(data.to_native(), counts=counts, **keywords)
-        refuse_doubled(made)
-        return made
+        frame = ratings(data.to_native(), counts=counts, **keywords)
+        refuse_doubled(frame)
+        return frame
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
     if "swapped" in mapped:
@@ -225,8 +225,8 @@ def _unswapped(
 ) -> tuple[Any, dict[str, str | None]]:
     """Exchange the candidates, and the attributes of each, where the order shown was reversed."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
-    known = _lower(swapped).is_in([*TURNED, *AS_NAMED])
-    if _any(data, ~known | nw.col(swapped).is_null()):
+    is_order = _lower(swapped).is_in([*TURNED, *AS_NAMED])
+    if _any(data, ~is_order | nw.col(swapped).is_null()):
         raise SchemaError(
             f"swapped column {swapped!r} should hold 0 and 1 (or true and false, AB and BA, original and swapped) and "
             "no empty cell."
@@ -238,9 +238,9 @@ def _unswapped(
     for name_1, name_2, source_1, source_2 in _attributes(data, mapped):
         one[name_1], two[name_2] = source_1, source_2
     exchanged = [
-        nw.when(yes).then(nw.col(there)).otherwise(nw.col(here)).alias(f"_shown_{name}")
+        nw.when(yes).then(nw.col(there)).otherwise(nw.col(own)).alias(f"_shown_{name}")
         for (name_1, source_1), (name_2, source_2) in zip(one.items(), two.items(), strict=True)
-        for name, here, there in ((name_1, source_1, source_2), (name_2, source_2, source_1))
+        for name, own, there in ((name_1, source_1, source_2), (name_2, source_2, source_1))
     ]
     data = data.with_columns(*exchanged)
     sides = {**one, **two}
@@ -255,19 +255,19 @@ def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
     sources = {n: n for n in present if n not in mapped and n not in mapped.values()}
     sources |= {n: _source(mapped, n, data) for n, source in mapped.items() if source is not None}
     stems = {n.rpartition("_")[0]: None for n in sources if n.endswith(("_first", "_second")) and not n.startswith("_")}
-    found = []
+    attributes = []
     for stem in stems:
         names = (f"{stem}_first", f"{stem}_second")
         alone = [n for n in names if n not in sources]
         if alone:
-            (here,) = (n for n in names if n in sources)
+            (lone,) = (n for n in names if n in sources)
             raise SchemaError(
-                f"swapped: {here!r} belongs to one candidate, and there is no {alone[0]!r} to exchange it with. "
-                f"Map both, or exclude it with {here}=None.",
-                advice=(("columns", here),),
+                f"swapped: {lone!r} belongs to one candidate, and there is no {alone[0]!r} to exchange it with. "
+                f"Map both, or exclude it with {lone}=None.",
+                advice=(("columns", lone),),
             )
-        found.append((*names, sources[names[0]], sources[names[1]]))
-    return found
+        attributes.append((*names, sources[names[0]], sources[names[1]]))
+    return attributes
 
 
 def _by_candidate(
@@ -275,12 +275,12 @@ def _by_candidate(
 ) -> tuple[Any, dict[str, str | None]]:
     """Replace a label of the winner by the candidate it stands for, and turn a strength beside it."""
     winner = _source(mapped, "winner", data)
-    named = nw.col(winner).cast(nw.String)
+    candidate = nw.col(winner).cast(nw.String)
     for label, side in labels.items():
         if side in ("first", "second"):
             chosen = nw.col(winner).cast(nw.String) == str(label)
-            named = nw.when(chosen).then(nw.col(_source(mapped, side, data)).cast(nw.String)).otherwise(named)
-    data, mapped = data.with_columns(named.alias("_winner")), {**mapped, "winner": "_winner"}
+            candidate = nw.when(chosen).then(nw.col(_source(mapped, side, data)).cast(nw.String)).otherwise(candidate)
+    data, mapped = data.with_columns(candidate.alias("_winner")), {**mapped, "winner": "_winner"}
     replaced = [winner]
     if mapped.get("strength", "strength") in _present(data):
         strength = _source(mapped, "strength", data)

@@ -89,14 +89,14 @@ class _Branch:
 
     def opened(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """One record with the objects that stay whole as JSON."""
-        made: dict[str, Any] = {}
+        flat: dict[str, Any] = {}
         for name, value in record.items():
             branch = self.inner[name]
             if isinstance(value, dict) and value:
-                made[name] = cell_text(value) if branch.whole else branch.opened(value)
+                flat[name] = cell_text(value) if branch.whole else branch.opened(value)
             else:
-                made[name] = value
-        return made
+                flat[name] = value
+        return flat
 
 
 def _gathered(records: list[Record]) -> list[Record]:
@@ -124,9 +124,9 @@ def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = ""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         inner = isinstance(value, dict) and bool(value)
-        found = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}
-        twice = next((n for n in found if n in flat), None)
+        fields = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}
+        twice = next((n for n in fields if n in flat), None)
         if twice is not None:
             raise SchemaError(f"{place}: {twice!r} occurs twice, once as a nested field. Rename one of them.")
-        flat.update(found)
+        flat.update(fields)
     return flat

@@ -52,18 +52,18 @@ def parse_scale(text: str) -> tuple[float, float]:
 
 def parse_options(texts: Iterable[str]) -> dict[str, Any]:
     """Read ``NAME=VALUE`` options of a format; a list has commas, a mapping pairs (``graders=scorer=model``)."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise SchemaError(f"--option {text!r} has no '='. Write NAME=VALUE, such as judge=gpt-4.")
-        if name in found:
+        if name in options:
             raise SchemaError(f"--option gives {name!r} twice. Give it once; a list has commas.")
         if "=" in value:
-            found[name] = _pairs(value, f"--option {name}", "NAME=VALUE,...", last=False)
+            options[name] = _pairs(value, f"--option {name}", "NAME=VALUE,...", last=False)
         else:
-            found[name] = [v.strip() for v in value.split(",")] if "," in value else value
-    return found
+            options[name] = [v.strip() for v in value.split(",")] if "," in value else value
+    return options
 
 
 def parse_planted(text: str) -> dict[str, float]:

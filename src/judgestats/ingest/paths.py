@@ -27,15 +27,15 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def named_values(path: PurePath) -> dict[str, str | None]:
     """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for part in (*map(unquote, path.parent.parts), stem_of(path.name)):
         pairs = [_PAIR.fullmatch(p.strip()) for p in part.split(",")]
         shard = _SHARD.fullmatch(part)
         if shard is not None and shard[1] != "data":
-            found["split"] = shard[1]
+            values["split"] = shard[1]
         elif all(pairs):
-            found.update({p[1]: None if p[2] in ("", _HIVE_NULL) else p[2] for p in pairs if p is not None})
-    return found
+            values.update({p[1]: None if p[2] in ("", _HIVE_NULL) else p[2] for p in pairs if p is not None})
+    return values
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class NamePattern:
             out += f"(?P<part{i}>{own or (f'{self.sign}+' if greedy else f'{self.sign}+?')})"
             at = part.end()
         expression = out + self._literal(at, len(self.text)) + r")\z"
-        found = pc.extract_regex(pa.array([printable(name)]), expression)[0].as_py()
-        return None if found is None else {n: found[f"part{i}"] for i, n in enumerate(self.names)}
+        groups = pc.extract_regex(pa.array([printable(name)]), expression)[0].as_py()
+        return None if groups is None else {n: groups[f"part{i}"] for i, n in enumerate(self.names)}
 
     def _literal(self, start: int, end: int) -> str:
         return f"{self.sign}*".join(map(re.escape, self.text[start:end].split("*")))
@@ -111,12 +111,12 @@ class PathPattern(NamePattern):
         name = path.name
         if unpacked_name(wanted) == wanted:
             name = unpacked_name(name) if suffix_of(wanted) in SUFFIXES else stem_of(name)
-        shown = "/".join((*path.parts[:-1][-(depth - 1) :], name) if depth > 1 else (name,))
-        found = self.values(shown, path.as_posix())
-        if found is None:
+        path_end = "/".join((*path.parts[:-1][-(depth - 1) :], name) if depth > 1 else (name,))
+        values = self.values(path_end, path.as_posix())
+        if values is None:
             raise SchemaError(
                 f"{path.as_posix()} does not match path={self.text!r}, which is compared with the end of the path. "
                 "Correct the pattern, or give a glob that takes only files that match it.",
                 advice=(("path", None),),
             )
-        return found
+        return values

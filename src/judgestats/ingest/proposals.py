@@ -83,8 +83,8 @@ class Proposal:
     @property
     def call(self) -> str:
         """The mapping as arguments of :func:`judgestats.read`."""
-        given = {"explode": self.explode, "wide": self.wide}
-        shape = "".join(f"{name}={value!r}, " for name, value in given.items() if value)
+        shapes = {"explode": self.explode, "wide": self.wide}
+        shape = "".join(f"{name}={value!r}, " for name, value in shapes.items() if value)
         return f"{shape}columns={dict(_needed_pairs(self.mapping))!r}" + (
             f", labels={self.labels!r}" if self.labels else ""
         )
@@ -147,12 +147,12 @@ def preview(
     data = nw.from_native(as_table(table)).head(rows)
     if isinstance(data, nw.LazyFrame):
         data = data.collect(backend="pandas")
-    shown = data.to_pandas()
-    present = list(map(str, shown.columns))
+    first_rows = data.to_pandas()
+    present = list(map(str, first_rows.columns))
     try:
         kind = kind_of_mapping(mapping, present, frame)
     except SchemaError:
         refuse_absent(mapping, present)
         raise
-    result: pd.DataFrame = canonical(shown, kind, mapping, labels or None)
+    result: pd.DataFrame = canonical(first_rows, kind, mapping, labels or None)
     return result[[c.name for c in VOCABULARY[kind] if c.name in result.columns]]

@@ -25,18 +25,18 @@ def qrels_batches(path: Path, encoding: str | None = None) -> Iterator[pa.Record
     """Read a file of TREC relevance judgments as batches of text; a line of another form is a SchemaError."""
     schema = pa.schema([(name, pa.large_string()) for name in QRELS])
     with text_of(path, encoding) as text:
-        found = []
+        judgments = []
         for number, line in enumerate(text, start=1):
             match = _QRELS.fullmatch(line)
             if match:
-                found.append(match.groups())
+                judgments.append(match.groups())
             elif line.strip():
                 raise SchemaError(
                     f"{path.name}, line {number}: {line.strip()[:60]!r} is not 'topic iteration document grade', as "
                     "in the lines before it. Correct or delete the line."
                 )
-            if len(found) == CHUNK:
-                yield text_batch(found, schema)
-                found = []
-        if found:
-            yield text_batch(found, schema)
+            if len(judgments) == CHUNK:
+                yield text_batch(judgments, schema)
+                judgments = []
+        if judgments:
+            yield text_batch(judgments, schema)

@@ -46,18 +46,18 @@ def ranked(table: pd.DataFrame, source: str) -> Long:
     if taken is not None:
         raise SchemaError(f"ranking= makes a column {taken!r}, and the table has one. Rename yours first.")
     rows: list[int] = []
-    made: list[tuple[str, str, str]] = []
+    pairs: list[tuple[str, str, str]] = []
     empty: list[tuple[int, str]] = []
     for number, ranks in enumerate(rankings):
         if len(ranks) < 2:
             empty.append((number, source))
         for (one, a), (two, b) in combinations(sorted(ranks.items()), 2):
             rows.append(number)
-            made.append((one, two, "tie" if a == b else "first" if a < b else "second"))
-    if not made:
+            pairs.append((one, two, "tie" if a == b else "first" if a < b else "second"))
+    if not pairs:
         raise SchemaError(f"ranking={source!r}: no row ranks two candidates or more.")
     calls = {} if "call" in rest.columns else {"call": [str(r) for r in rows]}
-    columns = dict(zip(_MADE[:3], map(list, zip(*made, strict=True)), strict=True))
+    columns = dict(zip(_MADE[:3], map(list, zip(*pairs, strict=True)), strict=True))
     long = rest.iloc[rows].reset_index(drop=True).assign(**calls, **columns, order_known="false")
     return Long(long, np.array(rows), empty, "fewer than two candidates ranked")
 
@@ -68,15 +68,15 @@ def _rankings(table: pd.DataFrame, source: str) -> tuple[list[dict[str, float]],
         return [_of_cell(cell, f"ranking, {data_rows([i])}") for i, cell in enumerate(table[source])], [source]
     columns = _columns(table, source, "ranking", ("rank", "candidate"))
     by_rank = "rank" in next(iter(columns.values()))
-    found = []
+    rankings = []
     for number, cells in enumerate(table[[*columns]].itertuples(index=False, name=None)):
         where = f"ranking, {data_rows([number])}"
-        known = [(c, text) for c, v in zip(columns, cells, strict=True) if (text := cell_text(v)) is not None]
+        filled = [(c, text) for c, v in zip(columns, cells, strict=True) if (text := cell_text(v)) is not None]
         if by_rank:
-            found.append(_ranks([(text, columns[c]["rank"]) for c, text in known], where))
+            rankings.append(_ranks([(text, columns[c]["rank"]) for c, text in filled], where))
         else:
-            found.append(_ranks([(columns[c]["candidate"], text) for c, text in known], where))
-    return found, [*columns]
+            rankings.append(_ranks([(columns[c]["candidate"], text) for c, text in filled], where))
+    return rankings, [*columns]
 
 
 def _columns(table: pd.DataFrame, source: str, name: str, parts: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -89,10 +89,10 @@ def _columns(table: pd.DataFrame, source: str, name: str, parts: tuple[str, ...]
     pattern = NamePattern(source, name)
     if len(pattern.names) != 1 or pattern.names[0] not in parts:
         raise SchemaError(f"{name}={source!r} should name one part, {' or '.join(f'{{{p}}}' for p in parts)}.")
-    found = {c: values for c in present if (values := pattern.values(c)) is not None}
-    if len(found) < 2:
-        raise SchemaError(f"{name}={source!r} matches {len(found)} columns of {few(present, 30)}.")
-    return found
+    columns = {c: values for c in present if (values := pattern.values(c)) is not None}
+    if len(columns) < 2:
+        raise SchemaError(f"{name}={source!r} matches {len(columns)} columns of {few(present, 30)}.")
+    return columns
 
 
 def _of_cell(cell: Any, where: str) -> dict[str, float]:

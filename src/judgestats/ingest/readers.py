@@ -107,8 +107,8 @@ def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] 
         return None
     said = next((pair for pair in _PAIRS if lower == pair.keys()), _WORDS)
     letters = words[0].letters if declared or {"C", "I"} & set(texts) else {}
-    found = {text: letters[text] if text in letters else said.get(text.lower()) for text in texts}
-    meanings = {text: float(v) if words[0].number else v for text, v in found.items() if v is not None}
+    meaning_of = {text: letters[text] if text in letters else said.get(text.lower()) for text in texts}
+    meanings = {text: float(v) if words[0].number else v for text, v in meaning_of.items() if v is not None}
     return meanings if len(meanings) == len(texts) else None
 
 
@@ -246,14 +246,14 @@ class Reader:
         n = number = 0
         for number, log in enumerate(logs, start=1):
             start = n, len(rows), len(excluded)
-            given = {**log.options, **options}
+            log_options = {**log.options, **options}
             try:
                 for name, record in log.opened(self.name):
                     place = Place(log.path, name, n - start[0] + log.first, excluded)
-                    known = len(rows), len(excluded)
-                    rows.extend(self.rows(record, place, **given) if self.rows is not None else ())
-                    places.extend([str(place)] * (len(rows) - known[0]))
-                    if (len(rows), len(excluded)) == known:
+                    before = len(rows), len(excluded)
+                    rows.extend(self.rows(record, place, **log_options) if self.rows is not None else ())
+                    places.extend([str(place)] * (len(rows) - before[0]))
+                    if (len(rows), len(excluded)) == before:
                         place.exclude("no verdict in the record")
                     n += 1
             except Unreadable as problem:
@@ -287,7 +287,9 @@ class Reader:
         return {**COMMON_OPTIONS, **rating, **self.options}
 
 
-def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also: Iterable[str] = ()) -> None:
+def refuse_other_options(
+    options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also: Iterable[str] = ()
+) -> None:
     """Raise if an option is not allowed; `also`: arguments that a misspelt name may have meant."""
     for name in options:
         if name not in allowed:
@@ -296,7 +298,7 @@ def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also
             raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{near}")
 
 
-def has(record: Mapping[str, Any], *names: str) -> bool:
+def has_fields(record: Mapping[str, Any], *names: str) -> bool:
     """Whether a record has all these fields."""
     return all(name in record for name in names)
 
@@ -304,16 +306,18 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
 def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Mapping[str, Any]], str]:
     """What recognises records by these fields, of which `lists` holds a list, and names them as the evidence."""
     evidence = f"{lead} {', '.join(names[:-1])} and {names[-1]}"
-    return lambda record: evidence if has(record, *names) and (not lists or isinstance(record[lists], list)) else ""
+    return lambda record: (
+        evidence if has_fields(record, *names) and (not lists or isinstance(record[lists], list)) else ""
+    )
 
 
 def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Short values of a record that are not `used`, as conditions; canonical names that are none get ``_source``."""
-    known = set(used)
+    names = set(used)
     return {
         f"{k}_source" if k in _CANONICAL else k: v
         for k, v in record.items()
-        if k not in known
+        if k not in names
         and (v is None or isinstance(v, int | float | bool) or (isinstance(v, str) and len(v) <= _LONGEST))
     }
 
@@ -328,8 +332,8 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
     """Fields of a record of any kind, as :func:`scalars`, with empty ones as None."""
-    found = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
-    return {k: None if absent(v) else v for k, v in found.items()}
+    cells = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
+    return {k: None if absent(v) else v for k, v in cells.items()}
 
 
 def absent(value: Any) -> bool:
@@ -339,7 +343,7 @@ def absent(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT
 
 
-def opened_cell(value: Any) -> Any:
+def parsed_cell(value: Any) -> Any:
     """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does."""
     if not isinstance(value, str):
         return value.tolist() if hasattr(value, "tolist") else value
@@ -353,27 +357,27 @@ def opened_cell(value: Any) -> Any:
     return value
 
 
-def grade(value: Any, scores: Mapping[str, float] | None = None) -> float:
+def category_score(value: Any, scores: Mapping[str, float] | None = None) -> float:
     """A grade as a number: a number, its text, a category that `scores` gives one; NaN for anything else."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, list | dict):
         return math.nan
     try:
-        found = float({str(k): v for k, v in (scores or {}).items()}.get(str(value).strip(), value))
+        score = float({str(k): v for k, v in (scores or {}).items()}.get(str(value).strip(), value))
     except (TypeError, ValueError, OverflowError):
         return math.nan
-    return found if math.isfinite(found) else math.nan
+    return score if math.isfinite(score) else math.nan
 
 
-def answered(
+def score_and_status(
     place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
 ) -> dict[str, Any] | None:
     """Score and status of a grade, missing if empty (``parse``, or ``error`` if `failed`); None if it has no number."""
     if failed or absent(value):
         return {"score": math.nan, "status": "error" if failed else "parse"}
-    found = grade(value, scores)
-    if not math.isnan(found):
-        return {"score": found, "status": "ok"}
+    score = category_score(value, scores)
+    if not math.isnan(score):
+        return {"score": score, "status": "ok"}
     if isinstance(value, str):
         return {"score": Word(value.strip(), repr(question), _by_scores, number=True), "status": "ok"}
     place.exclude(
@@ -390,17 +394,17 @@ def _by_scores(texts: Sequence[str]) -> str:
     )
 
 
-def person(*names: Any) -> str:
+def person_name(*names: Any) -> str:
     """Name of a person: the first that is given, else ``human``."""
     return next((str(n) for n in names if not absent(n)), "human")
 
 
-def beneath(record: Any, name: str) -> dict[str, Any]:
+def fields_below(record: Any, name: str) -> dict[str, Any]:
     """Single values of an object inside a record, under names of their own."""
-    return scalars({f"{name}.{k}": v for k, v in part(record, name).items()})
+    return scalars({f"{name}.{k}": v for k, v in object_in(record, name).items()})
 
 
-def against(baseline: str, model: str) -> str:
+def baseline_name(baseline: str, model: str) -> str:
     """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates)."""
     return f"{baseline} (baseline)" if baseline == model else baseline
 
@@ -410,12 +414,12 @@ def length(text: Any) -> float:
     return float(len(text)) if isinstance(text, str) else float("nan")
 
 
-def number(value: Any) -> float:
+def to_number(value: Any) -> float:
     """A number as a float; NaN for anything else, true and false among it."""
-    return float("nan") if isinstance(value, bool) else graded(value)
+    return float("nan") if isinstance(value, bool) else to_score(value)
 
 
-def graded(value: Any) -> float:
+def to_score(value: Any) -> float:
     """A score as a float, true as 1 and false as 0; NaN for anything else."""
     try:
         return float(value) if isinstance(value, int | float) else float("nan")
@@ -423,16 +427,16 @@ def graded(value: Any) -> float:
         return float("nan")
 
 
-def part(record: Any, *names: str) -> dict[str, Any]:
+def object_in(record: Any, *names: str) -> dict[str, Any]:
     """The object under the first of these names that holds one; empty without."""
     values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
     return next((v for v in values if isinstance(v, dict)), {})
 
 
-def beside(path: Path) -> dict[str, Any]:
+def json_beside(path: Path) -> dict[str, Any]:
     """The JSON object in a file beside a log; empty if there is no such file."""
-    found = json_document(path) if path.is_file() else {}
-    return found if isinstance(found, dict) else {}
+    content = json_document(path) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
 
 
 def first_line(path: Path) -> dict[str, Any]:
@@ -448,7 +452,7 @@ def _first_line(path: Path, *_: int) -> dict[str, Any]:
     return next((record for _, record in json_lines(path)), {})
 
 
-def words(text: Any) -> str | None:
+def as_text(text: Any) -> str | None:
     """Return a text, or None where it is empty or something else."""
     return text if isinstance(text, str) and text else None
 
@@ -456,7 +460,11 @@ def words(text: Any) -> str | None:
 def tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a table, without the optional columns that no row fills; verdicts beside numbers become 1 and 0."""
     table = pd.DataFrame(list(rows))
-    if "score" in table and {type(v) for v in table["score"]} & {bool} and any(number(v) == v for v in table["score"]):
+    if (
+        "score" in table
+        and {type(v) for v in table["score"]} & {bool}
+        and any(to_number(v) == v for v in table["score"])
+    ):
         table["score"] = [float(v) if isinstance(v, bool) else v for v in table["score"]]
     empty = [c for c in table.columns if c not in ("choice", "score") and table[c].isna().all()]
     return table.drop(columns=empty)

@@ -24,7 +24,7 @@ from judgestats.ingest.json_documents import forget_document
 from judgestats.ingest.mapping import NAMES, Mapped, canonical, kind_of_mapping, not_there, refuse_absent
 from judgestats.ingest.proposals import UnmappedTable
 from judgestats.ingest.rankings import expansions, expected, ranked
-from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, only
+from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, refuse_other_options
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.replies import Form
 from judgestats.ingest.reply_column import parse_column
@@ -184,8 +184,8 @@ def read(
     target = _Target(frame, columns or None, labels, counts, options, parse)
     if params is not None and connection is None:
         raise SchemaError("params= are of a query. Give its connection=.")
-    for name, given in (("path", path), ("table", table)):
-        if given and (connection is not None or is_table(source)):
+    for name, option in (("path", path), ("table", table)):
+        if option and (connection is not None or is_table(source)):
             raise SchemaError(f"{name}= is for files, and the source is no file. Leave it out.")
     if lazy and hasattr(source, "read") and not is_table(source):
         raise SchemaError("lazy=True needs a file, and the source is a stream. Leave lazy out.")
@@ -258,16 +258,16 @@ def read(
 
 def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
     """Raise if an option is not allowed; of a misspelt one, name the nearest, an argument of :func:`read` too."""
-    only(options, allowed, what, signature(read).parameters)
+    refuse_other_options(options, allowed, what, signature(read).parameters)
 
 
 def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
     """Raise where a column is given as an option; of a name that the table lacks, name the nearest."""
     for name, source in options.items():
         if name in NAMES and name not in allowed:
-            known = present()
+            names = present()
             unknown = isinstance(source, str) and not source.startswith("=") and "+" not in source
-            near = f" The {not_there(name, source, known)}" if unknown and source not in known else ""
+            near = f" The {not_there(name, source, names)}" if unknown and source not in names else ""
             raise SchemaError(f"{name!r} is a column, not an option: pass columns={{{name!r}: {source!r}}}.{near}")
 
 
@@ -362,8 +362,8 @@ class _Target:
         answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
         other = answer | {columns.get(c.name, c.name) for c in VOCABULARY[kind] if not c.key}
         others = [c for c in present if c in other]
-        found = copies(table, places.file, [name for name, _ in places.files], places, others)
-        table, account = _remaining(table, account, found)
+        repeats = copies(table, places.file, [name for name, _ in places.files], places, others)
+        table, account = _remaining(table, account, repeats)
         empty = empty_repeats(table, account.places, others, [c for c in present if c in answer])
         return _remaining(table, account, empty)
 
@@ -413,16 +413,16 @@ def _place(problem: SchemaError, account: Account) -> str:
 
 
 def _native(
-    chosen: Reader, found: Iterable[Log], target: _Target, lazy: bool, label: str, files: Files | None = None
+    chosen: Reader, frame: Iterable[Log], target: _Target, lazy: bool, label: str, files: Files | None = None
 ) -> pd.DataFrame:
     """Read the log of a tool by its own reader; the frame carries the account of its rows."""
-    for name, given in (
+    for name, option_names in (
         ("columns", target.columns),
         ("labels", target.labels),
         ("lazy", lazy),
         ("parse", target.parse),
     ):
-        if given:
+        if option_names:
             raise SchemaError(
                 f"{name}= is for plain tables; the {chosen.name} format needs none. Leave it out, or name the plain "
                 "format, such as format='jsonl'."
@@ -431,7 +431,7 @@ def _native(
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
     strict = files is None or files.strict or len(files.files) == 1
     table, account, sizes = chosen.table(
-        found, strict=strict, **{k: v for k, v in target.options.items() if k in chosen.options}
+        frame, strict=strict, **{k: v for k, v in target.options.items() if k in chosen.options}
     )
     try:
         if files is not None:
@@ -464,13 +464,13 @@ def _with_paths(
     if files.calls:
         return table, account
     answers = {c.name for c in VOCABULARY[kind] if not c.key}
-    found = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
-    if not found.why:
+    parts = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
+    if not parts.why:
         return table, account
     account = replace(
-        account.without(np.flatnonzero(found.excluded).tolist()), excluded=(*account.excluded, *found.why)
+        account.without(np.flatnonzero(parts.excluded).tolist()), excluded=(*account.excluded, *parts.why)
     )
-    return table[~found.excluded].reset_index(drop=True), account
+    return table[~parts.excluded].reset_index(drop=True), account
 
 
 def _in_memory(source: Any) -> pd.DataFrame:

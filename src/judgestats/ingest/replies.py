@@ -120,13 +120,13 @@ def parse_verdicts(
     if len(ends) != len(replies):
         raise SchemaError(f"finish= has {len(ends)} values for {len(replies)} replies. Give one for each.")
     parser = _parser(form, answer, labels, scale, hidden, sentences)
-    known: dict[tuple[str | None, str], Outcome] = {}
+    outcomes: dict[tuple[str | None, str], Outcome] = {}
     rows = []
     for reply, end in zip(replies, ends, strict=True):
         key = (reply if isinstance(reply, str) else None if pd.isna(reply) else str(reply), end)
-        if key not in known:
-            known[key] = parser.outcome(*key)
-        rows.append(known[key])
+        if key not in outcomes:
+            outcomes[key] = parser.outcome(*key)
+        rows.append(outcomes[key])
     return _frame(_undecided(rows, parser), parser.meaning.kind, index)
 
 
@@ -137,15 +137,15 @@ def _parser(
     if answer not in (None, "choice", "score"):
         raise SchemaError(f"answer={answer!r} is not known. Allowed: 'choice', 'score'.")
     scale = score_range(scale)
-    given = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
-    for label, target in given.items():
+    meaning_of = {str(k).strip(): _target(v) for k, v in (labels or {}).items()}
+    for label, target in meaning_of.items():
         number = isinstance(target, int | float) and not isinstance(target, bool) and np.isfinite(target)
         if not number and target not in CHOICES:
             raise SchemaError(
                 f"labels={{{label!r}: {target!r}}} is neither a number nor one of {', '.join(CHOICES)}. Say what the "
                 "answer means."
             )
-    numbers = {not isinstance(target, str) for target in given.values() if target != "invalid"}
+    numbers = {not isinstance(target, str) for target in meaning_of.values() if target != "invalid"}
     if answer is not None and (answer == "choice") in numbers:
         raise SchemaError(
             f"labels= give {'scores' if answer == 'choice' else 'choices'}, and the answer is a {answer}."
@@ -154,7 +154,7 @@ def _parser(
         answer = "score"
     elif answer is None and numbers == {False}:
         answer = "choice"
-    meaning = Meaning(answer, given)
+    meaning = Meaning(answer, meaning_of)
     words = "|".join(re.escape(h) for h in ([hidden] if isinstance(hidden, str) else hidden) if h)
     leaks = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.I) if words else None
     names, own, own_name = _forms(form, meaning)

@@ -21,8 +21,8 @@ def parse_column(
     if isinstance(data, nw.LazyFrame):
         raise SchemaError("parse= reads texts in memory, and this frame is lazy. Collect it first.")
     sources = {name: mapped.get(name, name) for name in ("choice", "score")}
-    asked = [n for n in sources if n in mapped] or [n for n, source in sources.items() if source in data.columns]
-    source = sources[asked[0]] if len(asked) == 1 else None
+    answers = [n for n in sources if n in mapped] or [n for n, source in sources.items() if source in data.columns]
+    source = sources[answers[0]] if len(answers) == 1 else None
     if source is None or source not in data.columns:
         raise SchemaError(
             "parse= needs one column of replies: columns={'choice': 'reply', ...}, or 'score' for ratings. Columns: "
@@ -32,8 +32,8 @@ def parse_column(
     for name in (end, mapped.get("status")):
         if name is not None and name not in data.columns:
             raise SchemaError(f"{name!r} is not a column of the table. Columns: {', '.join(data.columns)}.")
-    kind: AnswerKind = "choice" if asked[0] == "choice" else "score"
-    found = parse_verdicts(
+    kind: AnswerKind = "choice" if answers[0] == "choice" else "score"
+    verdicts = parse_verdicts(
         data[source].to_list(),
         form=None if form in ("auto", "sentences") else form,
         sentences=isinstance(form, str) and form == "sentences",
@@ -43,12 +43,12 @@ def parse_column(
         finish=None if end is None else data[end].to_list(),
     )
     if mapped.get("status") is not None:
-        given = pd.Series(data[str(mapped["status"])].to_list(), dtype=object)
-        found["status"] = given.where(given.notna() & ~given.isin(["", "ok"]), found["status"])
+        statuses = pd.Series(data[str(mapped["status"])].to_list(), dtype=object)
+        verdicts["status"] = statuses.where(statuses.notna() & ~statuses.isin(["", "ok"]), verdicts["status"])
     if "rationale" not in mapped and "rationale" not in data.columns:
         mapped["rationale"] = source
-    for name in found.columns:
+    for name in verdicts.columns:
         mapped[name] = f"_parsed_{name}"
-        values = found[name].to_numpy() if found[name].dtype == float else found[name].to_list()
+        values = verdicts[name].to_numpy() if verdicts[name].dtype == float else verdicts[name].to_list()
         data = data.with_columns(nw.new_series(f"_parsed_{name}", values, backend=data.implementation))
     return data.to_native(), mapped

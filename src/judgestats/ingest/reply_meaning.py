@@ -98,8 +98,8 @@ class Meaning:
         low = text.lower()
         if low.isdigit() and self.kind is None:
             return None
-        known = _SIDES.get(low) or _WORDS.get(low)
-        return Answer(known) if known else None
+        label = _SIDES.get(low) or _WORDS.get(low)
+        return Answer(label) if label else None
 
     def side(self, name: str) -> Answer | None:
         """Return the answer that the letter, number or place of a candidate stands for."""

@@ -36,19 +36,19 @@ _FINISH = {
 
 def _without_thoughts(text: str) -> tuple[str, bool]:
     """A reply without what stands in tags of reasoning, and whether such a tag is left open."""
-    kept: list[str] = []
+    parts: list[str] = []
     depth, last = 0, 0
     for match in _THOUGHT.finditer(text):
         if match[1] and depth == 0:  # only the closing tag is there: all before it is reasoning
-            kept = []
+            parts = []
         elif match[1]:
             depth -= 1
         else:
             if depth == 0:
-                kept.append(text[last : match.start()])
+                parts.append(text[last : match.start()])
             depth += 1
         last = match.end()
-    return "".join([*kept, "" if depth else text[last:]]), depth > 0
+    return "".join([*parts, "" if depth else text[last:]]), depth > 0
 
 
 def _is_open(text: str) -> bool:
@@ -59,19 +59,19 @@ def _is_open(text: str) -> bool:
     return bool(cut or _OPEN_BRACKET.search(tail) or OPEN_TAG.search(tail) or text.count("```") % 2)
 
 
-def _pooled(found: Sequence[tuple[str, Passage]]) -> Outcome | None:
+def _pooled(passages: Sequence[tuple[str, Passage]]) -> Outcome | None:
     """The one answer of what was found, or that there are two; None if nothing is an answer."""
-    answers = [(form, f) for form, f in found if f.answer is not None]
+    answers = [(form, f) for form, f in passages if f.answer is not None]
     sure = [(form, f) for form, f in answers if f.sure]
     distinct = {f.answer.choice if f.answer.choice else f.answer.score for _, f in answers if f.answer}
     strengths = {f.answer.strength for _, f in answers if f.answer} - {None}
     spreads = {f.answer.sd for _, f in answers if f.answer} - {None}
     maxima = {f.answer.out_of for _, f in answers if f.answer} - {None}
-    letters = [f.raw.strip(EDGES) for form, f in found if f.answer is None and form in CLOSED]
+    letters = [f.raw.strip(EDGES) for form, f in passages if f.answer is None and form in CLOSED]
     odd = [raw for raw in letters if len(raw) == 1 and raw.isalpha()]
     if any(len(values) > 1 for values in (distinct, strengths, spreads, maxima)) or (answers and odd):
-        shown = dict.fromkeys([*(f.raw.strip(EDGES)[:25] for _, f in answers), *odd])
-        return Outcome(Answer(), "parse", "", f"two answers: {', '.join(list(shown)[:4])}")
+        raw_answers = dict.fromkeys([*(f.raw.strip(EDGES)[:25] for _, f in answers), *odd])
+        return Outcome(Answer(), "parse", "", f"two answers: {', '.join(list(raw_answers)[:4])}")
     if not sure:
         return None
     form, best = sure[0]
@@ -110,15 +110,15 @@ class ReplyParser:
             return Outcome(Answer(), "error", "", "an error in place of a reply")
         if self.hidden is not None and (match := self.hidden.search(text)):
             return Outcome(Answer(), "leak", "", f"a hidden text: {match[0]!r}")
-        found = self._by_form(text, ended, finish) if self.own is None else self._by_own(text, ended)
-        return self._checked(found)
+        outcome = self._by_form(text, ended, finish) if self.own is None else self._by_own(text, ended)
+        return self._checked(outcome)
 
     def _by_own(self, text: str, ended: str) -> Outcome:
         assert self.own is not None
-        found = [(self.own_name, f) for f in self.own(text)]
-        result = _pooled(found)
-        if result is None and found and found[0][1].raw:
-            return Outcome(Answer(), "schema", "", f"unknown answer: {found[0][1].raw[:60]!r}")
+        passages = [(self.own_name, f) for f in self.own(text)]
+        result = _pooled(passages)
+        if result is None and passages and passages[0][1].raw:
+            return Outcome(Answer(), "schema", "", f"unknown answer: {passages[0][1].raw[:60]!r}")
         if result is None and not ended and _is_refusal(text):
             return _REFUSAL
         return result or Outcome(Answer(), ended or "parse", "", "no answer")
@@ -127,8 +127,8 @@ class ReplyParser:
         text, thinking = _without_thoughts(text) if "<" in text else (text, False)
         if (corrected := self._corrected(text)) is not None and not ended:
             return corrected
-        found, rest, problem = self._explicit(text)
-        result = _pooled(found)
+        passages, rest, problem = self._explicit(text)
+        result = _pooled(passages)
         if result is not None:
             if ended == "truncated" and result.status == "ok" and result.form not in CLOSED:
                 return Outcome(Answer(), ended, "", f"cut off: {rest.strip()[-30:]!r}")
@@ -141,7 +141,7 @@ class ReplyParser:
             return _REFUSAL
         if thinking or _is_open(text):
             return Outcome(Answer(), "truncated", "", "ends inside a tag, brackets, a fence or an object")
-        unknown = [(form, f) for form, f in found if f.answer is None]
+        unknown = [(form, f) for form, f in passages if f.answer is None]
         if problem or unknown:
             return Outcome(
                 Answer(), "schema", unknown[0][0] if unknown else "json",
@@ -149,11 +149,11 @@ class ReplyParser:
             )  # fmt: skip
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
-        result = self._other(found, rest, self.prose)
+        result = self._other(passages, rest, self.prose)
         if (
             result is None
             and not self.prose
-            and (unasked := self._other(found, rest, PROSE))
+            and (unasked := self._other(passages, rest, PROSE))
             and unasked.status == "ok"
         ):
             return Outcome(Answer(), "parse", "", "no answer but in a sentence, which sentences=True reads")
@@ -161,25 +161,25 @@ class ReplyParser:
 
     def _explicit(self, text: str) -> tuple[list[tuple[str, Passage]], str, str]:
         """What stands in explicit forms, the text without objects and quotations, what is wrong with an object."""
-        found: list[tuple[str, Passage]] = []
+        passages: list[tuple[str, Passage]] = []
         rest, problem = text, ""
         if "{" in text and {"json", "loose json"} & set(self.forms):
-            found, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
-            found = [(form, f) for form, f in found if form in self.forms]
+            passages, rest, problem = json_answers(self.meaning, text, "loose json" in self.forms)
+            passages = [(form, f) for form, f in passages if form in self.forms]
         raw, rest = rest, unquoted(rest)
-        found = [("brackets", f) for f in self._tried("brackets", rest)] + found
-        found += [("tag", f) for f in self._tried("tag", rest)]
-        marked = any(f.answer for _, f in found)
-        found += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
+        passages = [("brackets", f) for f in self._tried("brackets", rest)] + passages
+        passages += [("tag", f) for f in self._tried("tag", rest)]
+        marked = any(f.answer for _, f in passages)
+        passages += [("line", f) for f in self._tried("line", rest) if not (marked and f.task)]
         whole = self.meaning.of(raw) if "whole" in self.forms and len(raw) < 100 else None
         if whole is not None and (whole.score is None or whole.score < 1000):
-            found.append(("whole", Passage(raw, whole)))
-        return found, rest, problem
+            passages.append(("whole", Passage(raw, whole)))
+        return passages, rest, problem
 
-    def _other(self, found: Sequence[tuple[str, Passage]], rest: str, prose: Collection[str]) -> Outcome | None:
+    def _other(self, passages: Sequence[tuple[str, Passage]], rest: str, prose: Collection[str]) -> Outcome | None:
         """The answer of the forms that are not explicit, these of free prose among them."""
-        found = [*found, *((form, f) for form in OTHERS for f in self._tried(form, rest))]
-        result = _pooled([*found, *((form, f) for form in prose for f in FORMS[form](self.meaning, rest))])
+        passages = [*passages, *((form, f) for form in OTHERS for f in self._tried(form, rest))]
+        result = _pooled([*passages, *((form, f) for form in prose for f in FORMS[form](self.meaning, rest))])
         return result._replace(note="from a sentence") if result and result.form in PROSE else result
 
     def _corrected(self, text: str) -> Outcome | None:
@@ -195,8 +195,8 @@ class ReplyParser:
             return None
         for cue in cues:
             tail, _, _ = self._explicit(text[cue.start() :])
-            named = corrections(plain[cue.start() :]) if "correction" in self.forms else []
-            tail += [("correction", Passage(name, self.meaning.of(name))) for name in named]
+            sides = corrections(plain[cue.start() :]) if "correction" in self.forms else []
+            tail += [("correction", Passage(name, self.meaning.of(name))) for name in sides]
             if (result := _pooled(tail)) is not None:
                 return result
             if result := self._answer(text[cue.start() :]):
@@ -207,23 +207,23 @@ class ReplyParser:
 
     def _answer(self, text: str) -> Outcome | None:
         """The answer of a part of a reply, or that there are two; None where it has none."""
-        found, rest, _ = self._explicit(text)
-        return _pooled(found) or (self._other(found, rest, self.prose) if len(rest) <= _LONGEST else None)
+        passages, rest, _ = self._explicit(text)
+        return _pooled(passages) or (self._other(passages, rest, self.prose) if len(rest) <= _LONGEST else None)
 
     def _tried(self, form: str, text: str) -> Iterable[Passage]:
         return FORMS[form](self.meaning, text) if form in self.forms else ()
 
-    def _checked(self, found: Outcome) -> Outcome:
+    def _checked(self, outcome: Outcome) -> Outcome:
         """A score beyond its own maximum or off the scale is none."""
-        answer = found.answer
+        answer = outcome.answer
         if answer.score is None:
-            return found
+            return outcome
         if answer.out_of is not None and answer.score > answer.out_of:
             note = f"above the maximum: {answer.score:g} out of {answer.out_of:g}"
-            return Outcome(Answer(), "semantic", found.form, note)
+            return Outcome(Answer(), "semantic", outcome.form, note)
         if self.scale is not None:
             if answer.out_of not in (None, self.scale[1]):
-                return Outcome(Answer(), "off scale", found.form, f"another maximum: out of {answer.out_of:g}")
+                return Outcome(Answer(), "off scale", outcome.form, f"another maximum: out of {answer.out_of:g}")
             if not self.scale[0] <= answer.score <= self.scale[1]:
-                return Outcome(Answer(), "off scale", found.form, f"off the scale: {answer.score:g}")
-        return found._replace(note="self-reported runs") if answer.sd is not None else found
+                return Outcome(Answer(), "off scale", outcome.form, f"off the scale: {answer.score:g}")
+        return outcome._replace(note="self-reported runs") if answer.sd is not None else outcome

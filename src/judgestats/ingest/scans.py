@@ -100,9 +100,9 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     schemas = [parquet_schema(f) for f in files.files]
     same_columns(files.files, [s.names for s in schemas])
     odd = any(map(_is_pattern, paths))
-    asked = path_columns(files, files.files[0], columns, schemas[0].names)
+    by_path = path_columns(files, files.files[0], columns, schemas[0].names)
     plain = all((is_plain(t) and not pa.types.is_float16(t)) or is_text(t) for t in schemas[0].types)
-    if odd or asked or not plain or any(not s.equals(schemas[0]) for s in schemas):
+    if odd or by_path or not plain or any(not s.equals(schemas[0]) for s in schemas):
         return None
     relation = _connection().read_parquet(
         [p.as_posix() for p in paths], hive_partitioning=False, union_by_name=False, filename=False
@@ -166,7 +166,7 @@ def _remove_old() -> None:
 def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
     """Write all files into the table ``rows``; return what to select from it."""
     types: dict[str, str] = {}
-    found: list[list[str]] = []
+    columns_of_files: list[list[str]] = []
     parts: list[dict[str, str | None]] = []
     into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
     for number, file in enumerate(files.files):
@@ -177,15 +177,15 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
             _insert(into, types, batch, number, file)
         if not names:
             raise SchemaError(f"{file.path.name}: its records have no fields.")
-        found.append([*names][counter.only and file.container in DELIMITERS :])
-        parts.append(path_columns(files, file, columns, found[-1]))
-    same_columns(files.files, [[*n, *p] for n, p in zip(found, parts, strict=True)], columns)
+        columns_of_files.append([*names][counter.only and file.container in DELIMITERS :])
+        parts.append(path_columns(files, file, columns, columns_of_files[-1]))
+    same_columns(files.files, [[*n, *p] for n, p in zip(columns_of_files, parts, strict=True)], columns)
     added = [
         f"CASE {quoted(_FILE)} {' '.join(f'WHEN {i} THEN {_literal(p[n])}' for i, p in enumerate(parts))} END "
         f"AS {quoted(n)}"
         for n in parts[0]
     ]
-    return [*map(quoted, dict.fromkeys(n for names in found for n in names)), *added]
+    return [*map(quoted, dict.fromkeys(n for names in columns_of_files for n in names)), *added]
 
 
 def _insert(into: Any, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:
@@ -244,15 +244,15 @@ def _cast(relation: Any, name: str, column: Column, labels: Mapping[Any, str] | 
         _refuse(relation, name, f"NOT {_among(_word(q), (*YES, *NO))}", "true or false")
     plain = f"regexp_full_match({q}, {_literal(_PLAIN)})"
     odd = _distinct(relation, name, f"NOT {plain}", _MOST_ODD + 1)
-    known = {cell: _eagerly(cell, column.name in NEEDED) for cell in odd}
-    wrong = [cell for cell, number in known.items() if number is None]
+    numbers = {cell: _eagerly(cell, column.name in NEEDED) for cell in odd}
+    wrong = [cell for cell, number in numbers.items() if number is None]
     if wrong or len(odd) > _MOST_ODD:
         _refuse(relation, name, f"NOT {plain} AND NOT {_among(q, [c for c in odd if c not in wrong])}", "numbers")
     number = f"TRY_CAST({q} AS DOUBLE)"
-    if known:
+    if numbers:
         cases = " ".join(
             f"WHEN {_literal(cell)} THEN {'NULL' if math.isnan(x) else repr(x)}"
-            for cell, x in known.items()
+            for cell, x in numbers.items()
             if x is not None
         )
         number = f"CASE {q} {cases} ELSE {number} END"
@@ -302,8 +302,8 @@ def _among(value: str, words: Iterable[str]) -> str:
 
 def _distinct(relation: Any, name: str, condition: str, most: int) -> list[str]:
     q = quoted(name)
-    found = relation.filter(f"{q} IS NOT NULL AND ({condition})").project(q).distinct().limit(most).fetchall()
-    return [cell for (cell,) in found]
+    cells = relation.filter(f"{q} IS NOT NULL AND ({condition})").project(q).distinct().limit(most).fetchall()
+    return [cell for (cell,) in cells]
 
 
 def _refuse(relation: Any, name: str, condition: str, what: str) -> None:

@@ -25,7 +25,7 @@ from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, requ
 from judgestats.schema.opening import few, opened
 
 #: Canonical name -> column (or constant, or None) and the reason.
-Found = dict[str, tuple[str | None, str]]
+Columns = dict[str, tuple[str | None, str]]
 _SAMPLE = 200_000
 
 
@@ -116,15 +116,15 @@ _CELL: dict[Kind, tuple[str, ...]] = {
 
 def _near(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Notes on columns whose names are nearly those of a column that was not found."""
-    found = []
+    remarks = []
     for name in wanted:
         for column in columns:
             spelt = plain(column).removesuffix("s")
             words = [w for w in _WORDS.get(name, (name,)) if w == spelt or (w not in spelt and spelt not in w)]
             near = difflib.get_close_matches(spelt, [w for w in words if abs(len(w) - len(spelt)) < 2], 1, 0.78)
             if near and near[0] != plain(column):  # "mode" is no misspelt "model", nor "meta_evaluator" an evaluator
-                found.append(f"By {column!r}, did you mean {near[0]!r}? If so, map {name}={column}.")
-    return found
+                remarks.append(f"By {column!r}, did you mean {near[0]!r}? If so, map {name}={column}.")
+    return remarks
 
 
 def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
@@ -156,10 +156,10 @@ def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
 def _verdict(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     """Column of verdicts that are right or wrong, by its name or because its values mean yes and no."""
     for wanted in (*guesses.CORRECT, *guesses.CHOICE, *guesses.SCORE):
-        given = frame[names[wanted]].dropna() if wanted in names else None
-        if given is None or not len(given) or neither(given).any():
+        cells = frame[names[wanted]].dropna() if wanted in names else None
+        if cells is None or not len(cells) or neither(cells).any():
             continue
-        if wanted in guesses.CORRECT or not pd.to_numeric(given.astype(str), errors="coerce").notna().all():
+        if wanted in guesses.CORRECT or not pd.to_numeric(cells.astype(str), errors="coerce").notna().all():
             return names[wanted]
     return None
 
@@ -172,36 +172,36 @@ def _preferences(
     swapped: str | None,
     notes: list[str],
 ) -> Proposal:
-    found: Found = {}
-    _by_name(found, "judge", names, guesses.JUDGE)
-    _by_name(found, "item", names, guesses.ITEM)
-    _join_items(found, frame, names, notes)
+    columns: Columns = {}
+    _by_name(columns, "judge", names, guesses.JUDGE)
+    _by_name(columns, "item", names, guesses.ITEM)
+    _join_items(columns, frame, names, notes)
     if pair is not None:
-        shown = "shown first" if pair.order_known else f"candidate {pair.ends[0]}"
+        about_first = "shown first" if pair.order_known else f"candidate {pair.ends[0]}"
         other = "shown second" if pair.order_known else f"candidate {pair.ends[1]}"
-        found["first"], found["second"] = (pair.first, shown), (pair.second, other)
+        columns["first"], columns["second"] = (pair.first, about_first), (pair.second, other)
     elif answer is not None and answer.name == "winner" and swapped is not None:
         one, two = (v for v in distinct(frame[answer.source]) if v not in answer.labels)
-        found["first"] = (f"={one}", "the table names no candidates: the number of the output")
-        found["second"] = (f"={two}", "likewise")
+        columns["first"] = (f"={one}", "the table names no candidates: the number of the output")
+        columns["second"] = (f"={two}", "likewise")
     if answer is not None:
-        found[answer.name] = (answer.source, answer.reason)
-    if swapped is not None and "first" in found and not (pair and pair.order_known):
-        found["swapped"] = (swapped, "says where the order shown was reversed")
+        columns[answer.name] = (answer.source, answer.reason)
+    if swapped is not None and "first" in columns and not (pair and pair.order_known):
+        columns["swapped"] = (swapped, "says where the order shown was reversed")
         notes.append(
             f"{swapped!r} exchanges the candidates and what is known of each of them (length_first and length_second, "
             "say). " + _frame_of(answer)
         )
     elif pair is not None and not pair.order_known:
-        found["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
+        columns["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
         notes.append(
             f"If {pair.first!r} was always shown first, leave out order_known; otherwise measures of order refuse "
             "the data."
         )
-    _gold(found, frame, names, pair)
-    _common(found, "preferences", frame, names)
-    have = set(found) | ({"choice"} if {"winner", "graded"} & set(found) else set())
-    return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
+    _gold(columns, frame, names, pair)
+    _common(columns, "preferences", frame, names)
+    have = set(columns) | ({"choice"} if {"winner", "graded"} & set(columns) else set())
+    return _proposal("preferences", columns, answer.labels if answer else {}, have, notes, frame)
 
 
 def _frame_of(answer: Answer | None) -> str:
@@ -216,10 +216,10 @@ def _frame_of(answer: Answer | None) -> str:
 def _ratings(
     frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str], verdict: str | None = None
 ) -> Proposal:
-    found: Found = {}
-    _by_name(found, "judge", names, guesses.JUDGE)
-    _by_name(found, "system", names, guesses.SYSTEM)
-    system = found.get("system", (None, ""))[0]
+    columns: Columns = {}
+    _by_name(columns, "judge", names, guesses.JUDGE)
+    _by_name(columns, "system", names, guesses.SYSTEM)
+    system = columns.get("system", (None, ""))[0]
     nested: list[str] = []
     for wanted in guesses.ITEM:
         if wanted not in names:
@@ -232,93 +232,93 @@ def _ratings(
         ):
             nested.append(item)
             continue
-        found["item"] = (item, "named like an item" + (f", and shared by several of {system!r}" if system else ""))
+        columns["item"] = (item, "named like an item" + (f", and shared by several of {system!r}" if system else ""))
         break
-    if "item" in found:
+    if "item" in columns:
         notes += [f"{c!r} is not the item: each of its values belongs to one {system!r} only." for c in nested]
-    _unique_items(found, frame, names)
-    _join_items(found, frame, names, notes)
-    _by_name(found, "criterion", names, guesses.CRITERION)
+    _unique_items(columns, frame, names)
+    _join_items(columns, frame, names, notes)
+    _by_name(columns, "criterion", names, guesses.CRITERION)
     if score is not None:
         values = pd.to_numeric(frame[score].astype("string").str.replace(",", "."), errors="coerce")
-        found["score"] = (score, f"numbers from {values.min():g} to {values.max():g}")
+        columns["score"] = (score, f"numbers from {values.min():g} to {values.max():g}")
         notes.append(
             f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
             "scale=(low, high) and off_scale='missing'."
         )
     elif verdict is not None:
-        found["correct"] = (verdict, f"right or wrong: {', '.join(distinct(frame[verdict])[:6])}")
+        columns["correct"] = (verdict, f"right or wrong: {', '.join(distinct(frame[verdict])[:6])}")
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
-    _common(found, "ratings", frame, names)
-    have = set(found) | ({"score"} if verdict is not None else set())
+    _common(columns, "ratings", frame, names)
+    have = set(columns) | ({"score"} if verdict is not None else set())
     advice: Advice = (("off_scale", "missing"), ("scale", None)) if score is not None else ()
-    return _proposal("ratings", found, {}, have, notes, frame, advice)
+    return _proposal("ratings", columns, {}, have, notes, frame, advice)
 
 
-def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+def _unique_items(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
     """Find the item where names are not enough: one response per item, or ids of two parts."""
-    if "item" not in found:
+    if "item" not in columns:
         item = next((names[w] for w in guesses.ITEM if w in names), None)
         if item is not None:
-            found["item"] = (item, "named like an item, though no two systems share one: compare them with care")
-    if "system" in found or "item" not in found or "judge" not in found:
+            columns["item"] = (item, "named like an item, though no two systems share one: compare them with care")
+    if "system" in columns or "item" not in columns or "judge" not in columns:
         return
-    item = str(found["item"][0])
-    keys = [item, str(found["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
+    item = str(columns["item"][0])
+    keys = [item, str(columns["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
     ids = [c for c in map(str, frame.columns) if c not in keys and frame[c].nunique() > 1]
     if frame.duplicated(keys).any():
         other = next((c for c in ids if "id" in plain(c) and not frame.duplicated([*keys, c]).any()), None)
         if other is not None:
-            found["item"] = (
+            columns["item"] = (
                 f"{item}+{other}",
                 f"{item!r} alone repeats; with {other!r} every row of a judge is another",
             )
 
 
-def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
+def _by_name(columns: Columns, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
     column = _named(names, wanted)
-    if column is not None and column not in {s for s, _ in found.values()}:
-        found[name] = (
+    if column is not None and column not in {s for s, _ in columns.values()}:
+        columns[name] = (
             column,
             "has the canonical name" if column == name else f"named like {'an' if name[0] in 'aeiou' else 'a'} {name}",
         )
 
 
-def _join_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str], notes: list[str]) -> None:
+def _join_items(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str], notes: list[str]) -> None:
     """Join the item with the subset within which it is numbered."""
-    item = found.get("item", (None, ""))[0]
+    item = columns.get("item", (None, ""))[0]
     group, note = hints.numbered_per_subset(frame, names, item) if item is not None else (None, "")
     if group is not None and "+" not in f"{group}{item}":
-        found["item"] = (f"{group}+{item}", f"{item!r} alone repeats across {group!r}")
+        columns["item"] = (f"{group}+{item}", f"{item!r} alone repeats across {group!r}")
         notes.append(note)
 
 
-def _gold(found: Found, frame: pd.DataFrame, names: Mapping[str, str], pair: Pair | None) -> None:
+def _gold(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str], pair: Pair | None) -> None:
     column = _named(names, guesses.GOLD)
-    if column is None or column in {s for s, _ in found.values()}:
+    if column is None or column in {s for s, _ in columns.values()}:
         return
-    ids = candidates(frame, pair) or {s[1:] for n in ("first", "second") if (s := found.get(n, ("", ""))[0])}
+    ids = candidates(frame, pair) or {s[1:] for n in ("first", "second") if (s := columns.get(n, ("", ""))[0])}
     values = distinct(frame[column])
     if values and set(values) <= ids | {"tie"}:
-        found["gold"] = (column, "named like a right answer, and its values are candidates")
+        columns["gold"] = (column, "named like a right answer, and its values are candidates")
     elif column == "gold":
-        found["gold"] = (None, "its values are not candidates")
+        columns["gold"] = (None, "its values are not candidates")
 
 
-def _common(found: Found, kind: Kind, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+def _common(columns: Columns, kind: Kind, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
     """Map repeats and conditions; exclude a column with a canonical name that holds something else."""
     repeats = _named(names, guesses.REPLICATE)
     if repeats is not None and _whole(frame[repeats]):
-        found["replicate"] = (repeats, "whole numbers, named like a repeat")
+        columns["replicate"] = (repeats, "whole numbers, named like a repeat")
     for name, wanted in guesses.OTHERS[kind].items():
-        _by_name(found, name, names, wanted)
-    taken = {s for s, _ in found.values()}
+        _by_name(columns, name, names, wanted)
+    taken = {s for s, _ in columns.values()}
     for column in VOCABULARY[kind]:
-        if column.name not in frame.columns or column.name in found or column.name in taken:
+        if column.name not in frame.columns or column.name in columns or column.name in taken:
             continue
-        found[column.name] = _own_name(frame[column.name], column)
+        columns[column.name] = _own_name(frame[column.name], column)
 
 
 def _own_name(values: pd.Series[Any], column: Column) -> tuple[str | None, str]:
@@ -339,7 +339,7 @@ def _whole(values: pd.Series[Any]) -> bool:
 
 def _proposal(
     kind: Kind,
-    found: Found,
+    columns: Columns,
     labels: dict[str, str],
     have: set[str],
     notes: list[str],
@@ -347,31 +347,31 @@ def _proposal(
     advice: Advice = (),
 ) -> Proposal:
     order = [c.name for c in VOCABULARY[kind]]
-    names = sorted(found, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
-    mapping = {n: found[n][0] for n in names}
+    names = sorted(columns, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
+    mapping = {n: columns[n][0] for n in names}
     missing = tuple(n for n in required(kind) if n not in have)
     refusal = ""
     if not missing:
         try:
-            made = canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
+            canonical_rows = canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
         except SchemaError as problem:
             refusal = str(problem)
             advice += problem.advice
         else:
-            item, why = found["item"]
-            splits = [s for s in splits_of(made, _CELL[kind], kind) if s.column not in (*CONDITIONS, "scale")]
+            item, why = columns["item"]
+            splits = [s for s in splits_of(canonical_rows, _CELL[kind], kind) if s.column not in (*CONDITIONS, "scale")]
             for s in splits:
                 notes.append(
                     f"Rows on one {item!r} differ in {s.column!r} ({few(s.values, 5)}). If each of these is an item of "
                     f"its own, map item={item}+{s.column}; if it is a condition, leave it, and name it in by=."
                 )
             if splits:
-                found["item"] = (item, f"{why}; rows on one differ in {few([repr(s.column) for s in splits], 3)}")
+                columns["item"] = (item, f"{why}; rows on one differ in {few([repr(s.column) for s in splits], 3)}")
     else:
         taken = {str(source) for source in mapping.values()}
         notes += [*_near(missing, [c for c in frame.columns if c not in taken]), *hints.nested(frame)]
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
-    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, refusal, tuple(notes),
+    return Proposal(kind, mapping, {n: columns[n][1] for n in names}, labels, missing, refusal, tuple(notes),
                     tuple(frame.columns), advice=advice)  # fmt: skip

@@ -47,7 +47,7 @@ def separator_of(file: File) -> str:
     for sign in SEPARATORS:
         rows = itertools.islice(filter(None, csv.reader(lines, delimiter=sign)), _FIRST_ROWS)
         widths[sign] = [len(row) for row in rows] or [0]
-    even = [sign for sign, found in widths.items() if found[0] > 1 and len({*found}) == 1]
+    even = [sign for sign, row_widths in widths.items() if row_widths[0] > 1 and len({*row_widths}) == 1]
     able = [sign for sign in even if widths[sign][0] >= widths[usual][0]]
     if usual in even or not (able or widths[usual][0] < 2):
         return usual

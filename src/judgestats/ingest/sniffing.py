@@ -121,9 +121,9 @@ def detect_format(
         return replace(_table("table", source, "a table was given", 0), opened=source)
     with unpacking(max_unpacked):
         files = resolve(source, encoding, pattern=path, table=table, strict=strict)
-        found, why, files = native_reader(files)
-        if found is not None:
-            result = DetectedFormat(found.name, _kind(found), "native", why, len(files.files))
+        tool, why, files = native_reader(files)
+        if tool is not None:
+            result = DetectedFormat(tool.name, _kind(tool), "native", why, len(files.files))
         else:
             name = plain_name(files)
             rows = plain_rows(files)
@@ -138,12 +138,12 @@ def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False)
     if is_table(source):
         return "table"
     files = resolve(source, encoding, strict=False)
-    found = None if mapped else native_reader(files)[0]
-    return found.name if found is not None else plain_name(files)
+    tool = None if mapped else native_reader(files)[0]
+    return tool.name if tool is not None else plain_name(files)
 
 
-def _kind(found: Reader) -> Kind | None:
-    return None if found.frame == "either" else found.frame
+def _kind(tool: Reader) -> Kind | None:
+    return None if tool.frame == "either" else tool.frame
 
 
 def _table(name: str, table: Any, about: str, count: int) -> DetectedFormat:
@@ -172,17 +172,17 @@ def plain_name(files: Files) -> str:
 def native_reader(files: Files) -> tuple[Reader | None, str, Files]:
     """Find the tool that wrote these files; all files must be of one format."""
     if files.calls:
-        found, why = _recognised(files.files[0])
-        return found, why, files
+        tool, why = _recognised(files.files[0])
+        return tool, why, files
     files, verdicts = files.each(_recognised if len(files.files) == 1 else _recognised_with_records)
     listed = list(zip(files.files, verdicts, strict=True))
-    names = {found.name if found else file.container for file, (found, _) in listed}
+    names = {tool.name if tool else file.container for file, (tool, _) in listed}
     if len(names) > 1:
-        shown = "; ".join(
-            f"{files.relative(f)}: {found.name if found else f.container}" for f, (found, _) in listed[:6]
+        examples = "; ".join(
+            f"{files.relative(f)}: {tool.name if tool else f.container}" for f, (tool, _) in listed[:6]
         )
         raise SchemaError(
-            f"{files.label} mixes formats ({shown}). Pass format= to take the files of one format and leave the "
+            f"{files.label} mixes formats ({examples}). Pass format= to take the files of one format and leave the "
             "others, or give a glob that takes one format.",
             advice=(("format", None),),
         )
@@ -218,10 +218,10 @@ def _recognised(file: File) -> tuple[Reader | None, str]:
 
 def _recognised_with_records(file: File) -> tuple[Reader | None, str]:
     """As :func:`_recognised`; raises for the log of a tool that has a head only."""
-    found, why = _recognised(file)
-    if found is not None and found.records is not None:
-        next(iter(file.records_for(found.records)), None)
-    return found, why
+    tool, why = _recognised(file)
+    if tool is not None and tool.records is not None:
+        next(iter(file.records_for(tool.records)), None)
+    return tool, why
 
 
 def native_table(table: Any) -> Reader | None:
@@ -234,9 +234,9 @@ def native_table(table: Any) -> Reader | None:
 
 def logs(chosen: Reader, files: Files) -> Iterator[Log]:
     """Records of native files, file by file; a folder of calls is numbered through; its paths may give options."""
-    named = files.pattern.names if files.pattern is not None else []
+    parts = files.pattern.names if files.pattern is not None else []
     for i, file in enumerate(files.files):
-        said = {n: v for n, v in files.said(file).items() if n in named and n in chosen.options}
+        said = {n: v for n, v in files.said(file).items() if n in parts and n in chosen.options}
         yield Log(file.path, _opened(file, chosen), i if files.calls else 0, said)
 
 
@@ -267,7 +267,7 @@ def find_files(
             return "" if file.container in kinds else file.container
         if file.container not in chosen.containers:
             return file.container
-        found = _recognised(file)[0]
-        return "" if found is chosen else found.name if found is not None else file.container
+        tool = _recognised(file)[0]
+        return "" if tool is chosen else tool.name if tool is not None else file.container
 
     return resolve(source, encoding, pattern=path, table=table, why_left=why_left, strict=strict)

@@ -115,9 +115,9 @@ class Files:
         """How many files of a folder are read, and which are not; empty if all are."""
         if not self.left:
             return ""
-        shown = [f"{name} ({why})" for name, why in self.left[:_MOST_UNREAD]]
-        more = len(self.left) - len(shown)
-        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        reasons = [f"{name} ({why})" for name, why in self.left[:_MOST_UNREAD]]
+        more = len(self.left) - len(reasons)
+        listed = ", ".join(reasons) + (f" and {more} more" if more else "")
         n = len(self.files)
         return f"{n} of {n + len(self.left)} files read; not read: {listed}"
 
@@ -133,21 +133,21 @@ class Files:
 
     @cached_property
     def _said(self) -> dict[Path, dict[str, str | None]]:
-        found: dict[Path, dict[str, str | None]] = {}
+        values: dict[Path, dict[str, str | None]] = {}
         for file in self.files:
             below = self._below(file)
             whole = below if self.searched else Path(printable(str(file.path.absolute())))
-            named = self.pattern.of(whole) if self.pattern is not None else {}
-            found[file.path] = {**named_values(below), **named}
-        names = dict.fromkeys(n for said in found.values() for n in said)
-        return {path: {n: said.get(n) for n in names} for path, said in found.items()}
+            values_by_pattern = self.pattern.of(whole) if self.pattern is not None else {}
+            values[file.path] = {**named_values(below), **values_by_pattern}
+        names = dict.fromkeys(n for said in values.values() for n in said)
+        return {path: {n: said.get(n) for n in names} for path, said in values.items()}
 
     def check_named(self, file: File, columns: Mapping[str, Iterable[Any]] | pd.DataFrame) -> None:
         """Raise if the pattern names a part of the path, and a column of the file has that name and other values."""
         for name in self.pattern.names if self.pattern is not None else ():
             value = self.said(file)[name]
-            given = (cell_text(v) for v in columns[name]) if name in columns else iter(())
-            other = next((v for v in given if v is not None and v != value), None)
+            cells = (cell_text(v) for v in columns[name]) if name in columns else iter(())
+            other = next((v for v in cells if v is not None and v != value), None)
             if other is not None:
                 raise SchemaError(
                     f"{self.relative(file)}: path= takes {name} from the path ({value!r}), and the file has a field of "
@@ -302,18 +302,18 @@ def spooled(source: Any, folder: str) -> Path:
 
 def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
-    shown = shortened(text)
+    excerpt = shortened(text)
     if _QUERY.match(text):
-        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.")
+        raise SchemaError(f"There is no file {excerpt}. If this is an SQL query, pass connection=.")
     if "://" in text:
         raise SchemaError(
-            f"There is no file {shown}: files are read from disk, not from an address. Download it; for a database, "
+            f"There is no file {excerpt}: files are read from disk, not from an address. Download it; for a database, "
             "give a query as the source and the address as connection=."
         )
     if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
-        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).")
+        raise SchemaError(f"There is no file {excerpt}: that cannot be a path ({problem.args[-1]}).")
     if isinstance(problem, PermissionError):
-        raise SchemaError(f"{shown} may not be read ({problem.strerror}).")
+        raise SchemaError(f"{excerpt} may not be read ({problem.strerror}).")
     if any(c in text for c in _WILD):
         return _glob(text, encoding, strict)
     raise no_file(text)
@@ -344,9 +344,9 @@ def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, 
         file = File.of(unknown.path, encoding)
         return file, len(paths) > 1 and _is_call(file)
 
-    files, found = unopened.each(opened)
-    calls = len(found) > 1 and all(call for _, call in found)
-    return replace(files, files=tuple(file for file, _ in found), calls=calls)
+    files, opened_files = unopened.each(opened)
+    calls = len(opened_files) > 1 and all(call for _, call in opened_files)
+    return replace(files, files=tuple(file for file, _ in opened_files), calls=calls)
 
 
 def _is_call(file: File) -> bool:
@@ -360,7 +360,7 @@ def in_order(paths: Iterable[P]) -> list[P]:
 
 def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
     matched = in_order(map(Path, glob.glob(pattern, recursive=True)))
-    found = [p for p in matched if p.is_file()]
+    matches = [p for p in matched if p.is_file()]
     unread = tuple((printable(str(p)), "not a file") for p in matched if not p.is_file() and not p.is_dir())
     fixed = []
     for part in Path(pattern).parts:
@@ -368,21 +368,21 @@ def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
             break
         fixed.append(part)
     root = Path(*fixed)
-    if not found:
+    if not matches:
         raise SchemaError(f"No file matches {pattern!r}. {files_nearby(root, Path(pattern).name)}")
-    return replace(_files(found, root, pattern, encoding, strict), unread=unread, searched="glob")
+    return replace(_files(matches, root, pattern, encoding, strict), unread=unread, searched="glob")
 
 
 def _folder(folder: Path, encoding: str | None, strict: bool) -> Files:
     every = in_order(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
-    found = [p for p in every if not _why_not(p, folder)]
-    if not found:
+    tables = [p for p in every if not _why_not(p, folder)]
+    if not tables:
         names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
         raise SchemaError(
             f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
             f"{names}."
         )
-    result = _files(found, folder, folder.name + "/", encoding, strict)
+    result = _files(tables, folder, folder.name + "/", encoding, strict)
     unread = tuple((printable(p.relative_to(folder).as_posix()), why) for p in every if (why := _why_not(p, folder)))
     return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
 
@@ -416,11 +416,11 @@ def _taken(files: Files, why_left: Callable[[File], str]) -> Files:
     left = {f.path: why for f, why in zip(files.files, reasons, strict=True) if why}
     if not left:
         return files
-    kept = tuple(f for f in files.files if f.path not in left)
+    taken = tuple(f for f in files.files if f.path not in left)
     unread = (*files.unread, *((files.relative(f), left[f.path]) for f in files.files if f.path in left))
-    if not kept:
+    if not taken:
         return files
-    return replace(files, files=kept, unread=unread, calls=all(map(_is_call, kept)))
+    return replace(files, files=taken, unread=unread, calls=all(map(_is_call, taken)))
 
 
 def _hidden(path: Path, folder: Path) -> bool:

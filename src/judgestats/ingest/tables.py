@@ -88,8 +88,8 @@ def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", code
 def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str | None]:
     """What the path of a file says, and parts of it that a mapping asks for, where the file has no such column."""
     taken = source_columns(columns or {}, present)
-    asked = {name: part for name, part in files.parts(file).items() if name in taken}
-    return {name: part for name, part in {**asked, **files.said(file)}.items() if name not in present}
+    by_mapping = {name: part for name, part in files.parts(file).items() if name in taken}
+    return {name: part for name, part in {**by_mapping, **files.said(file)}.items() if name not in present}
 
 
 def as_table(source: Any, encoding: str | None = None) -> Any:
@@ -231,12 +231,12 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
     rows = tuple(int(r) for r in odd.fillna(False).to_numpy(dtype=bool).nonzero()[0])
     if rows:
         what = f"has a point in {len(rows):,} row{'s' * (len(rows) != 1)}"
-        shown = str(text.iloc[rows[0]])
+        example = str(text.iloc[rows[0]])
         remedy = "Write all numbers of the file in the same way, without thousands separators."
         raise SchemaError(
-            f"column {source!r} ({name}) {what} (first: {data_rows(rows[:1])}, {shown!r}), but decimal=',' was "
+            f"column {source!r} ({name}) {what} (first: {data_rows(rows[:1])}, {example!r}), but decimal=',' was "
             f"given. Is the point a thousands separator or a decimal point? {remedy}",
-            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, remedy)]),
+            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, example, remedy)]),
         )
     plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
     return plain.astype(object).where(plain.notna(), None)

@@ -36,11 +36,11 @@ def by_callable(parser: Callable[[str], Any], meaning: Meaning) -> Callable[[str
             ) from error
         if isinstance(value, Mapping):
             choice, score = value.get("choice"), value.get("score", value.get("mean"))
-            given = meaning.of(choice) if choice is not None else meaning.of(score) if score is not None else None
-            if given is not None:
+            meant = meaning.of(choice) if choice is not None else meaning.of(score) if score is not None else None
+            if meant is not None:
                 strength, sd = (None if value.get(k) is None else float(value[k]) for k in ("strength", "sd"))
-                given = given._replace(strength=strength if given.strength is None else given.strength, sd=sd)
-            yield Passage(str(choice if choice is not None else score or ""), given)
+                meant = meant._replace(strength=strength if meant.strength is None else meant.strength, sd=sd)
+            yield Passage(str(choice if choice is not None else score or ""), meant)
         elif value is not None and value == value:
             yield Passage(str(value), meaning.of(value))
 

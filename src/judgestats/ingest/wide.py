@@ -80,16 +80,16 @@ class Wide:
         """Parts of the name of a column, as many as there are names."""
         if self.pattern is None:
             return column.rsplit("_", len(self.names) - 1)
-        found = self.pattern.values(column, f"column {column!r}") or {}
-        return [found[n] for n in self.names]
+        values = self.pattern.values(column, f"column {column!r}") or {}
+        return [values[n] for n in self.names]
 
 
 def parse_wide(text: str, present: Sequence[str]) -> Wide:
     """Read ``judge=gpt,claude*``, ``judge_criterion=gpt_5_style,...`` or ``{judge}_scores[replicate]``."""
     head, sign, listed = _divided(text)
-    found = _LEVELS.search(head)
-    levels = tuple(re.findall(r"\w+", found[1])) if found else ()
-    head = head[: found.start()].strip() if found else head.strip()
+    wide_parts = _LEVELS.search(head)
+    levels = tuple(re.findall(r"\w+", wide_parts[1])) if wide_parts else ()
+    head = head[: wide_parts.start()].strip() if wide_parts else head.strip()
     pattern = NamePattern(head, "wide") if "{" in head else None
     names = tuple(pattern.names) if pattern is not None else tuple(part.strip() for part in head.split("_"))
     wanted = [c.strip() for c in next(csv.reader([listed], skipinitialspace=True), []) if c.strip()]
@@ -121,7 +121,7 @@ def _divided(text: str) -> tuple[str, str, str]:
 
 def _columns(wanted: Sequence[str], present: Sequence[str]) -> list[str]:
     """Columns that a list of names, patterns and exceptions takes."""
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for name in wanted:
         minus = name.startswith("-") and name not in present
         column = name[1:] if minus else name
@@ -132,10 +132,10 @@ def _columns(wanted: Sequence[str], present: Sequence[str]) -> list[str]:
                 f"{suggestion(column, present)}"
             )
         if minus:
-            found = {c: None for c in found if c not in matched}
+            matches = {c: None for c in matches if c not in matched}
         else:
-            found.update(dict.fromkeys(matched))
-    return [*found]
+            matches.update(dict.fromkeys(matched))
+    return [*matches]
 
 
 @dataclass
@@ -184,9 +184,9 @@ def lengthened(
         raise SchemaError(f"wide= makes a column {taken[0]!r}, and the table has one. Rename yours first.")
     if not paired:
         _refuse_several_scales(long, wide, one_scale=one_scale, proposed=proposed)
-    known = {c: wide.parts(c) for c in wide.columns}
+    parts_of = {c: wide.parts(c) for c in wide.columns}
     names = long["_name"].astype(str)
-    parts = {n: names.map({c: p[i] for c, p in known.items()}) for i, n in enumerate(wide.names)}
+    parts = {n: names.map({c: p[i] for c, p in parts_of.items()}) for i, n in enumerate(wide.names)}
     return Long(long[rest].assign(**parts, **places, **{value: long["_value"]}), source, empty)
 
 
@@ -224,10 +224,10 @@ def listed(cell: Any) -> list[Any] | None:
         return None
     for text in (re.sub(r"\bNaN\b", "null", cell), re.sub(r"\b(nan|NaN|None)\b", "null", cell)):
         try:
-            found = json.loads(text)
+            values = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        return found if isinstance(found, list) else None
+        return values if isinstance(values, list) else None
     return None
 
 
@@ -239,24 +239,24 @@ def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, 
                 "[system][replicate]."
             )
         return [((i,), v) for i, v in enumerate(values)]
-    found = []
+    leaves = []
     for i, inner in enumerate(values):
         if not isinstance(inner, list):
             raise SchemaError(f"{where} holds fewer lists within lists than wide= names. Leave one of the names out.")
-        found += [((i, *place), value) for place, value in _leaves(inner, depth - 1, where)]
-    return found
+        leaves += [((i, *place), value) for place, value in _leaves(inner, depth - 1, where)]
+    return leaves
 
 
 def _holds_lists(values: pd.Series[Any]) -> bool:
-    given = values.dropna()
-    return len(given) > 0 and listed(given.iloc[0]) is not None
+    cells = values.dropna()
+    return len(cells) > 0 and listed(cells.iloc[0]) is not None
 
 
 def _refuse_lists(long: pd.DataFrame, wide: Wide) -> None:
-    given = long["_value"].dropna()
-    if len(given) and listed(given.iloc[0]) is not None:
+    cells = long["_value"].dropna()
+    if len(cells) and listed(cells.iloc[0]) is not None:
         raise SchemaError(
-            f"wide column {long['_name'].loc[given.index[0]]!r} holds lists ({str(given.iloc[0])[:40]!r}). Name what "
+            f"wide column {long['_name'].loc[cells.index[0]]!r} holds lists ({str(cells.iloc[0])[:40]!r}). Name what "
             f"the place in the list is, in square brackets: wide='{wide.head}[item]=...', [replicate], "
             "[system][replicate]."
         )
@@ -274,20 +274,20 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
         groups.setdefault(tuple(parts[i] for i in apart), {})[str(name)] = float(most) if share > 0.5 else None
     for tops in groups.values():
         words = [n for n, top in tops.items() if top is None]
-        known = {n: top for n, top in tops.items() if top}
-        if not known:
+        maxima = {n: top for n, top in tops.items() if top}
+        if not maxima:
             continue
-        low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        low, high = min(maxima, key=maxima.__getitem__), max(maxima, key=maxima.__getitem__)
         if words:
             raise SchemaError(
                 f"The wide columns are not of one kind: {high!r} holds numbers, {words[0]!r} holds words. Read them "
                 "separately."
             )
-        ratio = _PROPOSED_APART if proposed and known[high] >= _FIVE and "judge" in wide.names else _APART
-        if known[high] >= ratio * known[low] and not one_scale:
+        ratio = _PROPOSED_APART if proposed and maxima[high] >= _FIVE and "judge" in wide.names else _APART
+        if maxima[high] >= ratio * maxima[low] and not one_scale:
             raise SchemaError(
-                f"The wide columns are not on one scale: {high!r} goes up to {known[high]:g}, {low!r} to "
-                f"{known[low]:g}. Name the scale if the columns do (wide='judge_scale=...'), read them separately, or "
+                f"The wide columns are not on one scale: {high!r} goes up to {maxima[high]:g}, {low!r} to "
+                f"{maxima[low]:g}. Name the scale if the columns do (wide='judge_scale=...'), read them separately, or "
                 "pass scale= if they are on one.",
                 advice=(("scale", None),),
             )
@@ -319,11 +319,11 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
     others = table.drop(columns=name)
     long = others.select_dtypes("str").columns  # Arrow's text would be copied for each row
     rest = others.astype(dict.fromkeys(long, object)).iloc[source].reset_index(drop=True)
-    named = {n: f"{name}.{n}" if n in rest.columns else n for n in columns}
-    if len({*rest.columns, *named.values()}) < rest.shape[1] + len(named):
+    new_names = {n: f"{name}.{n}" if n in rest.columns else n for n in columns}
+    if len({*rest.columns, *new_names.values()}) < rest.shape[1] + len(new_names):
         raise SchemaError(f"explode={name!r} makes a column that the table has. Rename yours first.")
-    made = {named[n]: [cell_text(r.get(n)) for r in records] for n in columns}
-    return Long(pd.concat([rest, pd.DataFrame(made)], axis=1), np.array(source), empty)  # many columns, joined once
+    cells = {new_names[n]: [cell_text(r.get(n)) for r in records] for n in columns}
+    return Long(pd.concat([rest, pd.DataFrame(cells)], axis=1), np.array(source), empty)  # many columns, joined once
 
 
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
@@ -343,10 +343,10 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
     inside = {c.split(".")[0].lower() for c in columns} if all("." in c for c in columns) else set()
     if not (judged or parts) and inside and not inside <= {*guesses.JUDGES, *guesses.CRITERIA}:
         return None  # how many fields an object has does not say whether they are judges, items or criteria
-    found = parts or (("criterion",) if judged or (inside and inside <= {*guesses.CRITERIA}) else ("judge",))
+    meaning = parts or (("criterion",) if judged or (inside and inside <= {*guesses.CRITERIA}) else ("judge",))
     value = value_name([frame[c] for c in columns], paired=pair is not None)
     rest = {str(c) for c in frame.columns if c not in columns}
-    return None if {*found, value} & rest else Wide(found, tuple(columns))
+    return None if {*meaning, value} & rest else Wide(meaning, tuple(columns))
 
 
 def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
@@ -418,11 +418,11 @@ def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
         return None
     levels = tuple(able[:depth])
     judged = any(n in names for n in guesses.JUDGE)
-    known = ("criterion",) if judged else ("judge",)
+    names_of_parts = ("criterion",) if judged else ("judge",)
     endings = os.path.commonprefix([c[::-1] for c in columns])[::-1] if len(columns) > 1 else ""  # noqa: RUF071
     tail = endings[endings.index("_") :] if "_" in endings else ""
-    pattern = NamePattern(f"{{{known[0]}}}{tail}", "wide") if tail else None
-    return Wide(known, tuple(columns), levels, pattern)
+    pattern = NamePattern(f"{{{names_of_parts[0]}}}{tail}", "wide") if tail else None
+    return Wide(names_of_parts, tuple(columns), levels, pattern)
 
 
 def _depth(cell: Any) -> int:
@@ -439,5 +439,5 @@ def _depth(cell: Any) -> int:
 def find_objects(frame: pd.DataFrame) -> str | None:
     """The one column whose cells are lists of objects; None where there is no such column, or several."""
     first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
-    found = [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
-    return found[0] if len(found) == 1 else None
+    of_objects = [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
+    return of_objects[0] if len(of_objects) == 1 else None

@@ -665,7 +665,7 @@ class _Group:
                 lost = flags.UNDEFINED.of(int(np.isnan(drawn[0][:, k]).sum()), what="resample(s)")
                 found["method"] = f"{self.made.split(', sandwich')[0]}, {found['method']}"
                 found["flag"] = flags.join(
-                    flag, flags.few_clusters(self._sizes, drawn=True) if self.clusters else "", found["flag"], lost
+                    flag, flags.few_clusters(self._sizes, resampled=True) if self.clusters else "", found["flag"], lost
                 )
                 strength |= found if inside[k] else {"method": found["method"]}
             elif inside[k]:

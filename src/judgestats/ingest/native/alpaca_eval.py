@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, against, has, length, number, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has_fields, length, scalars, to_number
 
 #: Fields that are read, and texts; others become conditions.
 _FIELDS = (
@@ -17,7 +17,9 @@ _FIELDS = (
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise a record of AlpacaEval's ``annotations.json``."""
-    if has(record, "generator_1", "generator_2", "preference") and ("output_1" in record or "annotator" in record):
+    if has_fields(record, "generator_1", "generator_2", "preference") and (
+        "output_1" in record or "annotator" in record
+    ):
         return "records have generator_1, generator_2 and preference"
     return ""
 
@@ -27,7 +29,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
 
     AlpacaEval shuffles the order by itself and does not record it: ``first`` is generator_1 by convention only, and
     ``order_known`` is false, so that measures of order refuse these data. A generator that meets itself keeps two names
-    (see :func:`judgestats.ingest.readers.against`).
+    (see :func:`judgestats.ingest.readers.baseline_name`).
     """
     annotator = record.get("annotator") or judge
     if annotator is None:
@@ -38,14 +40,14 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         **scalars(record, _FIELDS),
         "judge": str(annotator),
         "item": str(place.index),
-        "first": against(str(place.need(record, "generator_1")), second),
+        "first": baseline_name(str(place.need(record, "generator_1")), second),
         "second": second,
         **_answer(place.need(record, "preference"), place),
         "order_known": False,
         "task": None if record.get("dataset") is None else str(record["dataset"]),
-        "rationale": words(completion.get("concise_explanation") if isinstance(completion, dict) else completion),
-        "cost": number(record.get("price_per_example")),
-        "latency": number(record.get("time_per_example")),
+        "rationale": as_text(completion.get("concise_explanation") if isinstance(completion, dict) else completion),
+        "cost": to_number(record.get("price_per_example")),
+        "latency": to_number(record.get("time_per_example")),
         "length_first": length(record.get("output_1")),
         "length_second": length(record.get("output_2")),
     }

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, against, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has_fields, scalars
 
 #: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
 LEVELS = {
@@ -26,7 +26,7 @@ _FIELDS = ("question_id", "uid", "model", "judge", "baseline", "category", "prom
 
 def _matches(record: Mapping[str, Any], item: str) -> str:
     """Recognise a record by its fields, of which `item` depends on the version."""
-    if has(record, item, "model", "judge", "games") and isinstance(record["games"], list):
+    if has_fields(record, item, "model", "judge", "games") and isinstance(record["games"], list):
         return f"records have {item}, model, judge and games"
     return ""
 
@@ -39,7 +39,7 @@ def _rows(
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise place.wrong("games", games, "a list of one or two games")
     model = str(place.need(record, "model"))
-    base = against(_baseline(record, baseline, place), model)
+    base = baseline_name(_baseline(record, baseline, place), model)
     common = {
         **scalars(record, _FIELDS),
         "judge": str(place.need(record, "judge")),
@@ -71,7 +71,7 @@ def _answer(game: Any, place: Place, number: int) -> dict[str, Any]:
         raise place.wrong(f"game {number}", game, "an object with a score")
     score = replace(place, name=f"{place.name}, game {number}").need(game, "score")
     judgment = game.get("judgment")
-    reason = words(judgment.get("answer") if isinstance(judgment, dict) else judgment)
+    reason = as_text(judgment.get("answer") if isinstance(judgment, dict) else judgment)
     if score is None:
         return {"choice": "invalid", "status": "parse", "strength": float("nan"), "rationale": reason}
     if not isinstance(score, str) or score not in LEVELS:

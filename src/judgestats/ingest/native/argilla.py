@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, parsed_cell, person_name, score_and_status
 
 _FLAT = ".responses.users"
 _STATUSES = ("submitted", "draft", "discarded")
@@ -32,27 +32,27 @@ def rows(
     judge: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read every user's answer to every question, and the suggestions, whose agents are models."""
-    parts = [opened_cell(record.get(k)) for k in ("metadata", "fields")]
-    known = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
-    ids = (known.get("external_id"), known.get("id"), known.get("_server_id"), place.index)
+    parts = [parsed_cell(record.get(k)) for k in ("metadata", "fields")]
+    fields = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
+    ids = (fields.get("external_id"), fields.get("id"), fields.get("_server_id"), place.index)
     common = context(parts[0] if isinstance(parts[0], dict) else {}, (item or "", system or ""))
     if not isinstance(record.get("fields"), dict):
         endings = (".responses", _FLAT, ".responses.status", ".suggestion", ".suggestion.agent", ".suggestion.score")
-        kept = {k: v for k, v in record.items() if not str(k).endswith(endings)}
-        common |= context(kept, (*_USED, item or "", system or ""))
-    common["item"] = str(place.need(known, item)) if item else str(next(i for i in ids if not absent(i)))
-    common |= {"system": str(place.need(known, system))} if system else {}
-    found = [(*response, "human") for response in _responses(record, place)]
-    found += [(*suggestion, "submitted", "model") for suggestion in _suggestions(record)]
-    if not found:
+        other_fields = {k: v for k, v in record.items() if not str(k).endswith(endings)}
+        common |= context(other_fields, (*_USED, item or "", system or ""))
+    common["item"] = str(place.need(fields, item)) if item else str(next(i for i in ids if not absent(i)))
+    common |= {"system": str(place.need(fields, system))} if system else {}
+    answers = [(*response, "human") for response in _responses(record, place)]
+    answers += [(*suggestion, "submitted", "model") for suggestion in _suggestions(record)]
+    if not answers:
         place.exclude("record without a response")
-    for name, rater, value, status, kind in found:
+    for name, rater, value, status, kind in answers:
         if not absent(status) and str(status) not in _STATUSES:
             raise place.wrong("status of a response", status, ", ".join(_STATUSES))
         if not absent(status) and str(status) != "submitted":
             place.exclude(f"response not submitted ({status})", name)
-        elif (answer := answered(place, name, opened_cell(value), scores)) is not None:
-            user = judge or person(rater) if kind == "human" else person(rater, "suggestion")
+        elif (answer := score_and_status(place, name, parsed_cell(value), scores)) is not None:
+            user = judge or person_name(rater) if kind == "human" else person_name(rater, "suggestion")
             yield {**common, "judge": user, "criterion": name, **answer, "rater_type": kind}
 
 
@@ -60,8 +60,8 @@ def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
     """The answers of users, in any of the three shapes."""
     responses = record.get("responses")
     if isinstance(responses, dict):  # version 2: by question
-        for name, given in responses.items():
-            for one in given if isinstance(given, list) else [given]:
+        for name, answers in responses.items():
+            for one in answers if isinstance(answers, list) else [answers]:
                 if not isinstance(one, dict) or "value" not in one:
                     raise place.wrong(f"a response to {name!r}", one, "an object with value and user_id")
                 yield str(name), one.get("user_id"), one["value"], one.get("status")
@@ -80,7 +80,7 @@ def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
     else:  # version 2, flat
         for name in (str(k).removesuffix(_FLAT) for k in record if str(k).endswith(_FLAT)):
             users, values, statuses = (
-                opened_cell(record.get(f"{name}.responses{end}")) for end in (".users", "", ".status")
+                parsed_cell(record.get(f"{name}.responses{end}")) for end in (".users", "", ".status")
             )
             if absent(users) and absent(values):
                 continue
@@ -93,13 +93,13 @@ def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
 
 def _suggestions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """The answers of models: question, agent, value."""
-    given = record.get("suggestions")
-    if isinstance(given, dict):
-        for name, one in given.items():
+    suggestions = record.get("suggestions")
+    if isinstance(suggestions, dict):
+        for name, one in suggestions.items():
             if isinstance(one, dict) and not absent(one.get("value")):
                 yield str(name), one.get("agent"), one["value"]
-    elif isinstance(given, list):
-        for one in given:
+    elif isinstance(suggestions, list):
+        for one in suggestions:
             if isinstance(one, dict) and not absent(one.get("value")):
                 yield str(one.get("question_name")), one.get("agent"), one["value"]
     for key in (str(k) for k in record if str(k).endswith(".suggestion")):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, as_text, fields_below, object_in, scalars, to_score
 
 #: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
 _CASES = (
@@ -34,13 +34,13 @@ def _first(record: Any, *names: str) -> Any:
 
 def _listed(record: Any, names: tuple[str, ...]) -> list[Any]:
     """All entries of the lists with these names."""
-    found = [record.get(n) for n in names] if isinstance(record, Mapping) else []
-    return [entry for listed in found if isinstance(listed, list) for entry in listed]
+    entries = [record.get(n) for n in names] if isinstance(record, Mapping) else []
+    return [entry for listed in entries if isinstance(listed, list) for entry in listed]
 
 
 def _run(document: Any) -> Any:
     """The test run; the file with the latest run holds it under ``testRunData``."""
-    return part(document, "testRunData") or document
+    return object_in(document, "testRunData") or document
 
 
 def matches(document: Mapping[str, Any]) -> str:
@@ -84,11 +84,11 @@ def rows(
     if not isinstance(case, dict):
         raise place.wrong("the test case", case, "an object")
     item = str(record.get("item", place.index))
-    settings = part(record, "hyperparameters")
+    settings = object_in(record, "hyperparameters")
     model = settings.get("model")
     common = {
-        "system": system or words(model) or words(_first(model, "model", "name")),
-        "identifier": words(record.get("identifier")),
+        "system": system or as_text(model) or as_text(_first(model, "model", "name")),
+        "identifier": as_text(record.get("identifier")),
         **scalars(settings, ("model", *_METRIC_COLUMNS)),
     }
     trace = _first(case, "trace")
@@ -110,22 +110,28 @@ def rows(
         place.exclude("no metric was evaluated")
     for level, name, span in levels:
         for metric in _listed(level, _METRICS):
-            yield {**common, "item": name, **_verdict(metric, place, judge), "span": span, **beneath(case, "metadata")}
+            yield {
+                **common,
+                "item": name,
+                **_verdict(metric, place, judge),
+                "span": span,
+                **fields_below(case, "metadata"),
+            }
 
 
 def _verdict(metric: Any, place: Place, judge: str | None) -> dict[str, Any]:
-    name = words(_first(metric, "name", "metric"))
+    name = as_text(_first(metric, "name", "metric"))
     if name is None:
         raise place.wrong("a metric", metric, "an object with a name")
-    model = words(_first(metric, "evaluationModel", "evaluation_model")) or judge
-    error, score, passed = words(metric.get("error")), graded(metric.get("score")), metric.get("success")
+    model = as_text(_first(metric, "evaluationModel", "evaluation_model")) or judge
+    error, score, passed = as_text(metric.get("error")), to_score(metric.get("score")), metric.get("success")
     failed = error is not None or score != score
     return {
         "judge": model or name,
         "criterion": name,
         "score": float("nan") if failed else score,
         "status": "error" if failed else "ok",
-        "rationale": error or words(metric.get("reason")),
+        "rationale": error or as_text(metric.get("reason")),
         "rater_type": "model" if model else "code",
         "passed": passed if isinstance(passed, bool) and not failed else None,
         "strict_mode": _first(metric, "strictMode", "strict_mode"),

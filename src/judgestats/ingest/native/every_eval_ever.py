@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, beside, graded, has, number, part, scalars, words
+from judgestats.ingest.readers import (
+    Place,
+    Reader,
+    as_text,
+    has_fields,
+    json_beside,
+    object_in,
+    scalars,
+    to_number,
+    to_score,
+)
 
 _USED = (
     "schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id", "sample_id",
@@ -16,13 +26,13 @@ _USED = (
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise a sample of the schema, and the file of aggregate results."""
-    if has(record, "schema_version", "evaluation_id", "model_id", "sample_id", "evaluation"):
+    if has_fields(record, "schema_version", "evaluation_id", "model_id", "sample_id", "evaluation"):
         return "records have schema_version, evaluation_id, model_id, sample_id and evaluation"
     return "the object has schema_version, evaluation_id and evaluation_results" if _is_aggregate(record) else ""
 
 
 def _is_aggregate(record: Mapping[str, Any]) -> bool:
-    return has(record, "schema_version", "evaluation_id", "evaluation_results")
+    return has_fields(record, "schema_version", "evaluation_id", "evaluation_results")
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
@@ -32,18 +42,18 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     evaluation = place.need(record, "evaluation")
     if not isinstance(evaluation, dict):
         raise place.wrong("evaluation", evaluation, "an object with a score")
-    name = words(record.get("evaluation_name")) or "overall"
+    name = as_text(record.get("evaluation_name")) or "overall"
     config = _config(record, place)
-    metric = words(config.get("metric_name")) or words(config.get("metric_id")) or name
+    metric = as_text(config.get("metric_name")) or as_text(config.get("metric_id")) or name
     graders = _judges(config)
     listed = record.get("answer_attribution")
     steps = [a for a in listed if isinstance(a, dict)] if isinstance(listed, list) else []
     model = bool(graders or judge or any("judge" in str(a.get("extraction_method")) for a in steps))
-    error, score, passed = words(record.get("error")), graded(evaluation.get("score")), evaluation.get("is_correct")
+    error, score, passed = as_text(record.get("error")), to_score(evaluation.get("score")), evaluation.get("is_correct")
     failed = error is not None or score != score
     yield {
         "judge": " + ".join(graders) or judge or metric,
-        "system": words(record.get("model_id")),
+        "system": as_text(record.get("model_id")),
         "item": str(place.need(record, "sample_id")),
         "criterion": metric,
         "score": float("nan") if failed else score,
@@ -52,28 +62,28 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         "rater_type": "model" if model else "code",
         "evaluation_name": name,
         "passed": passed if isinstance(passed, bool) and not failed else None,
-        "latency": number(part(record, "performance").get("latency_ms")) / 1000,
-        **scalars(part(record, "metadata")),
+        "latency": to_number(object_in(record, "performance").get("latency_ms")) / 1000,
+        **scalars(object_in(record, "metadata")),
         **scalars(record, _USED),
     }
 
 
 def _config(record: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Configuration of the metric, from the file of aggregate results."""
-    stem, found, _ = place.path.name.partition("_samples.jsonl")
-    results = beside(place.path.with_name(f"{stem}.json")).get("evaluation_results") if found else None
+    stem, suffix, _ = place.path.name.partition("_samples.jsonl")
+    results = json_beside(place.path.with_name(f"{stem}.json")).get("evaluation_results") if suffix else None
     results = [r for r in results if isinstance(r, dict)] if isinstance(results, list) else []
     for name in ("evaluation_result_id", "evaluation_name"):
         same = [r for r in results if record.get(name) and r.get(name) == record[name]]
         if len(same) == 1:
-            return part(same[0], "metric_config")
+            return object_in(same[0], "metric_config")
     return {}
 
 
 def _judges(config: Mapping[str, Any]) -> list[str]:
-    listed = part(config, "llm_scoring").get("judges")
-    models = [part(j, "model_info") for j in listed] if isinstance(listed, list) else []
-    return [found for m in models if (found := words(m.get("id")) or words(m.get("name")))]
+    listed = object_in(config, "llm_scoring").get("judges")
+    models = [object_in(j, "model_info") for j in listed] if isinstance(listed, list) else []
+    return [model_name for m in models if (model_name := as_text(m.get("id")) or as_text(m.get("name")))]
 
 
 READER = Reader(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, has, having, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, has_fields, having, scalars
 
 _WINNERS = "model_1, model_2, tie, error"
 #: Fields that are read, and texts; others become conditions.
@@ -50,7 +50,7 @@ def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any
             "choice": answers[winner],
             "status": "error" if winner == "error" else "ok",
             "prompt": prompt,
-            "rationale": words(record.get(f"g{game}_judgment")),
+            "rationale": as_text(record.get(f"g{game}_judgment")),
             "turn": record.get("turn"),
         }
 
@@ -58,7 +58,7 @@ def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any
 def matches_single(record: Mapping[str, Any]) -> str:
     """Recognise a record of ``model_judgment/*_single.jsonl``."""
     if (
-        has(record, "question_id", "model", "judge", "score")
+        has_fields(record, "question_id", "model", "judge", "score")
         and "games" not in record
         and isinstance(record["judge"], list)
     ):
@@ -73,17 +73,17 @@ def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, A
     score = place.need(record, "score")
     if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
         raise place.wrong("score", score, "a number, -1 for none")
-    found = score if score != -1 else None
+    grade = score if score != -1 else None
     yield {
         **scalars(record, _SINGLE_FIELDS),
         "judge": judge,
         "system": str(place.need(record, "model")),
         "item": _item(record),
         "criterion": "overall",
-        "score": float("nan") if found is None else float(found),
+        "score": float("nan") if grade is None else float(grade),
         "condition": prompt,
-        "status": "parse" if found is None else "ok",
-        "rationale": words(record.get("judgment")),
+        "status": "parse" if grade is None else "ok",
+        "rationale": as_text(record.get("judgment")),
         "turn": record.get("turn"),
     }
 

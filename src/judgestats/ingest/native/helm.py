@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, Record, beside, graded, has, having, part, scalars, words
+from judgestats.ingest.readers import (
+    Place,
+    Reader,
+    Record,
+    as_text,
+    has_fields,
+    having,
+    json_beside,
+    object_in,
+    scalars,
+    to_score,
+)
 
 #: Statistics that describe the request, its cost or the model's probabilities: no scores of the response.
 _REQUEST = re.compile(
@@ -27,20 +38,20 @@ _LABELS = {"correct_answer": 1.0, "incorrect_answer": 0.0, "failure_to_answer": 
 
 def matches_stats(record: Mapping[str, Any]) -> str:
     """Recognise a record of ``per_instance_stats.json``, and ``run_spec.json`` beside it."""
-    if has(record, "instance_id", "stats") and isinstance(record["stats"], list):
+    if has_fields(record, "instance_id", "stats") and isinstance(record["stats"], list):
         return "records have instance_id and stats"
     return "the object has adapter_spec, scenario_spec and metric_specs" if _is_spec(record) else ""
 
 
 def _is_spec(record: Mapping[str, Any]) -> bool:
-    return has(record, "adapter_spec", "scenario_spec", "metric_specs")
+    return has_fields(record, "adapter_spec", "scenario_spec", "metric_specs")
 
 
 def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
     """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded."""
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
-    spec = {} if system else beside(_spec_path(place.path))
+    spec = {} if system else json_beside(_spec_path(place.path))
     common = {
         "system": _system(spec, system, place),
         "item": str(place.need(record, "instance_id")),
@@ -54,13 +65,13 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
     for stat in stats:
         name = stat.get("name") if isinstance(stat, dict) else None
         name = name if isinstance(name, dict) else {"name": name}
-        metric = words(name.get("name"))
+        metric = as_text(name.get("name"))
         if metric is None:
             raise place.wrong("a statistic", stat, "an object with a name")
         if _REQUEST.fullmatch(metric):
             others += 1
             continue
-        score = graded(stat.get("mean"))
+        score = to_score(stat.get("mean"))
         yield {
             "judge": metric,
             **common,
@@ -68,9 +79,9 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
             "score": score,
             "status": "error" if score != score else "ok",
             "rater_type": "model" if _JUDGED.fullmatch(metric) or metric in _jury(spec) else "code",
-            "split": words(name.get("split")),
-            "sub_split": words(name.get("sub_split")),
-            "perturbation": words(part(name, "perturbation").get("name")) or _perturbation(record),
+            "split": as_text(name.get("split")),
+            "sub_split": as_text(name.get("sub_split")),
+            "perturbation": as_text(object_in(name, "perturbation").get("name")) or _perturbation(record),
         }
     if others:
         place.exclude("statistics of the request, no scores", n=others)
@@ -78,21 +89,23 @@ def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
 
 def _spec_path(path: Path) -> Path:
     """``run_spec.json`` beside ``per_instance_stats.json``, with the same prefix if it has one."""
-    prefix, found, _ = path.name.partition("per_instance_stats")
-    return path.with_name(f"{prefix if found else ''}run_spec.json")
+    prefix, stem, _ = path.name.partition("per_instance_stats")
+    return path.with_name(f"{prefix if stem else ''}run_spec.json")
 
 
 def _jury(spec: Mapping[str, Any]) -> set[str]:
     """Names of the metrics that average a jury."""
     specs = spec.get("metric_specs")
-    found = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
+    entries = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
     return {
-        str(part(s, "args").get("metric_name")) for s in found if str(s.get("class_name")).endswith("LLMJuryMetric")
+        str(object_in(s, "args").get("metric_name"))
+        for s in entries
+        if str(s.get("class_name")).endswith("LLMJuryMetric")
     }
 
 
-def _system(spec: Mapping[str, Any], given: str | None, place: Place) -> str:
-    model = given or words(part(spec, "adapter_spec").get("model"))
+def _system(spec: Mapping[str, Any], option: str | None, place: Place) -> str:
+    model = option or as_text(object_in(spec, "adapter_spec").get("model"))
     if model is None:
         raise SchemaError(
             f"{place}: the evaluated model is not named: there is no run_spec.json beside the file, or it lacks "
@@ -102,7 +115,7 @@ def _system(spec: Mapping[str, Any], given: str | None, place: Place) -> str:
 
 
 def _perturbation(record: Mapping[str, Any]) -> str | None:
-    return words(part(record, "perturbation").get("name"))
+    return as_text(object_in(record, "perturbation").get("name"))
 
 
 def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,11 +125,11 @@ def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
 def states(document: Any, path: Path) -> Iterator[Record]:
     """Yield the requests, each with the specification of the model and of the annotators."""
     head = {name: document.get(name) for name in ("adapter_spec", "annotator_specs")}
-    found = document.get("request_states")
-    if not isinstance(found, list):
-        raise SchemaError(f"{path.name}: request_states is {str(found)[:60]!r}. Allowed: a list.")
-    for i, state in enumerate(found, start=1):
-        name = part(state, "instance").get("id")
+    requests = document.get("request_states")
+    if not isinstance(requests, list):
+        raise SchemaError(f"{path.name}: request_states is {str(requests)[:60]!r}. Allowed: a list.")
+    for i, state in enumerate(requests, start=1):
+        name = object_in(state, "instance").get("id")
         yield f"request {i}" + (f", instance {name}" if name else ""), {**head, "request_state": state}
 
 
@@ -130,22 +143,22 @@ def state_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
         return place.exclude(
             "no annotation: no model judged the response", remedy="Read per_instance_stats.json for the scores by code."
         )
-    instance = part(state, "instance")
+    instance = object_in(state, "instance")
     common = {
         "system": _system(record, system, place),
         "item": str(instance.get("id", place.index)),
         **_trial(state),
-        "split": words(instance.get("split")),
-        "sub_split": words(instance.get("sub_split")),
+        "split": as_text(instance.get("split")),
+        "sub_split": as_text(instance.get("sub_split")),
         "perturbation": _perturbation(instance),
     }
     for annotator, annotation in annotations.items():
-        found = list(_verdicts(annotator, annotation, _jurors(record, annotator)))
-        if not found:
+        verdicts = list(_verdicts(annotator, annotation, _jurors(record, annotator)))
+        if not verdicts:
             empty = isinstance(annotation, dict) and any(n.startswith("empty_output_") for n in annotation)
             reason = "the response was empty, and no model was asked" if empty else "no score of a model"
             place.exclude(reason, f"annotator {annotator}")
-        for verdict in found:
+        for verdict in verdicts:
             yield {**common, "rater_type": "model", **verdict, "annotator": annotator}
 
 
@@ -154,14 +167,14 @@ def _jurors(record: Mapping[str, Any], annotator: str) -> dict[str, str]:
     specs = record.get("annotator_specs")
     specs = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
     bare = annotator.replace("_", "").lower()
-    named = [s for s in specs if part(s, "args").get("name") == annotator] or [
+    own_specs = [s for s in specs if object_in(s, "args").get("name") == annotator] or [
         s for s in specs if bare in str(s.get("class_name")).rpartition(".")[2].lower()
     ]
-    args = [part(s, "args") for s in (named or (specs if len(specs) == 1 else []))]
+    args = [object_in(s, "args") for s in (own_specs or (specs if len(specs) == 1 else []))]
     return {
-        name: words(part(a["annotator_models"], name).get("model_name")) or name
+        name: as_text(object_in(a["annotator_models"], name).get("model_name")) or name
         for a in args
-        for name in part(a, "annotator_models")
+        for name in object_in(a, "annotator_models")
     }
 
 
@@ -178,30 +191,30 @@ def _verdicts(annotator: str, annotation: Any, jurors: Mapping[str, str]) -> Ite
                 inner = verdict if isinstance(verdict, dict) else {}
                 yield _verdict(jurors.get(name, name), criterion, inner.get("score"), inner)
         elif name.startswith("empty_output_"):
-            score = graded(value)
+            score = to_score(value)
             if score == score and not jurors:
                 criterion = name.removeprefix("empty_output_")
                 yield {**_verdict(annotator, criterion, value, {}), "rater_type": "code"}
         elif name == "label" and isinstance(value, str) and value in _LABELS:
             yield {**_verdict(annotator, "correct", _LABELS[value], annotation), "verdict": value}
-        elif (found := _SCORE.match(name)) and (value is None or graded(value) == graded(value)):
-            juror = found["juror"]
+        elif (field := _SCORE.match(name)) and (value is None or to_score(value) == to_score(value)):
+            juror = field["juror"]
             about = {n.removeprefix(f"{juror}_"): v for n, v in annotation.items()} if juror else annotation
-            yield _verdict(jurors.get(juror, juror) if juror else annotator, found["criterion"], value, about)
+            yield _verdict(jurors.get(juror, juror) if juror else annotator, field["criterion"], value, about)
     for juror in jurors:
         if juror not in annotation and not any(n.startswith((f"{juror}_", "empty_output_")) for n in annotation):
             yield from (_verdict(jurors[juror], criterion, None, {}) for criterion in criteria or ("overall",))
 
 
 def _verdict(judge: str, criterion: str, value: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    score = graded(value)
-    unread = words(about.get("response_text")) if score != score else None
+    score = to_score(value)
+    unread = as_text(about.get("response_text")) if score != score else None
     return {
         "judge": judge,
         "criterion": criterion,
         "score": score,
         "status": "ok" if score == score else "parse" if unread else "error",
-        "rationale": next((r for n in _REASONS if (r := words(about.get(n)))), unread),
+        "rationale": next((r for n in _REASONS if (r := as_text(about.get(n)))), unread),
     }
 
 

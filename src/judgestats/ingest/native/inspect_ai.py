@@ -17,9 +17,9 @@ from judgestats.ingest.readers import (
     Reader,
     Record,
     Word,
+    as_text,
     member_object,
     scalars,
-    words,
 )
 
 #: Words that they know besides, in any case.
@@ -46,9 +46,9 @@ def records(document: Any, path: Path) -> Iterator[Record]:
     head = member_object(document, _header(document)) if isinstance(document, Archive) else document
     place = Place(path, "its head", 0)
     run = run_of(head, place)
-    found = _samples_of_archive(document, head) if isinstance(document, Archive) else _samples_of_log(head, place)
+    samples = _samples_of_archive(document, head) if isinstance(document, Archive) else _samples_of_log(head, place)
     empty = True
-    for where, sample in found:
+    for where, sample in samples:
         empty = False
         yield where, {"run": run, "sample": sample}
     if empty:
@@ -127,8 +127,8 @@ def rows(
     for scorer, score in scores.items():
         score = object_of(score, f"scores.{scorer}", place)
         rater = run.rater(scorer, score.get("metadata"), graders)
-        for given in _values_by_rater(score, rater, scorer, place):
-            yield from rating_rows(given, scorer, head, values.get(scorer, {}), place, declared=scorer in run.counted)
+        for rated in _values_by_rater(score, rater, scorer, place):
+            yield from rating_rows(rated, scorer, head, values.get(scorer, {}), place, declared=scorer in run.counted)
 
 
 def _prefixed(prefix: str, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,39 +147,42 @@ class ScorerValue(NamedTuple):
 def _values_by_rater(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place) -> list[ScorerValue]:
     """The scorer's own value; where people edited it, the original and each person's last value."""
     metadata = object_of(score.get("metadata"), f"scores.{scorer}.metadata", place)
-    own = ScorerValue(rater, place.need(score, "value"), words(score.get("explanation")), metadata)
+    own = ScorerValue(rater, place.need(score, "value"), as_text(score.get("explanation")), metadata)
     history = objects_of(score.get("history"), f"scores.{scorer}.history", place)
     if not history:
         return [own]
     people: dict[str, ScorerValue] = {}
     for edit in history:
         by = object_of(edit.get("provenance"), f"scores.{scorer}.history.provenance", place)
-        changed, why = edit.get("value", _UNCHANGED), words(edit.get("explanation", _UNCHANGED))
+        changed, why = edit.get("value", _UNCHANGED), as_text(edit.get("explanation", _UNCHANGED))
         if by and changed != _UNCHANGED:
-            author = words(by.get("author")) or "unnamed person"
-            said = why if why != _UNCHANGED else words(by.get("reason"))
+            author = as_text(by.get("author")) or "unnamed person"
+            said = why if why != _UNCHANGED else as_text(by.get("reason"))
             people[author] = ScorerValue(Rater(author, "human", rater.criterion), changed, said, {})
     first = history[0]
     if first.get("provenance"):  # a score that a person added
         return [*people.values()]
     metadata = object_of(first.get("metadata"), f"scores.{scorer}.history.metadata", place)
-    return [ScorerValue(rater, place.need(first, "value"), words(first.get("explanation")), metadata), *people.values()]
+    return [
+        ScorerValue(rater, place.need(first, "value"), as_text(first.get("explanation")), metadata),
+        *people.values(),
+    ]
 
 
 def rating_rows(
-    given: ScorerValue, scorer: str, head: Mapping[str, Any], values: Mapping[str, Any], place: Place, *, declared: bool
+    rated: ScorerValue, scorer: str, head: Mapping[str, Any], values: Mapping[str, Any], place: Place, *, declared: bool
 ) -> Iterator[dict[str, Any]]:
     """Rows of a value: one, or one for each key of a dict or place in a list."""
-    rater = given.rater
-    inner: Mapping[Any, Any] = {None: given.value}
-    if isinstance(given.value, dict):
-        inner = given.value
-    elif isinstance(given.value, list):
-        inner = dict(enumerate(given.value, start=1))
+    rater = rated.rater
+    inner: Mapping[Any, Any] = {None: rated.value}
+    if isinstance(rated.value, dict):
+        inner = rated.value
+    elif isinstance(rated.value, list):
+        inner = dict(enumerate(rated.value, start=1))
     if not inner:
         place.exclude("an empty list or dict of values", f"scorer {scorer}")
-    reason = words(given.metadata.get("unscored_reason"))
-    silent = rater.type == "model" and (given.explanation or "").startswith(_NO_GRADE)
+    reason = as_text(rated.metadata.get("unscored_reason"))
+    silent = rater.type == "model" and (rated.explanation or "").startswith(_NO_GRADE)
     for key, value in inner.items():
         part = f"scorer {scorer}" if key is None else f"scorer {scorer}, {key}"
         status = "parse" if silent else "ok"
@@ -196,10 +199,10 @@ def rating_rows(
             "criterion": rater.criterion if key is None else f"{rater.criterion}/{key}",
             "score": score,
             "status": status,
-            "rationale": given.explanation,
+            "rationale": rated.explanation,
             "rater_type": rater.type,
             "label": label,
-            **_prefixed("score_metadata", given.metadata),
+            **_prefixed("score_metadata", rated.metadata),
             **head,
         }
 

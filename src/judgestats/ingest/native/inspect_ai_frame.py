@@ -9,7 +9,7 @@ from typing import Any
 from judgestats.ingest.native.inspect_ai import OPTIONS, ScorerValue, rating_rows
 from judgestats.ingest.native.inspect_ai_head import Run
 from judgestats.ingest.native.inspect_values import by_scorer, number_of
-from judgestats.ingest.readers import Place, Reader, absent, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, absent, as_text, has_fields, scalars
 from judgestats.schema.columns import RATINGS, N
 
 _SCORE = "score_"
@@ -20,7 +20,7 @@ _TAKEN = {c.name for c in RATINGS} | {N, "label", "rater_type"}
 
 def matches_frame(record: Mapping[str, Any]) -> str:
     """Recognise the frame of ``samples_df`` by the names of its columns."""
-    if has(record, "sample_id", "eval_id", "id", "epoch") and any(name.startswith(_SCORE) for name in record):
+    if has_fields(record, "sample_id", "eval_id", "id", "epoch") and any(name.startswith(_SCORE) for name in record):
         return "columns sample_id, eval_id, id, epoch and score_*"
     return ""
 
@@ -57,10 +57,10 @@ def frame_rows(
             continue
         metadata = _structure(cells.get(f"{_SCORE}{scorer}_metadata"))
         metadata = metadata if isinstance(metadata, dict) else {}
-        explanation = words(cells.get(f"{_SCORE}{scorer}_explanation"))
+        explanation = as_text(cells.get(f"{_SCORE}{scorer}_explanation"))
         rater = nobody.rater(scorer, metadata, graders)
-        given = ScorerValue(rater, _structure(value), explanation, metadata)
-        yield from rating_rows(given, scorer, head, values.get(scorer, {}), place, declared=False)
+        rated = ScorerValue(rater, _structure(value), explanation, metadata)
+        yield from rating_rows(rated, scorer, head, values.get(scorer, {}), place, declared=False)
 
 
 def _structure(value: Any) -> Any:
@@ -75,19 +75,19 @@ def _structure(value: Any) -> Any:
 
 def _scorers_of(names: Mapping[str, Any]) -> tuple[list[str], set[str]]:
     """Scorers among the columns, and the columns that are no verdict: details of a score, and metrics of the log."""
-    found = [n.removeprefix(_SCORE) for n in names if n.startswith(_SCORE) and len(n) > len(_SCORE)]
+    scorers = [n.removeprefix(_SCORE) for n in names if n.startswith(_SCORE) and len(n) > len(_SCORE)]
     metrics = "score_headline_name" in names  # the columns of EvalScores: score_<scorer>_<metric>
     details = {
         s
-        for s in found
+        for s in scorers
         if (metrics and s.startswith("headline_"))
         or any(
             s.startswith(f"{other}_") and (metrics or s.removeprefix(f"{other}_") in _DETAILS)
-            for other in found
+            for other in scorers
             if other != s
         )
     }
-    return [s for s in found if s not in details], {_SCORE + s for s in details}
+    return [s for s in scorers if s not in details], {_SCORE + s for s in details}
 
 
 SAMPLES = Reader(

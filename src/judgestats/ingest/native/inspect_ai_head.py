@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from judgestats.ingest.readers import Place, scalars, words
+from judgestats.ingest.readers import Place, as_text, scalars
 
 #: Scorers of Inspect that ask no model.
 _CODE = ("match", "includes", "pattern", "answer", "choice", "exact", "f1", "math", "perplexity", "target_perplexity")
@@ -34,15 +34,15 @@ class Run:
 
     def rater(self, scorer: str, metadata: Any, graders: Mapping[str, str]) -> Rater:
         """Who gave a score: as the user or the log's head says, or the model whose reply is in the score's metadata."""
-        known = self.raters.get(scorer) or Rater(scorer, "code" if scorer in _CODE else "unknown", scorer)
+        by_head = self.raters.get(scorer) or Rater(scorer, "code" if scorer in _CODE else "unknown", scorer)
         if scorer in graders:
-            return Rater(graders[scorer], "model", known.criterion)
-        if known.type != "unknown":
-            return known
+            return Rater(graders[scorer], "model", by_head.criterion)
+        if by_head.type != "unknown":
+            return by_head
         grading = metadata.get("grading") if isinstance(metadata, dict) else None
         replies = [m for m in grading if isinstance(m, dict)] if isinstance(grading, list) else []
-        model = next((words(m.get("model")) for m in reversed(replies) if m.get("role") == "assistant"), None)
-        return Rater(model, "model", known.criterion) if model else known
+        model = next((as_text(m.get("model")) for m in reversed(replies) if m.get("role") == "assistant"), None)
+        return Rater(model, "model", by_head.criterion) if model else by_head
 
 
 def object_of(value: Any, what: str, place: Place) -> Mapping[str, Any]:
@@ -71,6 +71,7 @@ def _text(record: Mapping[str, Any], name: str, place: Place) -> str:
 
 
 def run_of(head: Mapping[str, Any], place: Place) -> Run:
+    """The run that the head of a log describes."""
     spec = object_of(place.need(head, "eval"), "eval", place)
     system = _text(spec, "model", place)
     roles = {
@@ -82,7 +83,7 @@ def run_of(head: Mapping[str, Any], place: Place) -> Run:
         grader = _model_of_scorer(base, options, roles, system)
         kind = "model" if grader else "code" if base in _CODE else "unknown"
         raters[scorer] = (grader or scorer, kind, base)
-    asked = Counter((judge, base) for judge, _, base in raters.values())
+    n_scorers = Counter((judge, base) for judge, _, base in raters.values())
     run = spec.get("eval_id") or spec.get("run_id")
     return Run(
         system,
@@ -95,7 +96,7 @@ def run_of(head: Mapping[str, Any], place: Place) -> Run:
             },
         },
         {
-            scorer: Rater(judge, kind, base if kind == "model" and asked[judge, base] == 1 else scorer)
+            scorer: Rater(judge, kind, base if kind == "model" and n_scorers[judge, base] == 1 else scorer)
             for scorer, (judge, kind, base) in raters.items()
         },
         frozenset(name for name, scorer in scorers.items() if scorer.counted),
@@ -112,9 +113,9 @@ class _Scorer(NamedTuple):
     @property
     def counted(self) -> bool:
         """Whether Inspect's accuracy counts the values, without a function of the user's for what they mean."""
-        found = [m for m in _flat(self.metrics) if m["name"] in ("accuracy", "inspect_ai/accuracy")]
-        given = [m.get(name) for m in found for name in ("options", "params")]
-        return bool(found) and not any(isinstance(g, dict) and "to_float" in g for g in given)
+        accuracies = [m for m in _flat(self.metrics) if m["name"] in ("accuracy", "inspect_ai/accuracy")]
+        arguments = [m.get(name) for m in accuracies for name in ("options", "params")]
+        return bool(accuracies) and not any(isinstance(g, dict) and "to_float" in g for g in arguments)
 
 
 def _flat(metrics: Any) -> Iterator[Mapping[str, Any]]:
@@ -128,25 +129,25 @@ def _flat(metrics: Any) -> Iterator[Mapping[str, Any]]:
 
 def _scorers(head: Mapping[str, Any], spec: Mapping[str, Any], place: Place) -> dict[str, _Scorer]:
     """Scorers by the name under which their scores stand."""
-    found: dict[str, _Scorer] = {}
+    scorers: dict[str, _Scorer] = {}
     for scorer in objects_of(spec.get("scorers"), "eval.scorers", place):
         base = _text(scorer, "name", place).rpartition("/")[2]
         name, again = base, 0
-        while name in found:
+        while name in scorers:
             again += 1
             name = f"{base}{again}"
         options = object_of(scorer.get("options"), "eval.scorers.options", place)
-        found[name] = _Scorer(base, options, scorer.get("metrics"))
+        scorers[name] = _Scorer(base, options, scorer.get("metrics"))
     results = object_of(head.get("results"), "results", place)
     scores = results.get("scores")
     for score in objects_of([scores] if isinstance(scores, dict) else scores, "results.scores", place):
-        names = [n for n in (words(score.get("name")), words(score.get("scorer"))) if n]
+        names = [n for n in (as_text(score.get("name")), as_text(score.get("scorer"))) if n]
         options = object_of(score.get("params"), "results.scores.params", place)
         for name in names:
-            known = found.setdefault(name, _Scorer(names[-1].rpartition("/")[2], options, None))
-            if known.metrics is None:
-                found[name] = known._replace(metrics=score.get("metrics"))
-    return found
+            listed_scorer = scorers.setdefault(name, _Scorer(names[-1].rpartition("/")[2], options, None))
+            if listed_scorer.metrics is None:
+                scorers[name] = listed_scorer._replace(metrics=score.get("metrics"))
+    return scorers
 
 
 def _model(value: Any) -> str | None:
@@ -156,14 +157,14 @@ def _model(value: Any) -> str | None:
     if isinstance(value, list):
         names = [_model(v) for v in value]
         return " + ".join(n for n in names if n) if names and all(names) else None
-    return words(value)
+    return as_text(value)
 
 
 def _model_of_scorer(base: str, options: Mapping[str, Any], roles: Mapping[str, str | None], system: str) -> str | None:
     """The model that a scorer asks: its argument, or that of its role, or (as in Inspect) the one evaluated."""
-    named = next((model for g in _GRADERS if (model := _model(options.get(g)))), None)
+    argument = next((model for g in _GRADERS if (model := _model(options.get(g)))), None)
     role = options.get("model_role")
     role = role.get("name") if isinstance(role, dict) else role
     graded = base.startswith("model_graded")
     bound = roles.get(role if isinstance(role, str) else "grader") if role or graded else None
-    return named or bound or (system if graded else None)
+    return argument or bound or (system if graded else None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.ingest.native.inspect_values import by_scorer, rating
-from judgestats.ingest.readers import Place, Reader, absent, having, words
+from judgestats.ingest.readers import Place, Reader, absent, as_text, having
 
 _SETS = ("label_", "target_")
 
@@ -15,8 +15,8 @@ _SETS = ("label_", "target_")
 def matches_labels(record: Mapping[str, Any]) -> str:
     """Recognise a validation set: id, split (without it perhaps a table with a column per judge), target or labels."""
     labels = [name for name in record if name == "target" or (name.startswith(_SETS) and name not in _SETS)]
-    known = {"id", "split", *labels}
-    return f"columns id, {', '.join(labels[:3])} and split" if labels and set(record) == known else ""
+    columns = {"id", "split", *labels}
+    return f"columns id, {', '.join(labels[:3])} and split" if labels and set(record) == columns else ""
 
 
 def label_rows(
@@ -67,18 +67,18 @@ def scan_rows(
         "judge": str(scanner),
         "system": str(cells.get("model") or ""),
         "item": str(item) if whole else f"{item} / {cells['input_id']}",
-        "rationale": words(cells.get("explanation")),
+        "rationale": as_text(cells.get("explanation")),
         "rater_type": "model" if models else "code",
         "scanner_model": " + ".join(map(str, models)) or None,
-        **{n: words(cells.get(n)) for n in ("scan_id", "task_name", "scanner_params")},
+        **{n: as_text(cells.get(n)) for n in ("scan_id", "task_name", "scanner_params")},
     }
     if cells.get("scan_error") is not None:
         yield {**head, "criterion": str(scanner), "score": None, "status": "error"}
         return
-    found = list(_results(cells, str(scanner), place))
-    if not found:
+    results = list(_results(cells, str(scanner), place))
+    if not results:
         place.exclude("the scanner found nothing", part)
-    for criterion, value in found:
+    for criterion, value in results:
         score, label = rating(value, str(scanner), f"{part}, {criterion}", values.get(str(scanner), {}), place)
         if score is None and label is None:
             place.exclude("the scanner found nothing", f"{part}, {criterion}")
@@ -99,11 +99,11 @@ def _results(cells: Mapping[str, Any], scanner: str, place: Place) -> Iterator[t
     elif kind in ("number", "string"):
         yield criterion, value
     elif kind == "resultset":
-        found = _parsed(value, "value", place)
-        for result in found if isinstance(found, list) else [found]:
+        results = _parsed(value, "value", place)
+        for result in results if isinstance(results, list) else [results]:
             if not isinstance(result, dict):
                 raise place.wrong("a result of the set", result, "an object with a value")
-            label = words(result.get("label"))
+            label = as_text(result.get("label"))
             yield from _opened(f"{scanner}/{label}" if label else scanner, place.need(result, "value"))
     else:
         yield from _opened(criterion, _parsed(value, "value", place))

@@ -15,14 +15,14 @@ from judgestats.ingest.readers import Place, Word
 LETTERS: Mapping[str, float | bool] = {"C": True, "I": False, "P": 0.5, "N": False}
 
 
-def by_scorer(given: Any, name: str, kind: type) -> Mapping[str, Any]:
+def by_scorer(option: Any, name: str, kind: type) -> Mapping[str, Any]:
     """An option that says something of each scorer, checked; the command line writes ``scorer=safe:1;unsafe:0``."""
-    if kind is dict and isinstance(given, Mapping):
-        given = {k: _classes(v) if isinstance(v, str) and ":" in v else v for k, v in given.items()}
-    if given is not None and not (isinstance(given, Mapping) and all(isinstance(v, kind) for v in given.values())):
+    if kind is dict and isinstance(option, Mapping):
+        option = {k: _classes(v) if isinstance(v, str) and ":" in v else v for k, v in option.items()}
+    if option is not None and not (isinstance(option, Mapping) and all(isinstance(v, kind) for v in option.values())):
         example = "{'scorer': 'model'}" if kind is str else "{'scorer': {'safe': 1, 'unsafe': 0}}"
-        raise SchemaError(f"{name}={given!r} should be a dict such as {example}.")
-    return given or {}
+        raise SchemaError(f"{name}={option!r} should be a dict such as {example}.")
+    return option or {}
 
 
 def _classes(text: str) -> dict[str, Any]:
@@ -71,10 +71,10 @@ def _by_values(scorer: str, texts: Sequence[str]) -> str:
 def number_of(text: str) -> float | None:
     """A finite number or NaN, written as a text; None for anything else."""
     try:
-        found = float(text) if text.strip() == text and "_" not in text else None
+        number = float(text) if text.strip() == text and "_" not in text else None
     except ValueError:
         return None
-    return None if found is None or math.isinf(found) else found
+    return None if number is None or math.isinf(number) else number
 
 
 def _mapped(value: str, part: str, values: Mapping[str, Any], place: Place) -> float | bool | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, having, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, having, scalars
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
@@ -63,7 +63,7 @@ def _answer(call: Any, place: Place) -> dict[str, Any]:
     if not isinstance(call, dict):
         raise place.wrong("a judgment", call, "an object with judgment and decision, or null")
     judgment, decision = call.get("judgment"), place.need(call, "decision")
-    reason = words(judgment.get("response")) if isinstance(judgment, dict) else None
+    reason = as_text(judgment.get("response")) if isinstance(judgment, dict) else None
     if decision is None:
         return {"choice": "invalid", "status": "error" if judgment is None else "parse", "rationale": reason}
     if not isinstance(decision, str) or decision not in _DECISIONS:

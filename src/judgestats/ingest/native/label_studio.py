@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person
+from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, parsed_cell, person_name, score_and_status
 
 #: Type of a result -> field of its value that holds the grade.
 _GRADES = {"rating": "rating", "choices": "choices", "number": "number"}
@@ -31,8 +31,8 @@ def _is_task(record: Mapping[str, Any]) -> bool:
 
 def _first_types(record: Mapping[str, Any]) -> set[str]:
     """Types of the results in a task."""
-    found = [record[k] for k in ("annotations", "completions", "predictions") if isinstance(record.get(k), list)]
-    results = [a.get("result") for one in found for a in one if isinstance(a, dict)]
+    annotations = [record[k] for k in ("annotations", "completions", "predictions") if isinstance(record.get(k), list)]
+    results = [a.get("result") for one in annotations for a in one if isinstance(a, dict)]
     return {str(r.get("type")) for one in results if isinstance(one, list) for r in one if isinstance(r, dict)}
 
 
@@ -54,20 +54,20 @@ def _results(record: Mapping[str, Any], place: Place, judge: str | None) -> Iter
     """The results of a task: of its annotators, and of the models in its predictions."""
     annotations = record.get("annotations", record.get("completions"))
     predictions = record.get("predictions")
-    for people, given in ((True, annotations), (False, predictions)):
-        if not isinstance(given, list):
+    for people, annotated in ((True, annotations), (False, predictions)):
+        if not isinstance(annotated, list):
             if people:
-                raise place.wrong("annotations", given, "a list of annotations")
+                raise place.wrong("annotations", annotated, "a list of annotations")
             continue
-        for annotation in given:
+        for annotation in annotated:
             if not isinstance(annotation, dict):
                 if people:
                     raise place.wrong("an annotation", annotation, "an object with completed_by and result")
                 continue  # ids of predictions, in some exports
             who = annotation.get("completed_by")
-            who = person(who.get("email"), who.get("id")) if isinstance(who, dict) else person(who)
+            who = person_name(who.get("email"), who.get("id")) if isinstance(who, dict) else person_name(who)
             who = judge or who
-            rater = who if people else person(annotation.get("model_version"), "prediction")
+            rater = who if people else person_name(annotation.get("model_version"), "prediction")
             results = annotation.get("result")
             if annotation.get("was_cancelled") or not isinstance(results, list) or not results:
                 place.exclude(
@@ -113,7 +113,7 @@ def rows(
             place.exclude("pairwise comparison: format='label_studio_pairwise' reads those", name)
         elif type_ not in _GRADES or not isinstance(value, dict):
             place.exclude(f"no grade: a result of type {type_}", name)
-        elif (answer := answered(place, name, _single(value.get(_GRADES[type_])), scores)) is not None:
+        elif (answer := score_and_status(place, name, _single(value.get(_GRADES[type_])), scores)) is not None:
             yield {**common, "judge": rater, "criterion": name, **answer, "rater_type": kind}
 
 
@@ -132,9 +132,9 @@ def _minimal(
     judge: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Read one annotation of JSON-MIN or CSV."""
-    opened = {str(k): _single(opened_cell(v)) for k, v in record.items()}
-    named = [q.strip() for q in (questions or "").split(",") if q.strip()]
-    answers = named or [k for k, v in opened.items() if isinstance(v, dict) and set(v) & set(_GRADES)]
+    opened = {str(k): _single(parsed_cell(v)) for k, v in record.items()}
+    columns = [q.strip() for q in (questions or "").split(",") if q.strip()]
+    answers = columns or [k for k, v in opened.items() if isinstance(v, dict) and set(v) & set(_GRADES)]
     if not answers:
         place.exclude("no rating or number; questions= names the columns of choices")
     thing = place.need(opened, item) if item else opened.get("id", place.index)
@@ -146,11 +146,11 @@ def _minimal(
             place.exclude(f"no answer to {name!r}")
             continue
         value = next((value[k] for k in _GRADES if k in value), value) if isinstance(value, dict) else value
-        answer = answered(place, name, _single(value), scores)
+        answer = score_and_status(place, name, _single(value), scores)
         if answer is not None:
             yield {
                 **common,
-                "judge": judge or person(record.get("annotator")),
+                "judge": judge or person_name(record.get("annotator")),
                 "criterion": name,
                 **answer,
                 "rater_type": "human",

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import choose
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import (
+    SCORES,
+    Place,
+    Reader,
+    absent,
+    as_text,
+    context,
+    parsed_cell,
+    person_name,
+    score_and_status,
+)
 
 #: Field of the API and the tables -> its name in scheduled exports.
 _SNAKE = {
@@ -42,7 +52,7 @@ def rows(
     if api is not None:
         choose(api, ("human", "model", "code"), "api")
     field = {k: record.get(k, record.get(v)) for k, v in _SNAKE.items()}
-    subject = opened_cell(record.get("subject"))
+    subject = parsed_cell(record.get("subject"))
     if isinstance(subject, dict) and not any(not absent(field[k]) for k in _SUBJECTS):
         kind = {"trace": "traceId", "observation": "observationId", "session": "sessionId"}
         field[kind.get(str(subject.get("kind")), "datasetRunId")] = subject.get("id")
@@ -57,17 +67,17 @@ def rows(
     if field["dataType"] in ("TEXT", "CORRECTION"):
         place.exclude(f"score of type {field['dataType']}: a text, no verdict")
         return
-    raters = {"ANNOTATION": person(field["authorUserId"]), "API": person(field["authorUserId"], "API")}
-    answer = answered(place, name, _value(record, field), scores)
+    raters = {"ANNOTATION": person_name(field["authorUserId"]), "API": person_name(field["authorUserId"], "API")}
+    answer = score_and_status(place, name, _value(record, field), scores)
     if answer is not None:
         trace = "" if on != "observationId" or absent(field["traceId"]) else f"{field['traceId']}/"
         yield {
             **context(record, _USED),
-            "judge": raters.get(source) or person(judge, field["evaluatorId"], "EVAL"),
+            "judge": raters.get(source) or person_name(judge, field["evaluatorId"], "EVAL"),
             "item": f"{trace}{field[on]}",
             "criterion": name,
             **answer,
-            "rationale": words(record.get("comment")),
+            "rationale": as_text(record.get("comment")),
             "rater_type": _SOURCES[source] or api,
             "subject": on.removesuffix("Id"),
         }

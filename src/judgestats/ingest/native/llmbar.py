@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError, choose
-from judgestats.ingest.readers import Place, Reader, has, length, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, has_fields, length, scalars
 
 _OUTPUTS = {"1": "output_1", "2": "output_2"}
 #: Name of the field, and which output it shows first.
@@ -18,7 +18,7 @@ _FLAT_NAME = re.compile(r"native_(?P<subset>[^_]+)_(?P<judge>[^_]+)_(?P<strategy
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise a record of LLMBar's ``result.json``."""
-    if not has(record, "output_1", "output_2", "label", "results"):
+    if not has_fields(record, "output_1", "output_2", "label", "results"):
         return ""
     results = record["results"]
     last = results[-1] if isinstance(results, list) and results else None
@@ -42,8 +42,8 @@ def rows(
     ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
     """
     choose(equal_scores, ("winner", "tie"), "equal_scores")
-    named = names_in_path(place.path)
-    common = {"judge": judge or named.get("judge"), "strategy": strategy or named.get("strategy")}
+    in_path = names_in_path(place.path)
+    common = {"judge": judge or in_path.get("judge"), "strategy": strategy or in_path.get("strategy")}
     missing = [name for name, value in common.items() if value is None]
     if missing:
         raise SchemaError(
@@ -52,7 +52,7 @@ def rows(
             f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
         )
     texts = ("input", *_OUTPUTS.values(), "label")
-    head = {**scalars(record, texts), **common, "task": task or named.get("subset"), "item": str(place.index)}
+    head = {**scalars(record, texts), **common, "task": task or in_path.get("subset"), "item": str(place.index)}
     return _rows(record, head, equal_scores, place)
 
 
@@ -98,7 +98,7 @@ def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, place: Pl
                 "ties_allowed": equal == "tie" and len(scores) == 2,
                 "status": "parse" if choice == "invalid" else "ok",
                 "gold": _OUTPUTS[label],
-                "rationale": words(completion[0] if isinstance(completion, list) and completion else completion),
+                "rationale": as_text(completion[0] if isinstance(completion, list) and completion else completion),
                 "length_first": length(record.get(_OUTPUTS[first])),
                 "length_second": length(record.get(_OUTPUTS[second])),
                 **scores,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, beside, graded, has, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, has_fields, json_beside, scalars, to_score
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[^_]+?)\.jsonl?(\.gz)?$")
 _USED = (
@@ -19,13 +19,13 @@ _USED = (
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise a sample, and the file of results beside the samples."""
-    if has(record, "doc_id", "target", "resps", "filtered_resps"):
+    if has_fields(record, "doc_id", "target", "resps", "filtered_resps"):
         return "records have doc_id, target, resps and filtered_resps"
     return "the object has results, configs and versions" if _is_results(record) else ""
 
 
 def _is_results(record: Mapping[str, Any]) -> bool:
-    return has(record, "results", "configs", "versions") and isinstance(record["results"], dict)
+    return has_fields(record, "results", "configs", "versions") and isinstance(record["results"], dict)
 
 
 def rows(
@@ -37,26 +37,26 @@ def rows(
     """Read the scores of one document: a row per metric."""
     if _is_results(record):
         return place.exclude("results over all documents; the scores are in samples_<task>_<date>.jsonl")
-    named = _NAME.search(place.path.name)
+    file_name = _NAME.search(place.path.name)
     listed = record.get("metrics")
     if listed is not None and not (isinstance(listed, list) and all(isinstance(m, str) for m in listed)):
         raise place.wrong("metrics", listed, "a list of names")
     if listed is None:  # before version 0.4.7
         listed = [k for k, v in record.items() if k not in _USED and not isinstance(v, str) and v is not None]
-    filter_ = words(record.get("filter"))
+    filter_ = as_text(record.get("filter"))
     filter_ = None if filter_ == "none" else filter_
     common = {
-        "system": system or _model(place, named["date"] if named else ""),
+        "system": system or _model(place, file_name["date"] if file_name else ""),
         "item": str(place.need(record, "doc_id")),
-        "task": named["task"] if named else None,
-        "run": named["date"] if named else None,
+        "task": file_name["task"] if file_name else None,
+        "run": file_name["date"] if file_name else None,
         "filter": filter_,
         **scalars(record, (*_USED, *listed)),
     }
     models = [m.strip() for m in model_graded.split(",")] if isinstance(model_graded, str) else model_graded
     for metric in listed:
         value = place.need(record, metric)
-        score = graded(value)
+        score = to_score(value)
         if value is not None and not isinstance(value, int | float):
             place.exclude("a part of a metric of the whole corpus, no score of one document", f"metric {metric}")
             continue
@@ -73,8 +73,8 @@ def rows(
 def _model(place: Place, date: str) -> str:
     """The model, from the file of results of the same run."""
     results = _results(place.path, date) if date else None
-    found = beside(results) if results else {}
-    model = words(found.get("model_name"))
+    report = json_beside(results) if results else {}
+    model = as_text(report.get("model_name"))
     if model is None:
         raise SchemaError(
             f"{place}: the evaluated model is not named: there is no results_<date>.json beside the file, or it lacks "

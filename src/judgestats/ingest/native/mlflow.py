@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import (
+    SCORES,
+    Place,
+    Reader,
+    absent,
+    as_text,
+    context,
+    parsed_cell,
+    person_name,
+    score_and_status,
+)
 
 _TYPES = {"HUMAN": "human", "LLM_JUDGE": "model", "AI_JUDGE": "model", "CODE": "code"}
 _VALUE = "/value"
@@ -19,8 +29,8 @@ _USED = (
 def _assessments(record: Mapping[str, Any]) -> Any:
     """The assessments of a trace: a column of a frame, or in the trace itself."""
     if "assessments" in record:
-        return opened_cell(record["assessments"])
-    info = opened_cell(record.get("info"))
+        return parsed_cell(record["assessments"])
+    info = parsed_cell(record.get("info"))
     return info.get("assessments", []) if isinstance(info, dict) else None
 
 
@@ -43,20 +53,20 @@ def rows(
     record: Mapping[str, Any], place: Place, judge: str | None = None, scores: Mapping[str, float] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Read the feedback on a trace: its name is the criterion, its source the judge."""
-    info = opened_cell(record.get("info"))
+    info = parsed_cell(record.get("info"))
     info = info if isinstance(info, dict) else {}
     trace = record.get("trace_id", info.get("trace_id", record.get("request_id")))
     common = context(record, _USED)
     if "assessment_name" in record:
         yield from _feedback(record, trace, place, scores)
         return
-    found = _assessments(record)
-    if found is not None:
-        if not isinstance(found, list):
-            raise place.wrong("assessments", found, "a list of assessments")
-        if not found:
+    assessments = _assessments(record)
+    if assessments is not None:
+        if not isinstance(assessments, list):
+            raise place.wrong("assessments", assessments, "a list of assessments")
+        if not assessments:
             place.exclude("trace without an assessment")
-        for assessment in found:
+        for assessment in assessments:
             if not isinstance(assessment, dict):
                 raise place.wrong("an assessment", assessment, "an object with assessment_name, source and feedback")
             for row in _feedback(assessment, trace, place, scores):
@@ -64,7 +74,7 @@ def rows(
         return
     for name in (str(k).removesuffix(_VALUE) for k in record if str(k).endswith(_VALUE)):
         failed = not absent(record.get(f"{name}/error_message")) or not absent(record.get(f"{name}/error_code"))
-        answer = answered(place, name, record[f"{name}{_VALUE}"], scores, failed=failed)
+        answer = score_and_status(place, name, record[f"{name}{_VALUE}"], scores, failed=failed)
         if answer is not None:
             yield {
                 **{k: v for k, v in common.items() if not k.endswith(_PARTS)},
@@ -72,7 +82,7 @@ def rows(
                 "item": str(place.index) if absent(trace) else str(trace),
                 "criterion": name,
                 **answer,
-                "rationale": words(record.get(f"{name}/rationale")),
+                "rationale": as_text(record.get(f"{name}/rationale")),
             }
 
 
@@ -99,14 +109,16 @@ def _feedback(
     values = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) and value else {name: value}
     kind = str(source["source_type"])
     for criterion, one in values.items():
-        answer = answered(place, criterion, one, scores, failed=bool(feedback.get("error") or assessment.get("error")))
+        answer = score_and_status(
+            place, criterion, one, scores, failed=bool(feedback.get("error") or assessment.get("error"))
+        )
         if answer is not None:
             yield {
-                "judge": person(source.get("source_id"), kind.lower()),
+                "judge": person_name(source.get("source_id"), kind.lower()),
                 "item": f"{trace}/{span}" if span else str(trace),
                 "criterion": criterion,
                 **answer,
-                "rationale": words(assessment.get("rationale")),
+                "rationale": as_text(assessment.get("rationale")),
                 "rater_type": _TYPES.get(kind),
             }
 

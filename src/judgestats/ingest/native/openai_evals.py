@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, first_line, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, as_text, first_line, has_fields, object_in, scalars, to_score
 
 #: What a grader's choice becomes where it could not be read; the tool gives it the lowest score.
 _INVALID = "__invalid__"
@@ -15,9 +15,9 @@ _INVALID = "__invalid__"
 
 def matches(record: Mapping[str, Any]) -> str:
     """Recognise the first line of a log: the specification, or an event where there is none."""
-    if "eval_name" in part(record, "spec") and _models(part(record, "spec")):
+    if "eval_name" in object_in(record, "spec") and _models(object_in(record, "spec")):
         return "the first line is a spec with eval_name and completion_fns"
-    if has(record, "run_id", "event_id", "sample_id", "type", "data"):
+    if has_fields(record, "run_id", "event_id", "sample_id", "type", "data"):
         return "records have run_id, event_id, sample_id, type and data"
     return ""
 
@@ -38,16 +38,16 @@ def rows(
         return place.exclude(f"an event of type {str(kind)[:40]}, no verdict")
     if not isinstance(data, dict):
         raise place.wrong("data", data, "an object")
-    spec = part(first_line(place.path), "spec")
+    spec = object_in(first_line(place.path), "spec")
     models = _models(spec)
-    graders = part(part(part(spec, "run_config"), "eval_spec"), "args")
-    criterion = words(graders.get("modelgraded_spec"))
+    graders = object_in(object_in(object_in(spec, "run_config"), "eval_spec"), "args")
+    criterion = as_text(graders.get("modelgraded_spec"))
     evaluated = models[:-1] if len(models) > 1 and (criterion or "choice" in data) else models
     common = {
         "system": system or " + ".join(evaluated) or None,
         "item": str(place.need(record, "sample_id")),
-        "eval_name": words(spec.get("eval_name")),
-        "run_id": words(record.get("run_id")),
+        "eval_name": as_text(spec.get("eval_name")),
+        "run_id": as_text(record.get("run_id")),
     }
     grader = {
         "judge": judge or (models[-1] if models else "modelgraded"),
@@ -57,43 +57,43 @@ def rows(
     if kind == "error":
         if criterion is None:
             return place.exclude(f"the sample failed ({str(data.get('message'))[:80]})")
-        yield {**common, **grader, "score": float("nan"), "status": "error", "rationale": words(data.get("message"))}
+        yield {**common, **grader, "score": float("nan"), "status": "error", "rationale": as_text(data.get("message"))}
     elif kind == "match":
         yield {
             **common,
             "judge": "match",
             "criterion": "match",
-            "score": graded(place.need(data, "correct")),
+            "score": to_score(place.need(data, "correct")),
             "rater_type": "code",
             **scalars(data, ("correct", "expected", "picked", "options", "sampled", "prompt")),
         }
     elif "choice" in data:
         yield {**common, **grader, **_choice(data, _scores(scores), place)}
     else:
-        found = {k: v for k, v in data.items() if graded(v) == graded(v)}
-        for name, value in found.items():
-            yield {**common, "judge": name, "criterion": name, "score": graded(value), "rater_type": "code"}
-        others = [k for k in data if k not in found]
+        numbers = {k: v for k, v in data.items() if to_score(v) == to_score(v)}
+        for name, value in numbers.items():
+            yield {**common, "judge": name, "criterion": name, "score": to_score(value), "rater_type": "code"}
+        others = [k for k in data if k not in numbers]
         if others:
             place.exclude("no number", f"metrics {', '.join(others)}"[:120], n=len(others))
 
 
 def _models(spec: Mapping[str, Any]) -> list[str]:
     """Completion functions; before them, a run had models."""
-    found = spec.get("completion_fns") or part(spec, "model_names").get("completions")
-    return [str(m) for m in found] if isinstance(found, list) else []
+    models = spec.get("completion_fns") or object_in(spec, "model_names").get("completions")
+    return [str(m) for m in models] if isinstance(models, list) else []
 
 
-def _choice(data: Mapping[str, Any], given: Mapping[str, float], place: Place) -> dict[str, Any]:
+def _choice(data: Mapping[str, Any], scores: Mapping[str, float], place: Place) -> dict[str, Any]:
     choice, read = str(data["choice"]), data["choice"] not in (_INVALID, None)
-    score = graded(data.get("score"))
+    score = to_score(data.get("score"))
     if read and score != score:
-        if choice not in given:
+        if choice not in scores:
             raise SchemaError(
                 f"{place}: the choice {choice!r} has no score: the eval has none for its choices. Pass scores=, such "
                 f"as scores='{choice}=1'."
             )
-        score = given[choice]
+        score = scores[choice]
     return {
         "score": score if read else float("nan"),
         "status": "ok" if read else "parse",
@@ -102,8 +102,8 @@ def _choice(data: Mapping[str, Any], given: Mapping[str, float], place: Place) -
     }
 
 
-def _scores(given: str | Mapping[str, float] | None) -> Mapping[str, float]:
-    return _parsed(given) if isinstance(given, str) else given or {}
+def _scores(option: str | Mapping[str, float] | None) -> Mapping[str, float]:
+    return _parsed(option) if isinstance(option, str) else option or {}
 
 
 @lru_cache

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, answered, context, opened_cell, person, words
+from judgestats.ingest.readers import (
+    SCORES,
+    Place,
+    Reader,
+    absent,
+    as_text,
+    context,
+    parsed_cell,
+    person_name,
+    score_and_status,
+)
 
 _KINDS = {"HUMAN": "human", "LLM": "model", "CODE": "code", "HEURISTIC": "code"}
 _RESULT = ("label", "score", "explanation")
@@ -50,38 +60,38 @@ def rows(
         if name == "note":
             place.exclude("a note, no verdict")
             return
-        found = [(name, _result(record), record.get("annotator_kind"), False)]
+        evaluations = [(name, _result(record), record.get("annotator_kind"), False)]
     elif details := [str(k) for k in record if str(k).endswith(_DETAILS)]:
-        found = list(_evaluations(record, [d.removesuffix(_DETAILS) for d in details]))
+        evaluations = list(_evaluations(record, [d.removesuffix(_DETAILS) for d in details]))
     else:
         failed = str(record.get("execution_status", "")).upper() in ("FAILED", "MISSING INPUT", "DID NOT RUN")
-        found = [(criterion or "overall", dict(record), None, failed)]
-    for name, result, kind, failed in found:
+        evaluations = [(criterion or "overall", dict(record), None, failed)]
+    for name, result, kind, failed in evaluations:
         value = result.get("score")
-        answer = answered(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
+        answer = score_and_status(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
         if answer is None:
             continue
-        known = str(kind).upper()
-        if not absent(kind) and known not in _KINDS:
+        annotator_kind = str(kind).upper()
+        if not absent(kind) and annotator_kind not in _KINDS:
             raise place.wrong("the kind of annotator", kind, ", ".join(_KINDS))
-        metadata = opened_cell(result.get("metadata", record.get("metadata")))
+        metadata = parsed_cell(result.get("metadata", record.get("metadata")))
         model = metadata.get("model") if isinstance(metadata, dict) else None
         people = (record.get("user_id"), record.get("identifier"))
-        machine = (judge, model, people[1], "llm" if absent(kind) else known.lower())
+        machine = (judge, model, people[1], "llm" if absent(kind) else annotator_kind.lower())
         yield {
             **context({k: v for k, v in record.items() if not str(k).endswith((_DETAILS, "_score"))}, _USED),
             **common,
-            "judge": person(*(people if known == "HUMAN" else machine)),
+            "judge": person_name(*(people if annotator_kind == "HUMAN" else machine)),
             "criterion": name,
             **answer,
-            "rationale": words(result.get("explanation")),
-            "rater_type": _KINDS.get(known),
+            "rationale": as_text(result.get("explanation")),
+            "rater_type": _KINDS.get(annotator_kind),
         }
 
 
 def _result(record: Mapping[str, Any]) -> dict[str, Any]:
     """The result of an annotation, nested or in columns."""
-    nested = opened_cell(record.get("result"))
+    nested = parsed_cell(record.get("result"))
     return nested if isinstance(nested, dict) else {r: record.get(f"result.{r}", record.get(r)) for r in _RESULT}
 
 
@@ -89,8 +99,8 @@ def _evaluations(record: Mapping[str, Any], evaluators: list[str]) -> Iterator[t
     """Each score of a row, and each evaluator that failed: its name, the score, its kind, whether it failed."""
     names = [str(k).removesuffix("_score") for k in record if str(k).endswith("_score")]
     for name in dict.fromkeys([*names, *evaluators]):
-        result = opened_cell(record.get(f"{name}_score"))
-        details = opened_cell(record.get(f"{name}{_DETAILS}"))
+        result = parsed_cell(record.get(f"{name}_score"))
+        details = parsed_cell(record.get(f"{name}{_DETAILS}"))
         done = not isinstance(details, dict) or str(details.get("status")).upper().startswith("COMPLETED")
         if isinstance(result, dict):
             yield name, result, result.get("kind", result.get("source")), False

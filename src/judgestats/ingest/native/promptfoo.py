@@ -10,7 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, beneath, graded, has, part, scalars, words
+from judgestats.ingest.readers import (
+    Place,
+    Reader,
+    Record,
+    as_text,
+    fields_below,
+    has_fields,
+    object_in,
+    scalars,
+    to_score,
+)
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
 _MODEL = frozenset(
@@ -29,21 +39,23 @@ _READ = "_read"
 
 def _results(document: Any) -> list[Any]:
     """Results of an export ({results: {results: [...]}}) or of a summary ({results: [...]})."""
-    found = document.get("results") if isinstance(document, Mapping) else None
-    found = found.get("results") if isinstance(found, Mapping) else found
-    return found if isinstance(found, list) else []
+    results = document.get("results") if isinstance(document, Mapping) else None
+    results = results.get("results") if isinstance(results, Mapping) else results
+    return results if isinstance(results, list) else []
 
 
 def matches_result(record: Mapping[str, Any]) -> str:
     """Recognise one result, as a line of the JSONL output."""
-    if has(record, "provider", "vars") and ("gradingResult" in record or has(record, "success", "namedScores")):
+    if has_fields(record, "provider", "vars") and (
+        "gradingResult" in record or has_fields(record, "success", "namedScores")
+    ):
         return "results have provider, vars and gradingResult"
     return ""
 
 
 def matches(document: Mapping[str, Any]) -> str:
     """Recognise promptfoo's JSON output, of any version."""
-    if has(document, "evalId", "results") and isinstance(document["results"], dict):
+    if has_fields(document, "evalId", "results") and isinstance(document["results"], dict):
         return "the object has evalId and results"
     return next((why for r in _results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
 
@@ -52,7 +64,7 @@ def records(document: Any, _: Path) -> Iterator[Record]:
     """Yield the results; tests with the same variables and assertions are one item, repeated by ``--repeat``."""
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
-    grader = _grader(part(part(part(document, "config"), "defaultTest"), "options").get("provider"))
+    grader = _grader(object_in(object_in(object_in(document, "config"), "defaultTest"), "options").get("provider"))
     for i, result in enumerate(_results(document), start=1):
         if not isinstance(result, dict):
             result = {"provider": None, "gradingResult": result}
@@ -60,13 +72,13 @@ def records(document: Any, _: Path) -> Iterator[Record]:
         texts = json.dumps([result.get("vars"), _of_test(result, "description"), _of_test(result, "assert")])
         item = first.setdefault(texts, test) if result.get("vars") else test
         call = (item, str(result.get("promptId")), str(result.get("promptIdx")), str(_provider(result)))
-        read = {"item": item, "replicate": times[call], "grader": grader, "eval_id": words(document.get("evalId"))}
+        read = {"item": item, "replicate": times[call], "grader": grader, "eval_id": as_text(document.get("evalId"))}
         times[call] += 1
         yield f"result {i}", {**result, _READ: read}
 
 
 def _of_test(result: Mapping[str, Any], name: str) -> Any:
-    return part(result, "testCase").get(name, result.get(name))
+    return object_in(result, "testCase").get(name, result.get(name))
 
 
 def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
@@ -75,9 +87,9 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     if not isinstance(grading, dict):
         if grading is not None:
             raise place.wrong("gradingResult", grading, "an object, or null")
-        error = words(record.get("error"))
+        error = as_text(record.get("error"))
         return place.exclude(f"the evaluated call failed ({error[:80]})" if error else "no assertion was evaluated")
-    read = part(record, _READ)
+    read = object_in(record, _READ)
     system = _provider(record)
     if system is None:
         raise place.wrong("provider", record.get("provider"), "a text, or an object with an id")
@@ -85,16 +97,18 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         "system": system,
         "item": read.get("item", str(record.get("testIdx", place.index))),
         "replicate": read.get("replicate", 0),
-        "prompt": words(record.get("promptId")) or words(part(record, "prompt").get("label")),
+        "prompt": as_text(record.get("promptId")) or as_text(object_in(record, "prompt").get("label")),
         "eval_id": read.get("eval_id"),
-        **beneath(record, "vars"),
-        **beneath(record.get("testCase"), "metadata"),
+        **fields_below(record, "vars"),
+        **fields_below(record.get("testCase"), "metadata"),
     }
-    default = _grader(part(part(record, "testCase"), "options").get("provider")) or read.get("grader") or judge
-    found = list(_assertions(grading, place))
-    kinds = Counter(_criterion(a) for _, a in found)
+    default = (
+        _grader(object_in(object_in(record, "testCase"), "options").get("provider")) or read.get("grader") or judge
+    )
+    assertions = list(_assertions(grading, place))
+    kinds = Counter(_criterion(a) for _, a in assertions)
     verdicts: list[dict[str, Any]] = []
-    for result, assertion in found:
+    for result, assertion in assertions:
         kind, criterion = str(assertion.get("type") or "assertion"), _criterion(assertion)
         value = assertion.get("value")
         if kinds[criterion] > 1 and value is not None:
@@ -108,7 +122,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
                 **_verdict(result, rater),
                 "rater_type": rater,
                 "assertion": kind,
-                "rubric": words(value) if rater == "model" else None,
+                "rubric": as_text(value) if rater == "model" else None,
                 **scalars(assertion, _USED),
             }
         )
@@ -126,13 +140,13 @@ def _numbered(verdicts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
-    reason, passed = words(result.get("reason")), result.get("pass")
-    score = graded(passed if result.get("score") is None else result["score"])
+    reason, passed = as_text(result.get("reason")), result.get("pass")
+    score = to_score(passed if result.get("score") is None else result["score"])
     status = "ok"
-    if part(result, "metadata").get("graderError") or (rater == "model" and not score and reason):
-        found = _UNREAD.match(reason or ""), _FAILED.match(reason or "")
-        if part(result, "metadata").get("graderError") or any(found):
-            status, score, passed = ("parse" if found[0] else "error"), float("nan"), None
+    if object_in(result, "metadata").get("graderError") or (rater == "model" and not score and reason):
+        failures = _UNREAD.match(reason or ""), _FAILED.match(reason or "")
+        if object_in(result, "metadata").get("graderError") or any(failures):
+            status, score, passed = ("parse" if failures[0] else "error"), float("nan"), None
     elif score != score:
         status = "parse"
     return {
@@ -187,15 +201,15 @@ def _rater_type(kind: str) -> str:
 def _grader(provider: Any) -> str | None:
     """Name of a grader: a text, an object with an id, or one of these under ``text``."""
     if isinstance(provider, Mapping):
-        return words(provider.get("id")) or _grader(provider.get("text"))
-    return words(provider)
+        return as_text(provider.get("id")) or _grader(provider.get("text"))
+    return as_text(provider)
 
 
 def _provider(result: Mapping[str, Any]) -> str | None:
     provider = result.get("provider")
     if isinstance(provider, Mapping):
-        return words(provider.get("label")) or words(provider.get("id"))
-    return words(provider)
+        return as_text(provider.get("label")) or as_text(provider.get("id"))
+    return as_text(provider)
 
 
 READER = Reader(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, graded, has, part, scalars, words
+from judgestats.ingest.readers import Place, Reader, Record, as_text, has_fields, object_in, scalars, to_score
 from judgestats.schema.columns import NO, YES
 
 #: Columns of a data set of ragas, in its present and its first names; every other column is a metric.
@@ -32,13 +32,13 @@ def _samples(document: Any) -> dict[str, list[Any]]:
         return {}
     if isinstance(document.get("samples"), list) and isinstance(document.get("name"), str):
         return {document["name"]: document["samples"]}
-    return {name: found for name, found in document.items() if isinstance(found, list)}
+    return {name: samples for name, samples in document.items() if isinstance(samples, list)}
 
 
 def matches_annotations(document: Mapping[str, Any]) -> str:
     """Recognise annotated metrics."""
     for listed in _samples(document).values():
-        if any(isinstance(s, dict) and has(s, "metric_input", "metric_output") for s in listed):
+        if any(isinstance(s, dict) and has_fields(s, "metric_input", "metric_output") for s in listed):
             return "samples have metric_input, metric_output and is_accepted"
     return ""
 
@@ -49,7 +49,7 @@ def samples(document: Any, _: Path) -> Iterator[Record]:
     times: Counter[tuple[str, str]] = Counter()
     for metric, listed in _samples(document).items():
         for i, sample in enumerate(listed):
-            key = json.dumps(part(sample, "metric_input"), sort_keys=True)
+            key = json.dumps(object_in(sample, "metric_input"), sort_keys=True)
             item = first.setdefault(key, str(i) if str(i) not in first.values() else f"{metric}/{i}")
             yield f"{metric} {i + 1}", {"metric": metric, "item": item, "times": times[metric, item], "sample": sample}
             times[metric, item] += 1
@@ -60,13 +60,13 @@ def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None =
     metric, sample = str(place.need(record, "metric")), place.need(record, "sample")
     if not isinstance(sample, dict):
         raise place.wrong("the sample", sample, "an object")
-    score, accepted = graded(sample.get("metric_output")), sample.get("is_accepted")
+    score, accepted = to_score(sample.get("metric_output")), sample.get("is_accepted")
     if accepted is not None and not isinstance(accepted, bool):
         raise place.wrong("is_accepted", accepted, "true, false, null")
-    prompts = [p for p in part(sample, "prompts").values() if isinstance(p, dict)]
+    prompts = [p for p in object_in(sample, "prompts").values() if isinstance(p, dict)]
     last = prompts[-1] if prompts else {}
     target = sample.get("target")
-    edited = part(last, "edited_output").get("verdict") if target is None and len(prompts) == 1 else target
+    edited = object_in(last, "edited_output").get("verdict") if target is None and len(prompts) == 1 else target
     yield {
         "judge": judge or metric,
         "item": str(record.get("item", place.index)),
@@ -74,20 +74,22 @@ def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None =
         "criterion": metric,
         "score": score,
         "status": "ok" if score == score else "error",
-        "rationale": words(part(last, "prompt_output").get("reason")),
+        "rationale": as_text(object_in(last, "prompt_output").get("reason")),
         "rater_type": "model",
         "is_accepted": accepted,
-        "edited_score": graded(edited),
+        "edited_score": to_score(edited),
         **scalars(sample, ("metric_output", "is_accepted", "target")),
     }
 
 
 def matches_frame(names: Mapping[str, Any]) -> str:
     """Recognise the frame of a result by its columns."""
-    data = has(names, "user_input") and ("response" in names or "retrieved_contexts" in names or "reference" in names)
-    data = data or (has(names, "question", "answer") and ("contexts" in names or "ground_truth" in names))
+    data = has_fields(names, "user_input") and (
+        "response" in names or "retrieved_contexts" in names or "reference" in names
+    )
+    data = data or (has_fields(names, "question", "answer") and ("contexts" in names or "ground_truth" in names))
     metrics = [n for n in names if n not in _DATA and n not in _ID]
-    if not data or not metrics or has(names, "first", "second") or "judge" in names:
+    if not data or not metrics or has_fields(names, "first", "second") or "judge" in names:
         return ""
     return f"the columns are those of a data set of ragas, and {', '.join(metrics[:3])}"
 
@@ -100,10 +102,10 @@ def frame_rows(
     metrics: str | list[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Read a verdict per metric: every column that is no field of ragas' data sets."""
-    named = [m.strip() for m in metrics.split(",")] if isinstance(metrics, str) else metrics
-    for name in named or ():
+    metric_names = [m.strip() for m in metrics.split(",")] if isinstance(metrics, str) else metrics
+    for name in metric_names or ():
         place.need(record, name)
-    chosen = [n for n in record if (n in named if named else n not in _DATA and n not in _ID)]
+    chosen = [n for n in record if (n in metric_names if metric_names else n not in _DATA and n not in _ID)]
     item = next((str(record[n]) for n in _ID if record.get(n) is not None), str(place.index))
     others = scalars(record, (*_DATA, *_ID, *chosen))
     for name in chosen:
@@ -129,7 +131,7 @@ def _score(value: Any) -> tuple[float, bool]:
     if value is None or value != value:
         return float("nan"), True
     if not isinstance(value, str):
-        return graded(value.item() if hasattr(value, "item") else value), False
+        return to_score(value.item() if hasattr(value, "item") else value), False
     text = value.strip().lower()
     try:
         score = float(text)

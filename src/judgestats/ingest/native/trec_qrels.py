@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from judgestats.errors import choose
 from judgestats.ingest.qrels import QRELS
-from judgestats.ingest.readers import RATER_TYPES, Place, Reader, has
+from judgestats.ingest.readers import RATER_TYPES, Place, Reader, has_fields
 
 
 def matches(names: Mapping[str, Any]) -> str:
     """Recognise the columns of such a file; :func:`judgestats.ingest.containers.container_of` looks at the lines."""
-    return "lines of topic, iteration, document and grade" if has(names, *QRELS) else ""
+    return "lines of topic, iteration, document and grade" if has_fields(names, *QRELS) else ""
 
 
 def rows(

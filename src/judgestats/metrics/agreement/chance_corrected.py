@@ -634,7 +634,7 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
+        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), resampled=plan.method != "t"), few)
     if drawn < 2:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))

@@ -452,7 +452,7 @@ def _clustered(
             rows.notes[g].append(flags.NOT_INDEPENDENT)
             continue
         found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
-        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), drawn=True)) else []
+        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), resampled=True)) else []
         known = rows.method[:, g] != ""
         for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
             rows.cells[name][known, g] = values[known]

@@ -217,7 +217,7 @@ def _rows(
     value, curve = _statistics(level, right, weight, edges)
     draws, curves = _statistics(level, *found.drawn(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = flags.few_clusters(np.bincount(found.cluster, found.n), drawn=True) if found.cluster is not None else ""
+    few = flags.few_clusters(np.bincount(found.cluster, found.n), resampled=True) if found.cluster is not None else ""
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
@@ -284,7 +284,7 @@ class _Counts:
         if self.cluster is None:
             return ""
         stated = self.place == level
-        return flags.few_clusters(np.bincount(self.cluster[stated], self.n[stated]), drawn=True)
+        return flags.few_clusters(np.bincount(self.cluster[stated], self.n[stated]), resampled=True)
 
     def wilson(self, levels: Mask, conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""

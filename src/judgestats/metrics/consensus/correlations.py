@@ -357,7 +357,7 @@ def _jackknifed(
     """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
     code, levels = pd.factorize(labels, use_na_sentinel=False)
     g = len(levels)
-    few = flags.join(flag, flags.few_clusters(np.bincount(code), drawn=True))
+    few = flags.join(flag, flags.few_clusters(np.bincount(code), resampled=True))
     if g < 2:
         return {"p_value": math.nan, "flag": few}
     parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]

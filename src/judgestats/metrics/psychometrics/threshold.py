@@ -184,7 +184,7 @@ def _row(
     low, high = percentile_interval(draws, conf_level, n if cluster is None else clusters)
     agree = flags.RESAMPLES_AGREE if low == high else ""
     censor = flags.LEFT_CENSORED if value == -math.inf else flags.RIGHT_CENSORED if value == math.inf else ""
-    few = flags.few_clusters(counts.sum(axis=1), drawn=True) if cluster is not None else ""
+    few = flags.few_clusters(counts.sum(axis=1), resampled=True) if cluster is not None else ""
     by = f"by {cluster} (G = {clusters})" if cluster else "of calls"
     return {
         "estimate": steps[0] if value == -math.inf else math.nan if value == math.inf else value,
