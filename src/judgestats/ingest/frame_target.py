@@ -1,0 +1,138 @@
+"""The canonical frame that a table is mapped onto."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.copies import Copies, copies, empty_repeats
+from judgestats.ingest.files import decoded
+from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.proposals import UnmappedTable
+from judgestats.ingest.replies import Form
+from judgestats.ingest.reply_column import parse_column
+from judgestats.ingest.searching import suggest_mapping
+from judgestats.ingest.sniffing import column_names
+from judgestats.ingest.sources import Files
+from judgestats.ingest.tables import check_numbers, with_numbers
+from judgestats.schema.account import Account, Exclusion, Places
+from judgestats.schema.columns import ANSWERS, COUNTS, VOCABULARY, Kind, kind_of
+
+
+@dataclass(frozen=True)
+class FrameTarget:
+    """The canonical frame that a table is mapped onto: the arguments of :func:`read` that say so."""
+
+    frame: Kind | None
+    columns: Mapped | None
+    labels: Mapping[Any, str] | None
+    counts: str | Literal[False] | None
+    options: dict[str, Any]
+    parse: Form = None
+
+    def parsed(self, table: Any, label: str) -> tuple[FrameTarget, Any]:
+        """Read the answers out of the column of replies."""
+        try:
+            table, columns = parse_column(table, self.columns, self.parse, self.labels, self.options.get("scale"))
+        except SchemaError as problem:
+            raise problem.labelled(label) from None
+        return replace(self, columns=columns, labels=None, parse=None), table
+
+    def kind(self, table: Any, label: str) -> Kind:
+        """The kind of frame; a table of unknown shape is refused with a proposal."""
+        names = column_names(table)
+        try:
+            if self.columns:
+                return kind_of_mapping(self.columns, names, self.frame)
+            kind = kind_of(names)
+        except SchemaError:
+            refuse_absent(self.columns or {}, names)
+            proposal = suggest_mapping(table)
+            lacking = "the columns are not canonical, and no mapping was given"
+            lacking = "the mapping is not complete" if self.columns else lacking
+            raise UnmappedTable(f"{label}: {lacking}.\n{proposal}", proposal) from None
+        return self.frame or kind
+
+    @property
+    def keeps_labels(self) -> bool:
+        """Whether the columns are renamed only, so that their labels may be codes until the frame is made."""
+        names = (self.columns or {}).keys()
+        return self.parse is None and self.labels is None and names <= {c.name for c in VOCABULARY["preferences"]}
+
+    @property
+    def with_counts(self) -> dict[str, str | None]:
+        """The mapping, with the column of declared counts in it."""
+        return {**(self.columns or {}), **({COUNTS: self.counts} if self.counts else {})}
+
+    def of(self, table: Any, label: str) -> Any:
+        """Map a table whose columns have their types; errors are preceded by `label`."""
+        if self.parse is not None:
+            target, table = self.parsed(table, label)
+            return target.of(table, label)
+        kind = self.kind(table, label)
+        try:
+            return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+        except SchemaError as problem:
+            raise problem.labelled(label) from None
+
+    def of_text(
+        self,
+        table: pd.DataFrame,
+        places: Places | None = None,
+        excluded: tuple[Exclusion, ...] = (),
+        *,
+        label: str,
+        files: Files | None = None,
+        calls: bool = False,
+    ) -> Any:
+        """Map a table of text, as it comes from a file or a query."""
+        if self.parse is not None:
+            target, table = self.parsed(table, label)
+            return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
+        kind = self.kind(table, label)
+        decimal = self.options.pop("decimal", ".")
+        account = Account(len(table), places if places is not None else (), excluded)
+        if files is not None:
+            account = replace(account, notes=files.not_read, unread=files.unread_note)
+        try:
+            if places is not None and not calls:
+                table, account = self._once(table, places, kind, account)
+            table = check_numbers(table, kind, self.columns or {}, decimal)
+            table = with_numbers(table, kind, self.with_counts)
+            result = canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+            return account.attached(decoded(result, [c.name for c in VOCABULARY[kind] if c.type == "category"]))
+        except SchemaError as problem:
+            raise problem.labelled(label, row_place(problem, account)) from None
+
+    def _once(self, table: pd.DataFrame, places: Places, kind: Kind, account: Account) -> tuple[pd.DataFrame, Account]:
+        """The table without calls that it repeats, and the account of them."""
+        columns, present = self.columns or {}, list(table.columns)
+        answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
+        other = answer | {columns.get(c.name, c.name) for c in VOCABULARY[kind] if not c.key}
+        others = [c for c in present if c in other]
+        repeats = copies(table, places.file, [name for name, _ in places.files], places, others)
+        table, account = _remaining(table, account, repeats)
+        empty = empty_repeats(table, account.places, others, [c for c in present if c in answer])
+        return _remaining(table, account, empty)
+
+
+def _remaining(table: pd.DataFrame, account: Account, repeats: Copies) -> tuple[pd.DataFrame, Account]:
+    """The rows of a table that repeat no other, and the account of all."""
+    if not repeats.why:
+        return table, account
+    places = cast("Places", account.places).take(~repeats.excluded)
+    account = replace(account, places=places, excluded=(*account.excluded, *repeats.why))
+    return table[~repeats.excluded].reset_index(drop=True), account
+
+
+def row_place(problem: SchemaError, account: Account) -> str:
+    """Where the first row stands that an error is about."""
+    faults = problem.faults
+    if faults is None or not len(faults) or not len(faults["rows"].iloc[0]) or not len(account.places):
+        return ""
+    first = int(faults["rows"].iloc[0][0])
+    return f" Row {first} is from {account.places[first]}."

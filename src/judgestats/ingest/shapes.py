@@ -1,0 +1,51 @@
+"""Tables that are made long before they are mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from judgestats.ingest.rankings import expected, ranked
+from judgestats.ingest.wide import Long, exploded, lengthened
+from judgestats.schema.account import Exclusion, Places
+from judgestats.typing import Mask
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a table is made long; false where it is long already."""
+
+    explode: str  # columns of lists of records
+    wide: str  # columns of one judge each
+    several: Mapping[str, str]  # answers that stand for several -> their column: a ranking, probabilities
+
+    def __bool__(self) -> bool:
+        return bool(self.explode or self.wide or self.several)
+
+    def long(
+        self, table: pd.DataFrame, places: Places | None, lacks: Mapping[str, Sequence[int]], *, one_scale: bool
+    ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
+        """The long table, with the places of its rows and of the cells that gave none."""
+        lists = [name.strip() for name in self.explode.split(",") if name.strip()]
+        steps: list[Callable[[pd.DataFrame, Places | None], Long]] = []
+        steps += [lambda table, _, name=name: exploded(table, name) for name in lists]
+        if self.wide:
+            steps.append(lambda table, at: lengthened(table, self.wide, one_scale=one_scale, absent=_absent(lacks, at)))
+        makers = {"ranking": ranked, "probabilities": expected}
+        steps += [lambda table, _, make=makers[n], source=s: make(table, source) for n, s in self.several.items()]
+        excluded: list[Exclusion] = []
+        for step in steps:
+            long = step(table, places)
+            for row, column in long.empty:
+                where = places[row] if places is not None else f"row {row}"
+                excluded.append(Exclusion(f"{where}, {column}", long.reason))
+            table, places = long.table, places.take(long.source) if places is not None else None
+        return table, places, tuple(excluded)
+
+
+def _absent(lacks: Mapping[str, Sequence[int]], places: Places | None) -> dict[str, Mask] | None:
+    """Column -> the rows of files that do not have it."""
+    return {c: np.isin(places.file, files) for c, files in lacks.items()} if places is not None else None
