@@ -17,9 +17,9 @@ import pandas as pd
 _RUN_BY_SPREADSHEETS = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n", "'")
 #: Columns of forms, and of tables of calls, that a plan fills in; what stands in others was written by people.
 _PLANNED = {
-    "call", "label", "task", "first", "second", "rubric", "response",
-    "judge", "system", "user", "temperature", "earlier",
-}  # fmt: skip
+    *("call", "label", "task", "first", "second", "rubric", "response"),
+    *("judge", "system", "user", "temperature", "earlier"),
+}
 #: Marks of encodings at the beginning of a file.
 _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 

@@ -17,12 +17,16 @@ from typing import Any, NoReturn, TextIO
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: Signs of our own texts -> what stands for them where the encoding lacks them.
 _PLAIN = {
-    **dict.fromkeys("−–—‑─━", "-"), **dict.fromkeys("│┃", "|"), **dict.fromkeys("╭╮╰╯┏┓┗┛", "+"),
-    **dict.fromkeys("“”„", '"'), **dict.fromkeys("‘’", "'"), **dict.fromkeys("•·", "*"),
-    "\u2009": " ", "\u202f": " ", "\xa0": " ", "…": "...", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "≠": "!=",
-    "≈": "~", "→": "->", "²": "^2", "√": "sqrt ", "Δ": "Delta", "α": "alpha", "β": "beta", "δ": "delta", "η": "eta",
-    "θ": "theta", "κ": "kappa", "μ": "mu", "ρ": "rho", "σ": "sigma", "τ": "tau",
-}  # fmt: skip
+    **dict.fromkeys("−–—‑─━", "-"),
+    **dict.fromkeys("│┃", "|"),
+    **dict.fromkeys("╭╮╰╯┏┓┗┛", "+"),
+    **dict.fromkeys("“”„", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("•·", "*"),
+    **{"\u2009": " ", "\u202f": " ", "\xa0": " ", "…": "...", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "≠": "!="},
+    **{"≈": "~", "→": "->", "²": "^2", "√": "sqrt ", "Δ": "Delta", "α": "alpha", "β": "beta", "δ": "delta", "η": "eta"},
+    **{"θ": "theta", "κ": "kappa", "μ": "mu", "ρ": "rho", "σ": "sigma", "τ": "tau"},
+}
 
 
 def visible(text: str) -> str:

@@ -14,9 +14,7 @@ from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.qrels import are_qrels
 from judgestats.ingest.separators import SEPARATOR, SEPARATORS
 
-Container = Literal[
-    "csv", "tsv", "json", "jsonl", "parquet", "arrow", "orc", "excel", "sqlite", "qrels", "eval"
-]  # fmt: skip
+Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow", "orc", "excel", "sqlite", "qrels", "eval"]
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
     ".csv": "csv",

@@ -6,25 +6,25 @@ import re
 from collections.abc import Iterable
 
 JUDGE = (
-    "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
-    "annotator_id", "rater", "rater_id", "grader", "grader_model", "assessor", "reviewer", "scorer", "labeler",
+    *("judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator"),
+    *("annotator_id", "rater", "rater_id", "grader", "grader_model", "assessor", "reviewer", "scorer", "labeler"),
     "worker_id",
-)  # fmt: skip
+)
 ITEM = (
-    "item", "item_id", "question_id", "qid", "prompt_id", "task_id", "instruction_id", "instruction_index",
-    "example_id", "instance_id", "sample_id", "doc_id", "document_id", "story_id", "text_id", "prompt_index", "uid",
-    "idx", "index", "id", "pair_id", "question", "instruction", "document",
-)  # fmt: skip
+    *("item", "item_id", "question_id", "qid", "prompt_id", "task_id", "instruction_id", "instruction_index"),
+    *("example_id", "instance_id", "sample_id", "doc_id", "document_id", "story_id", "text_id", "prompt_index", "uid"),
+    *("idx", "index", "id", "pair_id", "question", "instruction", "document"),
+)
 SYSTEM = (
-    "system", "system_id", "model", "model_name", "model_id", "writer", "generator", "author", "candidate",
-    "evaluated", "evaluated_key", "response_model", "dialogue_system",
-)  # fmt: skip
+    *("system", "system_id", "model", "model_name", "model_id", "writer", "generator", "author", "candidate"),
+    *("evaluated", "evaluated_key", "response_model", "dialogue_system"),
+)
 CRITERION = ("criterion", "criteria", "dimension", "aspect", "rubric_id", "rubric", "attribute", "metric")
 SCORE = ("score", "rating", "grade", "points", "stars", "mark", "judge_score", "overall_score", "satisfied")
 CHOICE = (
-    "choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen",
-    "judgment", "judgement", "answer", "outcome",
-)  # fmt: skip
+    *("choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen"),
+    *("judgment", "judgement", "answer", "outcome"),
+)
 CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed", "order", "presentation_order", "order_shown")
@@ -69,11 +69,11 @@ PAIR_ENDINGS = (("first", "second", True), ("a", "b", False), ("1", "2", False),
 TIES = ("tie", "c", "a=b", "b=a", "draw", "equal", "similar", "same", "both", "[[c]]", "tie (bothbad)")
 #: Answers by position that need no explanation.
 POSITIONS = {
-    "first": "first", "second": "second", "a": "first", "b": "second", "[[a]]": "first", "[[b]]": "second",
-    "a>b": "first", "b>a": "second", "a>>b": "first", "b>>a": "second", "b<a": "first", "a<b": "second",
-    "output (a)": "first", "output (b)": "second", "response a": "first", "response b": "second",
-    "assistant a": "first", "assistant b": "second", "abstain": "abstain", "invalid": "invalid",
-}  # fmt: skip
+    **{"first": "first", "second": "second", "a": "first", "b": "second", "[[a]]": "first", "[[b]]": "second"},
+    **{"a>b": "first", "b>a": "second", "a>>b": "first", "b>>a": "second", "b<a": "first", "a<b": "second"},
+    **{"output (a)": "first", "output (b)": "second", "response a": "first", "response b": "second"},
+    **{"assistant a": "first", "assistant b": "second", "abstain": "abstain", "invalid": "invalid"},
+}
 INVALID = ("invalid", "error", "garbage", "unparsed")
 #: Answers whose meaning is a convention.
 CONVENTIONS = {"left": "first", "right": "second", "1": "first", "2": "second", "0": "tie", "-1": "second"}
@@ -82,9 +82,9 @@ CONVENTIONS = {"left": "first", "right": "second", "1": "first", "2": "second", 
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
 #: Last words of names of what is told beside an answer.
 BESIDE = (
-    "confidence", "certainty", "probability", "prob", "logprob", "rationale", "reason", "reasoning", "comment",
-    "latency", "cost", "tokens", "seconds", "time", "length", "std", "sd", "se",
-)  # fmt: skip
+    *("confidence", "certainty", "probability", "prob", "logprob", "rationale", "reason", "reasoning", "comment"),
+    *("latency", "cost", "tokens", "seconds", "time", "length", "std", "sd", "se"),
+)
 #: Columns named by the order shown, or by a side, hold the answers of one judge.
 ORDERS = ("forward", "backward", "original", "swapped", "ab", "ba", "first", "second", "tie", "order_1", "order_2")
 #: Names of objects whose fields are judges.

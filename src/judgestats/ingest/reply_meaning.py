@@ -33,11 +33,9 @@ class Passage(NamedTuple):
 
 
 _SIDES = {"a": "first", "1": "first", "one": "first", "first": "first"}
-_WORDS = dict.fromkeys(
-    ("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "both", "both equally", "both good", "both bad",
-     "both are equally good", "both are good", "same", "the same", "similar", "no preference",
-     "no difference"), "tie",
-)  # fmt: skip
+_WORDS = dict.fromkeys(("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "same", "the same"), "tie")
+_WORDS |= dict.fromkeys(("both", "both equally", "both good", "both bad", "both are equally good"), "tie")
+_WORDS |= dict.fromkeys(("both are good", "similar", "no preference", "no difference"), "tie")
 NOUN = (
     "(?:assistant|response|answer|output|model|candidate|option|summary|story|system|translation|completion|essay|"
     "solution|submission|text)"

@@ -29,9 +29,9 @@ class Outcome(NamedTuple):
 _OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
 _THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
 _FINISH = {
-    "length": "truncated", "max_tokens": "truncated", "max_output_tokens": "truncated", "model_length": "truncated",
-    "content_filter": "refused", "refusal": "refused", "safety": "refused", "error": "error",
-}  # fmt: skip
+    **{"length": "truncated", "max_tokens": "truncated", "max_output_tokens": "truncated", "model_length": "truncated"},
+    **{"content_filter": "refused", "refusal": "refused", "safety": "refused", "error": "error"},
+}
 
 
 def _without_thoughts(text: str) -> tuple[str, bool]:
@@ -144,9 +144,11 @@ class ReplyParser:
         unknown = [(form, f) for form, f in passages if f.answer is None]
         if problem or unknown:
             return Outcome(
-                Answer(), "schema", unknown[0][0] if unknown else "json",
+                Answer(),
+                "schema",
+                unknown[0][0] if unknown else "json",
                 problem or f"unknown answer: {unknown[0][1].raw.strip()[:60]!r}",
-            )  # fmt: skip
+            )
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
         result = self._other(passages, rest, self.prose)

@@ -373,5 +373,14 @@ def _proposal(
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
-    return Proposal(kind, mapping, {n: columns[n][1] for n in names}, labels, missing, refusal, tuple(notes),
-                    tuple(frame.columns), advice=advice)  # fmt: skip
+    return Proposal(
+        kind,
+        mapping,
+        {n: columns[n][1] for n in names},
+        labels,
+        missing,
+        refusal,
+        tuple(notes),
+        tuple(frame.columns),
+        advice=advice,
+    )

@@ -10,9 +10,9 @@ from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has
 
 #: Fields that are read, and texts; others become conditions.
 _FIELDS = (
-    "instruction", "output_1", "generator_1", "dataset", "output_2", "generator_2", "annotator", "preference",
-    "price_per_example", "time_per_example", "raw_completion", "date", "time",
-)  # fmt: skip
+    *("instruction", "output_1", "generator_1", "dataset", "output_2", "generator_2", "annotator", "preference"),
+    *("price_per_example", "time_per_example", "raw_completion", "date", "time"),
+)
 
 
 def matches(record: Mapping[str, Any]) -> str:

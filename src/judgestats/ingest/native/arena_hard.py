@@ -12,12 +12,12 @@ from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has
 
 #: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
 LEVELS = {
-    "A>>B": 0.0, "B<<A": 0.0,
-    "A>B": 0.25, "B<A": 0.25,
-    "A=B": 0.5, "B=A": 0.5,
-    "B>A": 0.75, "A<B": 0.75,
-    "B>>A": 1.0, "A<<B": 1.0,
-}  # fmt: skip
+    **{"A>>B": 0.0, "B<<A": 0.0},
+    **{"A>B": 0.25, "B<A": 0.25},
+    **{"A=B": 0.5, "B=A": 0.5},
+    **{"B>A": 0.75, "A<B": 0.75},
+    **{"B>>A": 1.0, "A<<B": 1.0},
+}
 
 
 #: Fields that are read, and texts; others become conditions.

@@ -10,17 +10,17 @@ from judgestats.ingest.readers import Place, Reader, Record, as_text, fields_bel
 
 #: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
 _CASES = (
-    "testCases", "test_cases", "conversationalTestCases", "conversational_test_cases", "testResults", "test_results",
-)  # fmt: skip
+    *("testCases", "test_cases", "conversationalTestCases", "conversational_test_cases", "testResults", "test_results"),
+)
 _METRICS = ("metricsData", "metrics_data", "metricsMetadata", "metrics_metadata")
 _SPANS = (
-    "baseSpans", "base_spans", "agentSpans", "agent_spans", "llmSpans", "llm_spans", "retrieverSpans",
-    "retriever_spans", "toolSpans", "tool_spans",
-)  # fmt: skip
+    *("baseSpans", "base_spans", "agentSpans", "agent_spans", "llmSpans", "llm_spans", "retrieverSpans"),
+    *("retriever_spans", "toolSpans", "tool_spans"),
+)
 _USED = (
-    "name", "metric", "score", "success", "reason", "error", "evaluationModel", "evaluation_model", "strictMode",
-    "strict_mode", "evaluationCost", "evaluation_cost", "verboseLogs", "verbose_logs", "skipped",
-)  # fmt: skip
+    *("name", "metric", "score", "success", "reason", "error", "evaluationModel", "evaluation_model", "strictMode"),
+    *("strict_mode", "evaluationCost", "evaluation_cost", "verboseLogs", "verbose_logs", "skipped"),
+)
 
 
 #: Columns of a metric, which a hyperparameter of that name does not fill.

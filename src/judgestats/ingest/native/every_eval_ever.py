@@ -18,10 +18,10 @@ from judgestats.ingest.readers import (
 )
 
 _USED = (
-    "schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id", "sample_id",
-    "sample_hash", "input", "output", "messages", "answer_attribution", "evaluation", "token_usage", "performance",
-    "error", "metadata",
-)  # fmt: skip
+    *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id", "sample_id"),
+    *("sample_hash", "input", "output", "messages", "answer_attribution", "evaluation", "token_usage", "performance"),
+    *("error", "metadata"),
+)
 
 
 def matches(record: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ from judgestats.ingest.readers import Place, Reader, as_text, has_fields, having
 _WINNERS = "model_1, model_2, tie, error"
 #: Fields that are read, and texts; others become conditions.
 _PAIR_FIELDS = (
-    "question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "g1_user_prompt", "g1_judgment",
-    "g2_user_prompt", "g2_judgment", "turn", "tstamp",
-)  # fmt: skip
+    *("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "g1_user_prompt", "g1_judgment"),
+    *("g2_user_prompt", "g2_judgment", "turn", "tstamp"),
+)
 _SINGLE_FIELDS = ("question_id", "model", "judge", "user_prompt", "judgment", "score", "turn", "tstamp")
 
 

@@ -20,17 +20,17 @@ from judgestats.ingest.readers import (
 
 #: Field of the API and the tables -> its name in scheduled exports.
 _SNAKE = {
-    "traceId": "trace_id", "observationId": "observation_id", "sessionId": "session_id", "dataType": "data_type",
-    "datasetRunId": "dataset_run_id", "stringValue": "string_value", "authorUserId": "author_user_id",
+    **{"traceId": "trace_id", "observationId": "observation_id", "sessionId": "session_id", "dataType": "data_type"},
+    **{"datasetRunId": "dataset_run_id", "stringValue": "string_value", "authorUserId": "author_user_id"},
     "evaluatorId": "evaluator_id",
-}  # fmt: skip
+}
 #: What a score is on, from the most to the least specific.
 _SUBJECTS = ("observationId", "traceId", "sessionId", "datasetRunId")
 _USED = (
-    "id", "name", "source", "value", "comment", "metadata", "subject", "timestamp", "createdAt", "updatedAt",
-    "created_at", "updated_at", "projectId", "project_id", "configId", "config_id", "queueId", "queue_id",
-    "executionTraceId", "execution_trace_id", "isDeleted", "is_deleted", *_SNAKE, *_SNAKE.values(),
-)  # fmt: skip
+    *("id", "name", "source", "value", "comment", "metadata", "subject", "timestamp", "createdAt", "updatedAt"),
+    *("created_at", "updated_at", "projectId", "project_id", "configId", "config_id", "queueId", "queue_id"),
+    *("executionTraceId", "execution_trace_id", "isDeleted", "is_deleted", *_SNAKE, *_SNAKE.values()),
+)
 _SOURCES = {"ANNOTATION": "human", "EVAL": "model", "API": None}
 
 

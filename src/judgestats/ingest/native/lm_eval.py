@@ -12,9 +12,20 @@ from judgestats.ingest.readers import Place, Reader, as_text, has_fields, json_b
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[^_]+?)\.jsonl?(\.gz)?$")
 _USED = (
-    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
+    *(
+        "doc_id",
+        "doc",
+        "target",
+        "arguments",
+        "resps",
+        "filtered_resps",
+        "filter",
+        "metrics",
+        "doc_hash",
+        "prompt_hash",
+    ),
     "target_hash",
-)  # fmt: skip
+)
 
 
 def matches(record: Mapping[str, Any]) -> str:

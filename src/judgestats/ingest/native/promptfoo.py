@@ -23,13 +23,11 @@ from judgestats.ingest.readers import (
 )
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
-_MODEL = frozenset(
-    (
-        "agent-rubric", "answer-relevance", "classifier", "context-faithfulness", "context-recall", "context-relevance",
-        "conversation-relevance", "factuality", "g-eval", "llm-rubric", "model-graded-closedqa",
-        "model-graded-factuality", "moderation", "pi", "search-rubric", "select-best", "trajectory:goal-success",
-    )
-)  # fmt: skip
+_MODEL = {
+    *("agent-rubric", "answer-relevance", "classifier", "context-faithfulness", "context-recall", "context-relevance"),
+    *("conversation-relevance", "factuality", "g-eval", "llm-rubric", "model-graded-closedqa", "moderation", "pi"),
+    *("model-graded-factuality", "search-rubric", "select-best", "trajectory:goal-success"),
+}
 #: Reasons that promptfoo writes, with score 0, where the grader's answer could not be read, and where its call failed.
 _UNREAD = re.compile(r"could not extract json from|.{0,40}produced malformed response|invalid output format", re.I)
 _FAILED = re.compile(r"no output$|api (call )?error|request failed after|grader .*(failed|unavailable)", re.I)

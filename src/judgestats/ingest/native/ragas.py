@@ -13,17 +13,25 @@ from judgestats.schema.columns import NO, YES
 
 #: Columns of a data set of ragas, in its present and its first names; every other column is a metric.
 _DATA = (
-    "user_input", "response", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
-    "reference_context_ids", "multi_responses", "reference", "rubrics", "persona_name", "query_style", "query_length",
-    "reference_tool_calls", "reference_topics", "synthesizer_name", "question", "answer", "contexts", "ground_truth",
-    "ground_truths", "column_1",
-)  # fmt: skip
+    *("user_input", "response", "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
+    *(
+        "reference_context_ids",
+        "multi_responses",
+        "reference",
+        "rubrics",
+        "persona_name",
+        "query_style",
+        "query_length",
+    ),
+    *("reference_tool_calls", "reference_topics", "synthesizer_name", "question", "answer", "contexts", "ground_truth"),
+    *("ground_truths", "column_1"),
+)
 _ID = ("id", "sample_id", "question_id")
 #: Metrics that are computed without a language model.
 _CODE = (
-    "bleu_score", "rouge_score", "chrf_score", "exact_match", "string_present", "non_llm", "id_based",
-    "data_compare_score", "tool_call_", "semantic_similarity", "answer_similarity",
-)  # fmt: skip
+    *("bleu_score", "rouge_score", "chrf_score", "exact_match", "string_present", "non_llm", "id_based"),
+    *("data_compare_score", "tool_call_", "semantic_similarity", "answer_similarity"),
+)
 
 
 def _samples(document: Any) -> dict[str, list[Any]]:
