@@ -15,7 +15,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import Place, Reader, detect_format, formats, readers, registry
+from judgestats.ingest import Place, Reader, detect_format, formats, registry
 from judgestats.ingest.files import File
 from judgestats.schema.account import account_of
 
@@ -284,21 +284,3 @@ def test_one_reader_recognises_an_export(path: Path) -> None:
     record = File(path, path.suffix[1:]).first_record() or dict.fromkeys(File(path, "csv").column_names())
     found = [r.name for r in registry.native_readers() if r.matches is not None and r.matches(record)]
     assert found == [detect_format(path).format]
-
-
-def test_values_of_records() -> None:
-    record = {"id": 7, "model": "m", "usage": {"tokens": 3}, "note": None, "mean": 2}
-    assert readers.scalars(record, used=["id"]) == {"model": "m", "note": None, "mean_source": 2}
-    assert readers.context({"topic": "law", "score": 9, "texts": ["a", "b"]}) == {"topic": "law", "score_source": 9}
-    assert readers.fields_below({"vars": {"topic": "law", "text": "x" * 300}}, "vars") == {"vars.topic": "law"}
-    assert readers.object_in({"metricsData": None, "metrics": {"a": 1}}, "metricsData", "metrics") == {"a": 1}
-    cells = [readers.parsed_cell(cell) for cell in ('{"label": "good"}', "{'label': None}", "plain")]
-    assert cells == [{"label": "good"}, {"label": None}, "plain"]
-
-
-def test_grades_and_baselines() -> None:
-    grades = [readers.category_score(v, {"good": 2}) for v in (True, "0.5", "good", "poor")]
-    assert grades == pytest.approx([1, 0.5, 2, float("nan")], nan_ok=True)
-    assert [readers.to_score(v) for v in (True, 3, "3")] == pytest.approx([1, 3, float("nan")], nan_ok=True)
-    assert readers.baseline_name("gpt-4", "gpt-4") == "gpt-4 (baseline)"
-    assert readers.baseline_name("gpt-4", "phi-3") == "gpt-4"

@@ -32,7 +32,7 @@ from judgestats.ingest.json_documents import json_entries
 from judgestats.ingest.json_lines import lines_or_errors
 from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.json_values import member_object
-from judgestats.ingest.readers import object_in, to_number
+from judgestats.ingest.record_fields import object_in, to_number
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgestats.design.plans import CALL
 from judgestats.errors import printable
-from judgestats.ingest.readers import absent, object_in
+from judgestats.ingest.record_fields import absent, object_in
 
 #: Output of a runner: a path, a glob, a folder, paths, or records.
 Answers = str | Path | Sequence[str | Path | Mapping[str, object]]

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from numbers import Real
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pandas as pd
 
 from judgestats.errors import SchemaError, printable, suggestion
-from judgestats.ingest.archives import Archive as Archive
-from judgestats.ingest.containers import LOG_HEADERS as LOG_HEADERS
-from judgestats.ingest.containers import LOG_SAMPLE as LOG_SAMPLE
 from judgestats.ingest.containers import Container
 from judgestats.ingest.copies import fractions
-from judgestats.ingest.json_documents import json_document
-from judgestats.ingest.json_lines import json_lines
 from judgestats.ingest.json_values import Record as Record
-from judgestats.ingest.json_values import member_object as member_object
+from judgestats.ingest.record_fields import absent, category_score, to_number
+from judgestats.ingest.word_scores import Word, with_meanings
 from judgestats.schema.account import Account, Exclusion
-from judgestats.schema.columns import CONDITIONS, NO, VOCABULARY, YES, Finding, N
-from judgestats.schema.opening import few
+from judgestats.schema.columns import VOCABULARY
 
 Frame = Literal["preferences", "ratings", "either"]
-
 #: Who gave a verdict: column ``rater_type`` of a log where models, code and people stand side by side.
 RATER_TYPES = ("model", "code", "human")
-#: Longest text that is kept as a condition.
-_LONGEST = 200
-_CANONICAL = ({c.name for columns in VOCABULARY.values() for c in columns} | {N}) - set(CONDITIONS)
 #: Options that every reader takes.
 COMMON_OPTIONS = {"encoding": "encoding of the file, if not UTF-8"}
 #: Option of readers of grades that may be categories.
@@ -79,71 +65,6 @@ class Place:
     def exclude(self, reason: str, part: str = "", remedy: str = "", n: int = 1) -> None:
         """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
         self.excluded.append(Exclusion(f"{self}, {part}" if part else str(self), reason, remedy, n))
-
-
-class Word(NamedTuple):
-    """A score that is a word: what it means follows from all words of its question in the files read together."""
-
-    text: str
-    question: str  # whose value it is, as ``scorer match``
-    remedy: Callable[[Sequence[str]], str]  # how the user gives words a number, from the words
-    letters: Mapping[str, float | bool] = MappingProxyType({})  # what others mean, beside C or I or if declared
-    declared: str = ""  # where the log says what its words mean
-    number: bool = False  # right and wrong are 1 and 0
-
-
-#: Words that say right or wrong; of letters only both, and ``right`` only beside ``wrong``.
-_WORDS = {w: meaning for words, meaning in ((YES, True), (NO, False)) for w in words if len(w) > 1 and w.isalpha()}
-_PAIRS = ({"y": True, "n": False}, {"t": True, "f": False})
-#: Most words of a question that are listed.
-_MOST_WORDS = 8
-
-
-def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] | None:
-    """What the words of a question mean; None unless each of them says right or wrong."""
-    texts = sorted({w.text for w in words})
-    lower = {text.lower() for text in texts}
-    if "right" in lower and "wrong" not in lower:
-        return None
-    said = next((pair for pair in _PAIRS if lower == pair.keys()), _WORDS)
-    letters = words[0].letters if declared or {"C", "I"} & set(texts) else {}
-    meaning_of = {text: letters[text] if text in letters else said.get(text.lower()) for text in texts}
-    meanings = {text: float(v) if words[0].number else v for text, v in meaning_of.items() if v is not None}
-    return meanings if len(meanings) == len(texts) else None
-
-
-def _coded(
-    rows: list[Mapping[str, Any]], places: list[str], excluded: list[Exclusion]
-) -> tuple[list[int], list[Finding]]:
-    """Give words their meaning, in place; returns the rows whose words have none, and a note for each question."""
-    questions: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        if isinstance(row.get("score"), Word):
-            questions.setdefault(row["score"].question, []).append(i)
-    dropped: list[int] = []
-    notes = []
-    for question, at in questions.items():
-        words = [rows[i]["score"] for i in at]
-        declared = all(w.declared for w in words)
-        meanings = _meanings(words, declared)
-        if meanings is None:
-            counts = Counter(w.text for w in words).most_common()
-            listed = few([f"{text[:40]!r} ({n:,})" for text, n in counts], _MOST_WORDS)
-            reason = f"{question} is left out: its values do not all say right or wrong: {listed}"
-            remedy = words[0].remedy([text for text, _ in counts][:_MOST_WORDS])
-            excluded.append(Exclusion(few([places[i] for i in at], 2), reason, remedy, len(at)))
-            dropped += at
-            continue
-        for i, word in zip(at, words, strict=True):
-            rows[i] = {**rows[i], "score": meanings[word.text]}
-        said = ", ".join(f"{text} is {_MEANT.get(float(v), v)}" for text, v in meanings.items())
-        by = f"as {words[0].declared} takes them" if declared else "by its values in all files"
-        notes.append(Finding("counted", "", f"{question}: {said}, {by}", tuple(at)))
-    return dropped, notes
-
-
-#: What a number means in a note.
-_MEANT = {1.0: "right", 0.0: "wrong"}
 
 
 @dataclass(frozen=True)
@@ -265,7 +186,7 @@ class Reader:
             files.extend([number] * (len(rows) - start[1]))
         if left and len(left) == number:
             raise next(iter(left.values())) from None
-        dropped, notes = _coded(rows, places, excluded)
+        dropped, notes = with_meanings(rows, places, excluded)
         if len(dropped) == len(rows):
             reasons = dict.fromkeys(f"{e.reason}. {e.remedy}".rstrip(". ") for e in excluded)
             raise SchemaError(
@@ -298,75 +219,12 @@ def refuse_other_options(
             raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{near}")
 
 
-def has_fields(record: Mapping[str, Any], *names: str) -> bool:
-    """Whether a record has all these fields."""
-    return all(name in record for name in names)
-
-
-def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Mapping[str, Any]], str]:
-    """What recognises records by these fields, of which `lists` holds a list, and names them as the evidence."""
-    evidence = f"{lead} {', '.join(names[:-1])} and {names[-1]}"
-    return lambda record: (
-        evidence if has_fields(record, *names) and (not lists or isinstance(record[lists], list)) else ""
-    )
-
-
-def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
-    """Short values of a record that are not `used`, as conditions; canonical names that are none get ``_source``."""
-    names = set(used)
-    return {
-        f"{k}_source" if k in _CANONICAL else k: v
-        for k, v in record.items()
-        if k not in names
-        and (v is None or isinstance(v, int | float | bool) or (isinstance(v, str) and len(v) <= _LONGEST))
-    }
-
-
 def _numbered(table: pd.DataFrame) -> pd.DataFrame:
     """Number the verdicts of one rater on one thing in one file that no condition tells apart."""
     answers = {c.name for columns in VOCABULARY.values() for c in columns if not c.key}
     keys = [c for c in table.columns if c not in answers and not fractions(table[c])]
     run = table.groupby(keys, dropna=False, sort=False).cumcount()
     return table.assign(replicate=run) if run.any() else table
-
-
-def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields of a record of any kind, as :func:`scalars`, with empty ones as None."""
-    cells = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
-    return {k: None if absent(v) else v for k, v in cells.items()}
-
-
-def absent(value: Any) -> bool:
-    """Whether a field is empty: null, an empty text, or NaN as a frame writes it."""
-    if isinstance(value, str | Real):  # NumPy's floats are Real, and not all are float
-        return value == "" or value != value
-    return value is None or value is pd.NA or value is pd.NaT
-
-
-def parsed_cell(value: Any) -> Any:
-    """A cell that holds a list or a record, also where a table wrote it as JSON or as Python does."""
-    if not isinstance(value, str):
-        return value.tolist() if hasattr(value, "tolist") else value
-    if value[:1] not in ("{", "["):
-        return value
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return value
-
-
-def category_score(value: Any, scores: Mapping[str, float] | None = None) -> float:
-    """A grade as a number: a number, its text, a category that `scores` gives one; NaN for anything else."""
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, list | dict):
-        return math.nan
-    try:
-        score = float({str(k): v for k, v in (scores or {}).items()}.get(str(value).strip(), value))
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-    return score if math.isfinite(score) else math.nan
 
 
 def score_and_status(
@@ -392,69 +250,6 @@ def _by_scores(texts: Sequence[str]) -> str:
         f"scores= gives each a number: scores={{{', '.join(f'{t!r}: ...' for t in texts)}}}, on the command line "
         f"--option 'scores={','.join(f'{t}=...' for t in texts)}'"
     )
-
-
-def person_name(*names: Any) -> str:
-    """Name of a person: the first that is given, else ``human``."""
-    return next((str(n) for n in names if not absent(n)), "human")
-
-
-def fields_below(record: Any, name: str) -> dict[str, Any]:
-    """Single values of an object inside a record, under names of their own."""
-    return scalars({f"{name}.{k}": v for k, v in object_in(record, name).items()})
-
-
-def baseline_name(baseline: str, model: str) -> str:
-    """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates)."""
-    return f"{baseline} (baseline)" if baseline == model else baseline
-
-
-def length(text: Any) -> float:
-    """Number of characters of a text; NaN without one."""
-    return float(len(text)) if isinstance(text, str) else float("nan")
-
-
-def to_number(value: Any) -> float:
-    """A number as a float; NaN for anything else, true and false among it."""
-    return float("nan") if isinstance(value, bool) else to_score(value)
-
-
-def to_score(value: Any) -> float:
-    """A score as a float, true as 1 and false as 0; NaN for anything else."""
-    try:
-        return float(value) if isinstance(value, int | float) else float("nan")
-    except OverflowError:
-        return float("nan")
-
-
-def object_in(record: Any, *names: str) -> dict[str, Any]:
-    """The object under the first of these names that holds one; empty without."""
-    values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
-    return next((v for v in values if isinstance(v, dict)), {})
-
-
-def json_beside(path: Path) -> dict[str, Any]:
-    """The JSON object in a file beside a log; empty if there is no such file."""
-    content = json_document(path) if path.is_file() else {}
-    return content if isinstance(content, dict) else {}
-
-
-def first_line(path: Path) -> dict[str, Any]:
-    """The first record of a JSONL file, for formats that begin with a header; empty if there is no such file."""
-    if not path.is_file():
-        return {}
-    state = path.stat()
-    return _first_line(path, state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=1)
-def _first_line(path: Path, *_: int) -> dict[str, Any]:
-    return next((record for _, record in json_lines(path)), {})
-
-
-def as_text(text: Any) -> str | None:
-    """Return a text, or None where it is empty or something else."""
-    return text if isinstance(text, str) and text else None
 
 
 def tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has_fields, length, scalars, to_number
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, baseline_name, has_fields, length, scalars, to_number
 
 #: Fields that are read, and texts; others become conditions.
 _FIELDS = (
@@ -29,7 +30,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
 
     AlpacaEval shuffles the order by itself and does not record it: ``first`` is generator_1 by convention only, and
     ``order_known`` is false, so that measures of order refuse these data. A generator that meets itself keeps two names
-    (see :func:`judgestats.ingest.readers.baseline_name`).
+    (see :func:`judgestats.ingest.record_fields.baseline_name`).
     """
     annotator = record.get("annotator") or judge
     if annotator is None:

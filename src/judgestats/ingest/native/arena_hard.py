@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, as_text, baseline_name, has_fields, scalars
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, baseline_name, has_fields, scalars
 
 #: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
 LEVELS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, parsed_cell, person_name, score_and_status
+from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
+from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
 
 _FLAT = ".responses.users"
 _STATUSES = ("submitted", "draft", "discarded")

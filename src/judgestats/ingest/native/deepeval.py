@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, as_text, fields_below, object_in, scalars, to_score
+from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.ingest.record_fields import as_text, fields_below, object_in, scalars, to_score
 
 #: Lists of test cases, as written by alias, by name, and by ``evaluate()``.
 _CASES = (

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import (
-    Place,
-    Reader,
-    as_text,
-    has_fields,
-    json_beside,
-    object_in,
-    scalars,
-    to_number,
-    to_score,
-)
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, has_fields, json_beside, object_in, scalars, to_number, to_score
 
 _USED = (
     *("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id", "sample_id"),

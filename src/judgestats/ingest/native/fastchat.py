@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, as_text, has_fields, having, scalars
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, has_fields, having, scalars
 
 _WINNERS = "model_1, model_2, tie, error"
 #: Fields that are read, and texts; others become conditions.

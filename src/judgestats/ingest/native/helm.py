@@ -8,18 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import (
-    Place,
-    Reader,
-    Record,
-    as_text,
-    has_fields,
-    having,
-    json_beside,
-    object_in,
-    scalars,
-    to_score,
-)
+from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.ingest.record_fields import as_text, has_fields, having, json_beside, object_in, scalars, to_score
 
 #: Statistics that describe the request, its cost or the model's probabilities: no scores of the response.
 _REQUEST = re.compile(

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.archives import Archive
+from judgestats.ingest.containers import LOG_HEADERS, LOG_SAMPLE
+from judgestats.ingest.json_values import Record, member_object
 from judgestats.ingest.native.inspect_ai_head import Rater, object_of, objects_of, run_of
 from judgestats.ingest.native.inspect_values import LETTERS, by_scorer, rating
-from judgestats.ingest.readers import (
-    LOG_HEADERS,
-    LOG_SAMPLE,
-    Archive,
-    Place,
-    Reader,
-    Record,
-    Word,
-    as_text,
-    member_object,
-    scalars,
-)
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, scalars
+from judgestats.ingest.word_scores import Word
 
 #: Words that they know besides, in any case.
 _KNOWN = ("yes", "no", "true", "false")

@@ -9,7 +9,8 @@ from typing import Any
 from judgestats.ingest.native.inspect_ai import OPTIONS, ScorerValue, rating_rows
 from judgestats.ingest.native.inspect_ai_head import Run
 from judgestats.ingest.native.inspect_values import by_scorer, number_of
-from judgestats.ingest.readers import Place, Reader, absent, as_text, has_fields, scalars
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import absent, as_text, has_fields, scalars
 from judgestats.schema.columns import RATINGS, N
 
 _SCORE = "score_"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from judgestats.ingest.readers import Place, as_text, scalars
+from judgestats.ingest.readers import Place
+from judgestats.ingest.record_fields import as_text, scalars
 
 #: Scorers of Inspect that ask no model.
 _CODE = ("match", "includes", "pattern", "answer", "choice", "exact", "f1", "math", "perplexity", "target_perplexity")

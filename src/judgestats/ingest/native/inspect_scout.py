@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.ingest.native.inspect_values import by_scorer, rating
-from judgestats.ingest.readers import Place, Reader, absent, as_text, having
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import absent, as_text, having
 
 _SETS = ("label_", "target_")
 

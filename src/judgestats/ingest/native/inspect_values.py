@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Word
+from judgestats.ingest.readers import Place
+from judgestats.ingest.word_scores import Word
 
 #: What Inspect's own metrics take its letters and words for; N is "no answer".
 LETTERS: Mapping[str, float | bool] = {"C": True, "I": False, "P": 0.5, "N": False}

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, as_text, having, scalars
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, having, scalars
 
 _DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
 _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}

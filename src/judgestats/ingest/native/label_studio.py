@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judgestats.ingest.readers import SCORES, Place, Reader, absent, context, parsed_cell, person_name, score_and_status
+from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
+from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
 
 #: Type of a result -> field of its value that holds the grade.
 _GRADES = {"rating": "rating", "choices": "choices", "number": "number"}

@@ -6,17 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import choose
-from judgestats.ingest.readers import (
-    SCORES,
-    Place,
-    Reader,
-    absent,
-    as_text,
-    context,
-    parsed_cell,
-    person_name,
-    score_and_status,
-)
+from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
+from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
 
 #: Field of the API and the tables -> its name in scheduled exports.
 _SNAKE = {

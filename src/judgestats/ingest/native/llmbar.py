@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError, choose
-from judgestats.ingest.readers import Place, Reader, as_text, has_fields, length, scalars
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, has_fields, length, scalars
 
 _OUTPUTS = {"1": "output_1", "2": "output_2"}
 #: Name of the field, and which output it shows first.

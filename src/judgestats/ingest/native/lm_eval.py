@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, as_text, has_fields, json_beside, scalars, to_score
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, has_fields, json_beside, scalars, to_score
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[^_]+?)\.jsonl?(\.gz)?$")
 _USED = (

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgestats.ingest.readers import (
-    SCORES,
-    Place,
-    Reader,
-    absent,
-    as_text,
-    context,
-    parsed_cell,
-    person_name,
-    score_and_status,
-)
+from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
+from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
 
 _TYPES = {"HUMAN": "human", "LLM_JUDGE": "model", "AI_JUDGE": "model", "CODE": "code"}
 _VALUE = "/value"

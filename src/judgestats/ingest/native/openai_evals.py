@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.readers import Place, Reader, as_text, first_line, has_fields, object_in, scalars, to_score
+from judgestats.ingest.readers import Place, Reader
+from judgestats.ingest.record_fields import as_text, first_line, has_fields, object_in, scalars, to_score
 
 #: What a grader's choice becomes where it could not be read; the tool gives it the lowest score.
 _INVALID = "__invalid__"

@@ -10,17 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import (
-    Place,
-    Reader,
-    Record,
-    as_text,
-    fields_below,
-    has_fields,
-    object_in,
-    scalars,
-    to_score,
-)
+from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.ingest.record_fields import as_text, fields_below, has_fields, object_in, scalars, to_score
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
 _MODEL = {

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judgestats.ingest.readers import Place, Reader, Record, as_text, has_fields, object_in, scalars, to_score
+from judgestats.ingest.readers import Place, Reader, Record
+from judgestats.ingest.record_fields import as_text, has_fields, object_in, scalars, to_score
 from judgestats.schema.columns import NO, YES
 
 #: Columns of a data set of ragas, in its present and its first names; every other column is a metric.

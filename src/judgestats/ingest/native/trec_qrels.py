@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from judgestats.errors import choose
 from judgestats.ingest.qrels import QRELS
-from judgestats.ingest.readers import RATER_TYPES, Place, Reader, has_fields
+from judgestats.ingest.readers import RATER_TYPES, Place, Reader
+from judgestats.ingest.record_fields import has_fields
 
 
 def matches(names: Mapping[str, Any]) -> str:
