@@ -34,7 +34,7 @@ class _LineFeeds:
         self._out.write(row.removesuffix("\r\n") + "\n")
 
 
-def write_rows(out: IO[str], names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_rows(out: IO[str], names: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """Write a header and rows to a file that is open with ``newline=""``."""
     writer = csv.writer(_LineFeeds(out), lineterminator="\r\n")
     writer.writerow(list(names))
@@ -92,14 +92,14 @@ def _decoded(raw: bytes) -> str:
     return raw.decode(encoding, "replace") if encoding else raw.replace(b"\0", b"").decode(errors="replace")
 
 
-def _record(line: str) -> Any:
+def _record(line: str) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _filled(record: Any) -> bool:
+def _filled(record: object) -> bool:
     """Whether a record of a call has anything but what its plan wrote."""
     if not isinstance(record, dict) or "call" not in record or "item" in record:
         return False

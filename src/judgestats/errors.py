@@ -241,7 +241,7 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
 
 def refuse_unknown(
     name: object,
-    allowed: Collection[Any],
+    allowed: Collection[object],
     problem: str,
     of: str = "Allowed",
     *,

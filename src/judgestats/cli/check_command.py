@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from judgestats.terminal import as_typed, visible, working
 
 if TYPE_CHECKING:
     from judgestats.ingest import DetectedFormat, Proposal
+
+    #: Measure -> its frame, or why there is none.
+    Measures = dict[str, pd.DataFrame | str]
 
 
 @readable_errors
@@ -119,7 +122,7 @@ def _print_proposal(console: Console, source: VerdictSource, detected: DetectedF
     console.print(plain_text(f"\nNext: {command}"), soft_wrap=True)
 
 
-def _print_people(console: Console, measures: dict[str, Any], groups: list[str]) -> None:
+def _print_people(console: Console, measures: Measures, groups: list[str]) -> None:
     """Agreement with people, beside that of people with each other."""
     import pandas as pd
 
@@ -143,7 +146,7 @@ def _print_people(console: Console, measures: dict[str, Any], groups: list[str])
     print_table(console, "Agreement with people", table)
 
 
-def _print_judges(console: Console, measures: dict[str, Any], groups: list[str]) -> None:
+def _print_judges(console: Console, measures: Measures, groups: list[str]) -> None:
     """What counting says of each judge."""
     from judgestats.reporting.first_look import by_judge
 
@@ -154,7 +157,7 @@ def _print_judges(console: Console, measures: dict[str, Any], groups: list[str])
             console.print(plain_text(f"{note}\n"))
 
 
-def _print_support(console: Console, measures: dict[str, Any]) -> None:
+def _print_support(console: Console, measures: Measures) -> None:
     """What is supported, with its numbers; and what is not, a line each."""
     from judgestats.reporting.first_look import headlines
 

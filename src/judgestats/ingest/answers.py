@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
@@ -51,18 +50,18 @@ def find_pair(table: pd.DataFrame) -> Pair | None:
     return None
 
 
-def all_numbers(values: pd.Series[Any]) -> bool:
+def all_numbers(values: pd.Series) -> bool:
     """Whether a column has cells, and all of them are numbers."""
     cells = [*texts(values)]
     return bool(cells) and bool(pd.to_numeric(pd.Series(cells), errors="coerce").notna().all())
 
 
-def distinct(values: pd.Series[Any]) -> list[str]:
+def distinct(values: pd.Series) -> list[str]:
     """Distinct values as text, at most a handful more than labels could be."""
     return sorted(itertools.islice(texts(values), _MOST_LABELS + 1))
 
 
-def texts(values: pd.Series[Any]) -> dict[str, None]:
+def texts(values: pd.Series) -> dict[str, None]:
     """Distinct values as text, in order of their first row; a long text is not copied once for each of its rows."""
     cells = values.dropna()  # pandas hashes each cell of objects anew, Python each text once
     return dict.fromkeys(map(str, cells.tolist() if cells.dtype == object else cells.unique()))
@@ -206,7 +205,7 @@ def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
     return [c for c, v in values.items() if c in alike or (v and (v <= labels or _nearly(table[c], labels)))]
 
 
-def _nearly(values: pd.Series[Any], labels: set[str]) -> bool:
+def _nearly(values: pd.Series, labels: set[str]) -> bool:
     """Whether nine cells in ten hold one of several labels."""
     cells = values.dropna().astype(str).str.lower()
     return bool(cells.isin(labels).mean() >= 0.9) and cells[cells.isin(labels)].nunique() > 1

@@ -15,7 +15,9 @@ from judgestats.errors import SchemaError, masked
 from judgestats.schema.opening import LOST, cell_text, refuse_repeated_names
 
 #: Values of the parameters of a query: by position, or by name.
-Params = Sequence[Any] | Mapping[str, Any] | None
+Params = Sequence[object] | Mapping[str, object] | None
+#: A connection of any driver.
+Connection = Any
 #: What is skipped as a whole in a query: blanks and comments, which may end it, and texts and names in quotes.
 _PARTS = re.compile(
     r"""(?sx) (?P<rest> \s+ | ; | --[^\n]* | /\*.*?\*/ )
@@ -26,16 +28,16 @@ _DUCKDB = ("duckdb", "_duckdb")
 _TYPES = {16: "boolean", 20: "int64", 21: "int16", 23: "int32", 700: "float32", 701: "float64", 1700: "float64"}
 
 
-def redacted(text: str, connection: Any = None) -> str:
+def redacted(text: str, connection: Connection = None) -> str:
     """A text without the password of the connection, and without any that it shows as one."""
     for secret in _secrets(connection):
         text = text.replace(secret, "***")
     return masked(text)
 
 
-def _secrets(connection: Any) -> list[str]:
+def _secrets(connection: Connection) -> list[str]:
     """The passwords that a connection knows."""
-    secrets: list[Any] = []
+    secrets: list[object] = []
     if isinstance(connection, str):
         password = connection.partition("://")[2].rpartition("@")[0].partition(":")[2]
         secrets += [password, unquote(password)]
@@ -53,7 +55,7 @@ def _bare(sql: str) -> str:
     return sql[: ends[-1]] if ends else sql
 
 
-def query(sql: str, connection: Any, params: Params = None) -> pd.DataFrame:
+def query(sql: str, connection: Connection, params: Params = None) -> pd.DataFrame:
     """The rows of a query as text; its text, whole numbers and gaps come back exactly."""
     table, failed = None, ""
     try:  # each driver has errors of its own, and their tracebacks may show the address with its password
@@ -71,7 +73,7 @@ def query(sql: str, connection: Any, params: Params = None) -> pd.DataFrame:
     return pd.DataFrame({n: [None if v is pd.NA else cell_text(v) for v in cells] for n, cells in values.items()})
 
 
-def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
+def _fetched(sql: str, connection: Connection, params: Params) -> pd.DataFrame:
     if _module(connection) == "adbc_driver_manager":
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
@@ -103,7 +105,7 @@ def _fetched(sql: str, connection: Any, params: Params) -> pd.DataFrame:
     return table
 
 
-def failure(problem: Exception, sql: str, connection: Any) -> str:
+def failure(problem: Exception, sql: str, connection: Connection) -> str:
     """What to say of an error of a database driver, without credentials."""
     said = next(iter(redacted(str(problem), connection).splitlines()), "") or type(problem).__name__
     if getattr(problem, "connection_invalidated", False) or LOST.search(str(problem)):
@@ -114,7 +116,7 @@ def failure(problem: Exception, sql: str, connection: Any) -> str:
     return f"The query failed: {said[:300]}. Query: {redacted(' '.join(str(sql).split()), connection)[:200]}"
 
 
-def there(sql: str, connection: Any, params: Params = None) -> Any:
+def there(sql: str, connection: Connection, params: Params = None) -> Any:
     """A query as a lazy frame: a DuckDB relation, or an Ibis table on PostgreSQL. Its rows stay in the database."""
     sql = _bare(sql)
     if _module(connection) in _DUCKDB:
@@ -160,7 +162,7 @@ def there(sql: str, connection: Any, params: Params = None) -> Any:
     return table
 
 
-def _relation(sql: str, connection: Any, params: Params) -> Any:
+def _relation(sql: str, connection: Connection, params: Params) -> Any:
     failed = ""
     try:
         relation = connection.sql(sql, params=params)
@@ -182,7 +184,7 @@ def _cell(name: str, oid: int) -> str:
     return f"NULLIF({q}::text, '') AS {q}" if kind == "string" else q
 
 
-def _bound(sql: str, connection: Any, driver: Any, params: Params) -> str:
+def _bound(sql: str, connection: Connection, driver: Connection, params: Params) -> str:
     """The query with its parameters quoted by the driver."""
     if params is None:
         return sql
@@ -195,7 +197,7 @@ def _bound(sql: str, connection: Any, driver: Any, params: Params) -> str:
     return str(ClientCursor(driver).mogrify(sql, params))
 
 
-def _psycopg(connection: Any) -> Any:
+def _psycopg(connection: Connection) -> Any:
     """The psycopg connection behind a connection, or None."""
     if _module(connection) == "sqlalchemy":
         engine = hasattr(connection, "raw_connection")
@@ -206,5 +208,5 @@ def _psycopg(connection: Any) -> Any:
     return connection if _module(connection) == "psycopg" else None
 
 
-def _module(value: Any) -> str:
+def _module(value: object) -> str:
     return type(value).__module__.partition(".")[0]

@@ -24,7 +24,7 @@ from judgestats.ingest.delimited import RowNumbers, delimited_batches, delimited
 from judgestats.ingest.file_heads import FileHead, file_head
 from judgestats.ingest.json_documents import json_document, json_records
 from judgestats.ingest.json_lines import first_record, json_lines, record_batches, table_of_lines
-from judgestats.ingest.json_values import Record, json_type
+from judgestats.ingest.json_values import Record, Row, json_type
 from judgestats.ingest.nested_json import table_of
 from judgestats.ingest.qrels import qrels_batches
 from judgestats.ingest.separators import DELIMITERS
@@ -79,7 +79,7 @@ class File:
             return delimited_names(self)
         return list(next(self.batches()).schema.names)
 
-    def first_record(self) -> dict[str, Any] | None:
+    def first_record(self) -> Row | None:
         """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
             head, whole = decoded_start(self)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.copies import Copies, copies, empty_repeats
 from judgestats.ingest.files import decoded
-from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.mapping import Labels, Mapped, canonical, kind_of_mapping, refuse_absent
 from judgestats.ingest.proposals import UnmappedTable
 from judgestats.ingest.replies import Form
 from judgestats.ingest.reply_column import parse_column
@@ -29,12 +29,12 @@ class FrameTarget:
 
     frame: Kind | None
     columns: Mapped | None
-    labels: Mapping[Any, str] | None
+    labels: Labels | None
     counts: str | Literal[False] | None
     options: dict[str, Any]
     parse: Form = None
 
-    def parsed(self, table: Any, label: str) -> tuple[FrameTarget, Any]:
+    def parsed(self, table: IntoFrame, label: str) -> tuple[FrameTarget, IntoFrame]:
         """Read the answers out of the column of replies."""
         try:
             table, columns = parse_column(table, self.columns, self.parse, self.labels, self.options.get("scale"))
@@ -42,7 +42,7 @@ class FrameTarget:
             raise problem.labelled(label) from None
         return replace(self, columns=columns, labels=None, parse=None), table
 
-    def kind(self, table: Any, label: str) -> Kind:
+    def kind(self, table: IntoFrame, label: str) -> Kind:
         """The kind of frame; a table of unknown shape is refused with a proposal."""
         names = column_names(table)
         try:
@@ -68,7 +68,7 @@ class FrameTarget:
         """The mapping, with the column of declared counts in it."""
         return {**(self.columns or {}), **({COUNTS: self.counts} if self.counts else {})}
 
-    def of(self, table: Any, label: str) -> Any:
+    def of(self, table: IntoFrame, label: str) -> Any:
         """Map a table whose columns have their types; errors are preceded by `label`."""
         if self.parse is not None:
             target, table = self.parsed(table, label)

@@ -114,7 +114,7 @@ def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str =
     )
 
 
-def value_name(columns: Iterable[pd.Series[Any]], *, paired: bool) -> str:
+def value_name(columns: Iterable[pd.Series], *, paired: bool) -> str:
     """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
     labels: set[str] = set().union(*map(distinct, columns))
     if not paired and not all(is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:

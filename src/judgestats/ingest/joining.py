@@ -10,11 +10,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.mapping import RATER_TYPE, Mapped, canonical, with_columns
+from judgestats.ingest.mapping import RATER_TYPE, Labels, Mapped, canonical, with_columns
 from judgestats.ingest.readers import RATING_OPTIONS, refuse_other_options
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import PLAIN_OPTIONS
@@ -175,7 +176,7 @@ class _Matches:
         return np.flatnonzero(self.cell >= 0)
 
 
-def _collected(frame: Any) -> pd.DataFrame:
+def _collected(frame: IntoFrame) -> pd.DataFrame:
     """A frame as pandas', its rows numbered from 0."""
     account = account_of(frame)
     table: pd.DataFrame = opened(frame).lazy().collect(backend="pandas").to_native()
@@ -183,7 +184,7 @@ def _collected(frame: Any) -> pd.DataFrame:
     return table if account is None else account.attached(table)
 
 
-def _given(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Labels:
+def _given(source: object, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, object]) -> _Labels:
     """Read the labels: a frame, a table of text, or the log of a tool."""
     label, text, lines = type(source).__name__, False, None
     plain = bool(columns or wide or explode)
@@ -244,14 +245,14 @@ def _named(labels: _Labels, judged: pd.DataFrame, kind: Kind, on: Any, columns: 
     return _Labels(table, labels.places, labels.text, labels.records, labels.excluded, mapped, further)
 
 
-def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
+def _texts(values: pd.Series) -> pd.Series:
     """Ids as the text that they are in a canonical frame."""
     code, ids = pd.factorize(values)
     texts = np.array([*map(cell_text, ids.tolist()), None], dtype=object)  # the last is that of a missing id
     return pd.Series(texts[code], dtype=object)
 
 
-def _pair(first: pd.Series[Any], second: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
+def _pair(first: pd.Series, second: pd.Series) -> dict[str, pd.Series]:
     """Two candidates, whatever their order; missing if either is."""
     both = first.notna() & second.notna()
     swap = first.fillna("") > second.fillna("")
@@ -300,7 +301,7 @@ def _matched(labels: _Labels, judged: pd.DataFrame, kind: Kind, answers: Mapping
     return _Matches(cells, cell, first, excluded)
 
 
-def _reasons(keys: pd.DataFrame, things: pd.DataFrame, n: Any) -> dict[int, tuple[str, str]]:
+def _reasons(keys: pd.DataFrame, things: pd.DataFrame, n: Ints) -> dict[int, tuple[str, str]]:
     """Why labels are not matched, and what to do."""
     reasons: dict[int, tuple[str, str]] = {}
     if (n == 1).all():
@@ -346,7 +347,7 @@ def _slot_of_either_order(
     return result
 
 
-def _no_match(keys: Mapping[str, Any], things: pd.DataFrame, excluded: list[Exclusion]) -> SchemaError:
+def _no_match(keys: Mapping[str, pd.Series], things: pd.DataFrame, excluded: list[Exclusion]) -> SchemaError:
     """The error for labels of which none is matched."""
     names = [n for n in keys if n not in _PAIR]
     examples = "; ".join(
@@ -368,7 +369,7 @@ def _canonical(
     judged: pd.DataFrame,
     kind: Kind,
     matches: _Matches,
-    answers: Mapping[Any, str] | None,
+    answers: Labels | None,
     options: dict[str, Any],
 ) -> pd.DataFrame:
     """The labels that are matched, as a canonical frame that fits that of the verdicts."""
@@ -424,9 +425,11 @@ def _same_answers(people: pd.DataFrame, judged: pd.DataFrame, kind: Kind) -> pd.
     return people.drop(columns=[c for c in (ours,) if c in people]).rename(columns={theirs: ours})
 
 
-def _content(people: pd.DataFrame, judged: pd.DataFrame, model: pd.DataFrame, matches: _Matches) -> dict[str, Any]:
+def _content(
+    people: pd.DataFrame, judged: pd.DataFrame, model: pd.DataFrame, matches: _Matches
+) -> dict[str, pd.Series]:
     """What the verdicts say of the thing judged, where they agree on it and the labels do not say it."""
-    new: dict[str, Any] = {}
+    new: dict[str, pd.Series] = {}
     cell = matches.cell[matches.rows]
 
     def one_value(name: str) -> Bools:

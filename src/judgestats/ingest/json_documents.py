@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from judgestats.ingest.archives import forget_archive
 from judgestats.ingest.compression import MAX_UNPACKED
 from judgestats.ingest.decoding import text_of
 from judgestats.ingest.json_lines import json_lines
-from judgestats.ingest.json_values import Record, RepeatedField, json_type, parsed_json
+from judgestats.ingest.json_values import Fields, Record, RepeatedField, Row, json_type, parsed_json
 
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 
@@ -66,7 +65,7 @@ def json_records(path: Path, encoding: str | None = None) -> list[Record]:
     return [(f"record {i}", record) for i, record in enumerate(document, start=1)]
 
 
-def json_entries(document: Any, path: Path) -> list[Any]:
+def json_entries(document: object, path: Path) -> list[Any]:
     """The entries of a JSON document, which should be records."""
     if isinstance(document, dict) and isinstance(document.get("data"), list):
         document = document["data"]
@@ -85,7 +84,7 @@ def is_single_record(path: Path, encoding: str | None = None) -> bool:
     return not _columns_to_records(document, path)
 
 
-def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+def _columns_to_records(document: Fields, path: Path) -> list[Row]:
     """Turn {"judge": [...], "item": [...]} (or pandas' {"judge": {"0": ...}}) around; anything else gives []."""
     if len(document) < 2:
         return []
@@ -111,7 +110,7 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
 _ROWS, _LABELS = 3, 10
 
 
-def _answers_by_name(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _answers_by_name(document: Fields) -> list[Row]:
     """Turn {"gpt": {"q1": "A", ...}, "claude": {...}} into a row for each of the more numerous names; else []."""
     objects = list(document.values())
     if not all(isinstance(v, dict) and v for v in objects):

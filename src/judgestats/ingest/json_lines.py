@@ -19,7 +19,7 @@ import pyarrow.json as arrow_json
 from judgestats.errors import SchemaError
 from judgestats.ingest.arrow_tables import empty_as_missing
 from judgestats.ingest.decoding import text_of
-from judgestats.ingest.json_values import Record, RepeatedField, json_type, parsed_json
+from judgestats.ingest.json_values import Record, RepeatedField, Row, json_type, parsed_json
 from judgestats.ingest.nested_json import MOST_SPARSE, columns_of, table_of
 from judgestats.ingest.text_blocks import BLOCK, BrokenRow, TextRows, has_lone_cr
 from judgestats.schema.opening import cell_text
@@ -198,7 +198,7 @@ def _record_batch(records: list[Record]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
 
 
-def first_record(start: str, path: Path, whole: bool) -> dict[str, Any] | None:
+def first_record(start: str, path: Path, whole: bool) -> Row | None:
     """The first record of the lines at the start of a file; `whole`: whether the file has no others."""
     records = _sound_records(_line_values(io.StringIO(start, newline=""), path, ends=whole))
     return next((record for _, record in records), None)

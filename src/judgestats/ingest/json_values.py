@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
 
+#: The fields of a record, whose types a reader checks; a row of a frame, as a reader gives it.
+Fields = Mapping[str, Any]
+Row = dict[str, Any]
 #: A record and its place: ``("line 12", {...})``.
-Record = tuple[str, dict[str, Any]]
+Record = tuple[str, Row]
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -22,7 +25,7 @@ def parsed_json(text: str) -> Any:
     return _whole_characters(value) if _SURROGATE.search(text) else value
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(pairs: list[tuple[str, Any]]) -> Row:
     """A JSON object; one that names a field twice is refused, where Python would keep the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -53,7 +56,7 @@ def _whole_characters(value: Any) -> Any:
     return value
 
 
-def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> dict[str, Any]:
+def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> Row:
     """Parse a member of an archive that is a JSON object."""
     content = archive.read(name)
     try:
@@ -69,7 +72,7 @@ def member_object(archive: Archive, name: str, until: Collection[str] = ()) -> d
 def _first_fields(text: str, until: Collection[str]) -> Any:
     """The wanted fields of a JSON object, parsed no further than to the last of them; all, if it lacks one."""
     field = _FIRST(text)
-    fields: dict[str, Any] = {}
+    fields: Row = {}
     while field is not None:
         name, at = field[1], field.end()
         if name not in until:
@@ -86,7 +89,7 @@ def _first_fields(text: str, until: Collection[str]) -> Any:
     return parsed_json(text)
 
 
-def json_type(value: Any) -> str:
+def json_type(value: object) -> str:
     """What a value of JSON is, for messages."""
     names = {
         list: "list",

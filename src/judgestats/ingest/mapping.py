@@ -35,6 +35,7 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.schema import preferences, ratings
@@ -44,6 +45,12 @@ from judgestats.schema.validation import refuse_doubled
 
 #: Canonical column -> column of the table, ``=constant`` or None (excluded).
 Mapped = Mapping[str, str | None]
+#: Canonical column -> column of the table, while a table is mapped.
+Names = dict[str, str | None]
+#: Label of an answer -> what it means.
+Labels = Mapping[Any, str]
+#: A table in memory, or one that stays where it is.
+Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
 #: Column that says whether a model, code or a person judged.
 RATER_TYPE = "rater_type"
@@ -79,10 +86,10 @@ def refuse_absent(columns: Mapped, present: list[str]) -> None:
 
 
 def canonical(
-    table: Any,
+    table: IntoFrame,
     kind: Kind,
     columns: Mapped | None = None,
-    labels: Mapping[Any, str] | None = None,
+    labels: Labels | None = None,
     counts: str | Literal[False] | None = None,
     **options: Any,
 ) -> Any:
@@ -91,7 +98,7 @@ def canonical(
     if mapped.get("failed") is not None:
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
-        keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
+        keywords: dict[str, object] = {**options, **mapped, "labels": labels}
         frame = ratings(data.to_native(), counts=counts, **keywords)
         refuse_doubled(frame)
         return frame
@@ -105,7 +112,7 @@ def canonical(
     return preferences(data.to_native(), labels=labels, counts=counts, **mapped)
 
 
-def with_columns(data: Any, columns: Mapped, kind: Kind) -> tuple[Any, dict[str, str | None]]:
+def with_columns(data: Frame, columns: Mapped, kind: Kind) -> tuple[Frame, Names]:
     """Add the constants, the joined ids and the type of rater that a mapping makes, and map their names onto them."""
     data, mapped = _joins(*_constants(data, dict(columns), kind))
     if mapped.get(RATER_TYPE) is not None:
@@ -115,7 +122,7 @@ def with_columns(data: Any, columns: Mapped, kind: Kind) -> tuple[Any, dict[str,
     return data, mapped
 
 
-def _present(data: Any) -> list[str]:
+def _present(data: Frame) -> list[str]:
     return list(data.collect_schema().names())
 
 
@@ -133,7 +140,7 @@ def not_there(name: str, column: str, present: list[str]) -> str:
     return f"{name} column {column!r} is not in the table. Columns: {', '.join(present)}.{suggestion(column, present)}"
 
 
-def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[Any, dict[str, str | None]]:
+def _constants(data: Frame, mapped: Names, kind: Kind) -> tuple[Frame, Names]:
     types = {c.name: c.type for c in VOCABULARY[kind]}
     present = _present(data)
     for name, source in list(mapped.items()):
@@ -161,7 +168,7 @@ def _parts_of(name: str, source: str, present: Collection[str]) -> list[str]:
     return [part.strip() for part in source.split("+")]
 
 
-def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
+def _joins(data: Frame, mapped: Names) -> tuple[Frame, Names]:
     """Join the columns of ids made of several; an empty cell in any leaves the id empty."""
     present = _present(data)
     for name, source in list(mapped.items()):
@@ -177,7 +184,7 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
     return data, mapped
 
 
-def _failed(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
+def _failed(data: Frame, mapped: Names) -> tuple[Frame, Names]:
     """Leave no answer in the rows of failed calls, whatever stands there, and give them the status ``error``."""
     failed = _source(mapped, "failed", data)
     told = nw.col(failed).cast(nw.String).str.strip_chars().str.to_lowercase()
@@ -209,20 +216,18 @@ def _typed(name: str, text: str, kind: str) -> str | bool | float | int:
     return text
 
 
-def _lower(column: str) -> Any:
+def _lower(column: str) -> nw.Expr:
     return nw.col(column).cast(nw.String).str.to_lowercase()
 
 
-def _any(data: Any, condition: Any) -> bool:
+def _any(data: Frame, condition: nw.Expr) -> bool:
     result = data.select(condition.any().alias("_any"))
     if isinstance(result, nw.LazyFrame):
         result = result.collect()
     return bool(result["_any"][0])
 
 
-def _unswapped(
-    data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str]
-) -> tuple[Any, dict[str, str | None]]:
+def _unswapped(data: Frame, mapped: Names, labels: Labels) -> tuple[Frame, Names]:
     """Exchange the candidates, and the attributes of each, where the order shown was reversed."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
     is_order = _lower(swapped).is_in([*TURNED, *AS_NAMED])
@@ -249,7 +254,7 @@ def _unswapped(
     return data.drop([c for c in {swapped, *sides.values()} if c not in mapped.values()]), mapped
 
 
-def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
+def _attributes(data: Frame, mapped: Mapped) -> list[tuple[str, str, str, str]]:
     """Attributes of both candidates: the two names, and the columns that hold them."""
     present = _present(data)
     sources = {n: n for n in present if n not in mapped and n not in mapped.values()}
@@ -270,9 +275,7 @@ def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
     return attributes
 
 
-def _by_candidate(
-    data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str], swapped: Any
-) -> tuple[Any, dict[str, str | None]]:
+def _by_candidate(data: Frame, mapped: Names, labels: Labels, swapped: nw.Expr) -> tuple[Frame, Names]:
     """Replace a label of the winner by the candidate it stands for, and turn a strength beside it."""
     winner = _source(mapped, "winner", data)
     candidate = nw.col(winner).cast(nw.String)
@@ -291,7 +294,7 @@ def _by_candidate(
     return data.drop([c for c in replaced if c not in mapped.values()]), mapped
 
 
-def _graded(data: Any, mapped: dict[str, str | None], labels: dict[Any, str]) -> tuple[Any, dict[str, str | None]]:
+def _graded(data: Frame, mapped: Names, labels: Labels) -> tuple[Frame, Names]:
     """Convert a graded answer to a choice and a strength."""
     column = _source(mapped, "graded", data)
     low, high, ties = _anchors(labels)
@@ -321,7 +324,7 @@ def _graded(data: Any, mapped: dict[str, str | None], labels: dict[Any, str]) ->
     return data, mapped
 
 
-def _anchors(labels: dict[Any, str]) -> tuple[float, float, list[float]]:
+def _anchors(labels: Labels) -> tuple[float, float, list[float]]:
     sides: dict[str, list[float]] = {"first": [], "second": [], "tie": []}
     try:
         for label, answer in labels.items():
@@ -336,7 +339,7 @@ def _anchors(labels: dict[Any, str]) -> tuple[float, float, list[float]]:
     return sides["first"][0], sides["second"][0], sides["tie"]
 
 
-def _as_number(data: Any, column: str) -> Any:
+def _as_number(data: Frame, column: str) -> Frame:
     if data.collect_schema()[column].is_numeric():
         return data.with_columns(nw.col(column).cast(nw.Float64))
     if isinstance(data, nw.DataFrame):

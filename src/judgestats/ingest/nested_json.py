@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.json_values import Record
+from judgestats.ingest.json_values import Fields, Record, Row
 from judgestats.schema.opening import cell_text
 
 #: Most columns that nested records open into if few records have them, and the share of records that is few.
@@ -39,7 +37,7 @@ def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
     }
 
 
-def _flattened(records: list[Record]) -> list[dict[str, Any]]:
+def _flattened(records: list[Record]) -> list[Row]:
     return [
         flatten(record, place) if any(type(v) is dict for v in record.values()) else record for place, record in records
     ]
@@ -56,7 +54,7 @@ class _Branch:
     cells: int = 0
     whole: bool = False
 
-    def see(self, record: Mapping[str, Any]) -> None:
+    def see(self, record: Fields) -> None:
         """Count the fields of one record."""
         for name, value in record.items():
             branch = self.inner.get(name)
@@ -87,9 +85,9 @@ class _Branch:
         self.columns = leaf + sum(b.columns for b in self.inner.values())
         self.cells = leaf * self.records + sum(b.cells for b in self.inner.values())
 
-    def opened(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def opened(self, record: Fields) -> Row:
         """One record with the objects that stay whole as JSON."""
-        flat: dict[str, Any] = {}
+        flat: Row = {}
         for name, value in record.items():
             branch = self.inner[name]
             if isinstance(value, dict) and value:
@@ -119,9 +117,9 @@ def _gathered(records: list[Record]) -> list[Record]:
     return gathered
 
 
-def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
+def flatten(record: Fields, place: str = "a record", prefix: str = "") -> Row:
     """Open nested objects: ``{"verdict": {"choice": "A"}}`` becomes ``{"verdict.choice": "A"}``."""
-    flat: dict[str, Any] = {}
+    flat: Row = {}
     for name, value in record.items():
         inner = isinstance(value, dict) and bool(value)
         fields = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}

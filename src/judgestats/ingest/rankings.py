@@ -95,7 +95,7 @@ def _columns(table: pd.DataFrame, source: str, name: str, parts: tuple[str, ...]
     return columns
 
 
-def _of_cell(cell: Any, where: str) -> dict[str, float]:
+def _of_cell(cell: object, where: str) -> dict[str, float]:
     """Candidate -> rank of a list, an object or a text."""
     text = cell_text(cell)
     if text is None:

@@ -14,6 +14,7 @@ import pandas as pd
 from judgestats.errors import SchemaError, printable, suggestion
 from judgestats.ingest.containers import Container
 from judgestats.ingest.copies import fractions
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.json_values import Record as Record
 from judgestats.ingest.record_fields import absent, category_score, to_number
 from judgestats.ingest.word_scores import Word, with_meanings
@@ -49,7 +50,7 @@ class Place:
     def __str__(self) -> str:
         return printable(f"{self.path.name}, {self.name}")
 
-    def need(self, record: Mapping[str, Any], name: str) -> Any:
+    def need(self, record: Fields, name: str) -> Any:
         """Return a field of a record; a missing field is a SchemaError."""
         if name not in record:
             raise SchemaError(
@@ -58,7 +59,7 @@ class Place:
             )
         return record[name]
 
-    def wrong(self, what: str, got: Any, allowed: str) -> SchemaError:
+    def wrong(self, what: str, got: object, allowed: str) -> SchemaError:
         """Build the error for a value that the format does not have."""
         return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
 
@@ -74,7 +75,7 @@ class Log:
     path: Path
     records: Iterable[Record]
     first: int = 0  # number of the first record
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the reader, for this file
+    options: Fields = field(default_factory=dict)  # of the reader, for this file
 
     def opened(self, format: str) -> Iterator[Record]:
         """The records; a fault of the file, as against one of a record, is :class:`Unreadable`."""
@@ -146,8 +147,8 @@ class Reader:
     both_orders: str = "n/a"
     order_known: str = "n/a"
     verdicts_in: str = ""
-    matches: Callable[[Mapping[str, Any]], str] | None = None
-    rows: Callable[..., Iterable[Mapping[str, Any]]] | None = None
+    matches: Callable[[Fields], str] | None = None
+    rows: Callable[..., Iterable[Fields]] | None = None
     records: Callable[[Any, Path], Iterable[Record]] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     containers: tuple[Container, ...] = ("json", "jsonl")
@@ -159,7 +160,7 @@ class Reader:
         self, logs: Iterable[Log], *, strict: bool = True, **options: Any
     ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives."""
-        rows: list[Mapping[str, Any]] = []
+        rows: list[Fields] = []
         places: list[str] = []
         files: list[int] = []
         excluded: list[Exclusion] = []
@@ -209,7 +210,7 @@ class Reader:
 
 
 def refuse_other_options(
-    options: Mapping[str, Any], allowed: Mapping[str, str], what: str, also: Iterable[str] = ()
+    options: Mapping[str, object], allowed: Mapping[str, str], what: str, also: Iterable[str] = ()
 ) -> None:
     """Raise if an option is not allowed; `also`: arguments that a misspelt name may have meant."""
     for name in options:
@@ -228,8 +229,8 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_and_status(
-    place: Place, question: str, value: Any, scores: Mapping[str, float] | None, *, failed: bool = False
-) -> dict[str, Any] | None:
+    place: Place, question: str, value: object, scores: Mapping[str, float] | None, *, failed: bool = False
+) -> Row | None:
     """Score and status of a grade, missing if empty (``parse``, or ``error`` if `failed`); None if it has no number."""
     if failed or absent(value):
         return {"score": math.nan, "status": "error" if failed else "parse"}
@@ -252,7 +253,7 @@ def _by_scores(texts: Sequence[str]) -> str:
     )
 
 
-def tidy(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def tidy(rows: Sequence[Fields]) -> pd.DataFrame:
     """Rows as a table, without the optional columns that no row fills; verdicts beside numbers become 1 and 0."""
     table = pd.DataFrame(list(rows))
     if (

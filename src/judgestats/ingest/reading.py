@@ -11,15 +11,16 @@ from typing import Any, Literal, cast
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
 from judgestats.ingest.compression import unpacking
 from judgestats.ingest.containers import Container
-from judgestats.ingest.databases import Params
+from judgestats.ingest.databases import Connection, Params
 from judgestats.ingest.frame_target import FrameTarget
 from judgestats.ingest.json_documents import forget_document
-from judgestats.ingest.mapping import NAMES, Mapped, not_there
+from judgestats.ingest.mapping import NAMES, Labels, Mapped, not_there
 from judgestats.ingest.native_reading import read_native
 from judgestats.ingest.rankings import expansions
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, refuse_other_options
@@ -47,7 +48,7 @@ def read(
     format: str | None = None,
     frame: Kind | None = None,
     columns: Mapped | None = None,
-    labels: Mapping[Any, str] | None = None,
+    labels: Labels | None = None,
     connection: Any = None,
     params: Params = None,
     lazy: bool = False,
@@ -202,7 +203,7 @@ def read(
         return _from_files(files, own or reader(plain_name(files)), target, format, lazy)
 
 
-def _from_query(sql: Any, connection: Any, params: Params, target: FrameTarget, lazy: bool) -> Any:
+def _from_query(sql: str, connection: Connection, params: Params, target: FrameTarget, lazy: bool) -> Any:
     """Map the rows of a query."""
     _only(target.options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
     if lazy:
@@ -226,7 +227,7 @@ def _from_shape(shape: Shape, target: FrameTarget, rows_of: Callable[[], Rows | 
     return target.of_text(long, places, empty, files=files, label=label)
 
 
-def _from_frame(source: Any, own: Reader | None, target: FrameTarget, lazy: bool) -> Any:
+def _from_frame(source: IntoFrame, own: Reader | None, target: FrameTarget, lazy: bool) -> Any:
     """Map a frame, or read it as that of a tool."""
     label = type(source).__name__
     if own is not None and own.rows is not None:
@@ -263,12 +264,12 @@ def _from_files(files: Files, own: Reader, target: FrameTarget, format: str | No
     return target.of_text(rows.table, rows.places, label=rows.files.label, files=rows.files, calls=rows.files.calls)
 
 
-def _only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
+def _only(options: Mapping[str, object], allowed: Mapping[str, str], what: str) -> None:
     """Raise if an option is not allowed; of a misspelt one, name the nearest, an argument of :func:`read` too."""
     refuse_other_options(options, allowed, what, signature(read).parameters)
 
 
-def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
+def _no_columns(options: Mapping[str, object], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
     """Raise where a column is given as an option; of a name that the table lacks, name the nearest."""
     for name, source in options.items():
         if name in NAMES and name not in allowed:
@@ -278,7 +279,7 @@ def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present:
             raise SchemaError(f"{name!r} is a column, not an option: pass columns={{{name!r}: {source!r}}}.{near}")
 
 
-def _in_memory(source: Any) -> pd.DataFrame:
+def _in_memory(source: IntoFrame) -> pd.DataFrame:
     """Any frame as pandas', its cells as they are; an index with a name, such as the id of a span, is a column."""
     if isinstance(source, pd.DataFrame):
         return source.reset_index([n for n in source.index.names if n is not None and n not in source.columns])

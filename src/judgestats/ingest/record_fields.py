@@ -15,6 +15,7 @@ import pandas as pd
 
 from judgestats.ingest.json_documents import json_document
 from judgestats.ingest.json_lines import json_lines
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.schema.columns import CONDITIONS, VOCABULARY, N
 
 #: Longest text that is kept as a condition.
@@ -22,12 +23,12 @@ _LONGEST = 200
 _CANONICAL = ({c.name for columns in VOCABULARY.values() for c in columns} | {N}) - set(CONDITIONS)
 
 
-def has_fields(record: Mapping[str, Any], *names: str) -> bool:
+def has_fields(record: Fields, *names: str) -> bool:
     """Whether a record has all these fields."""
     return all(name in record for name in names)
 
 
-def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Mapping[str, Any]], str]:
+def having(*names: str, lead: str = "records have", lists: str = "") -> Callable[[Fields], str]:
     """What recognises records by these fields, of which `lists` holds a list, and names them as the evidence."""
     evidence = f"{lead} {', '.join(names[:-1])} and {names[-1]}"
     return lambda record: (
@@ -35,7 +36,7 @@ def having(*names: str, lead: str = "records have", lists: str = "") -> Callable
     )
 
 
-def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
+def scalars(record: Fields, used: Iterable[str] = ()) -> Row:
     """Short values of a record that are not `used`, as conditions; canonical names that are none get ``_source``."""
     names = set(used)
     return {
@@ -46,13 +47,13 @@ def scalars(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, An
     }
 
 
-def context(record: Mapping[str, Any], used: Iterable[str] = ()) -> dict[str, Any]:
+def context(record: Fields, used: Iterable[str] = ()) -> Row:
     """Fields of a record of any kind, as :func:`scalars`, with empty ones as None."""
     cells = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
     return {k: None if absent(v) else v for k, v in cells.items()}
 
 
-def absent(value: Any) -> bool:
+def absent(value: object) -> bool:
     """Whether a field is empty: null, an empty text, or NaN as a frame writes it."""
     if isinstance(value, str | Real):  # NumPy's floats are Real, and not all are float
         return value == "" or value != value
@@ -85,12 +86,12 @@ def category_score(value: Any, scores: Mapping[str, float] | None = None) -> flo
     return score if math.isfinite(score) else math.nan
 
 
-def person_name(*names: Any) -> str:
+def person_name(*names: object) -> str:
     """Name of a person: the first that is given, else ``human``."""
     return next((str(n) for n in names if not absent(n)), "human")
 
 
-def fields_below(record: Any, name: str) -> dict[str, Any]:
+def fields_below(record: object, name: str) -> Row:
     """Single values of an object inside a record, under names of their own."""
     return scalars({f"{name}.{k}": v for k, v in object_in(record, name).items()})
 
@@ -100,17 +101,17 @@ def baseline_name(baseline: str, model: str) -> str:
     return f"{baseline} (baseline)" if baseline == model else baseline
 
 
-def length(text: Any) -> float:
+def length(text: object) -> float:
     """Number of characters of a text; NaN without one."""
     return float(len(text)) if isinstance(text, str) else float("nan")
 
 
-def to_number(value: Any) -> float:
+def to_number(value: object) -> float:
     """A number as a float; NaN for anything else, true and false among it."""
     return float("nan") if isinstance(value, bool) else to_score(value)
 
 
-def to_score(value: Any) -> float:
+def to_score(value: object) -> float:
     """A score as a float, true as 1 and false as 0; NaN for anything else."""
     try:
         return float(value) if isinstance(value, int | float) else float("nan")
@@ -118,19 +119,19 @@ def to_score(value: Any) -> float:
         return float("nan")
 
 
-def object_in(record: Any, *names: str) -> dict[str, Any]:
+def object_in(record: object, *names: str) -> Row:
     """The object under the first of these names that holds one; empty without."""
     values = (record.get(name) for name in names) if isinstance(record, Mapping) else ()
     return next((v for v in values if isinstance(v, dict)), {})
 
 
-def json_beside(path: Path) -> dict[str, Any]:
+def json_beside(path: Path) -> Row:
     """The JSON object in a file beside a log; empty if there is no such file."""
     content = json_document(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
 
 
-def first_line(path: Path) -> dict[str, Any]:
+def first_line(path: Path) -> Row:
     """The first record of a JSONL file, for formats that begin with a header; empty if there is no such file."""
     if not path.is_file():
         return {}
@@ -139,10 +140,10 @@ def first_line(path: Path) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _first_line(path: Path, *_: int) -> dict[str, Any]:
+def _first_line(path: Path, *_: int) -> Row:
     return next((record for _, record in json_lines(path)), {})
 
 
-def as_text(text: Any) -> str | None:
+def as_text(text: object) -> str | None:
     """Return a text, or None where it is empty or something else."""
     return text if isinstance(text, str) and text else None

@@ -14,6 +14,7 @@ import pandas as pd
 
 from judgestats.errors import JudgestatsError, SchemaError, masked, suggestion
 from judgestats.ingest.containers import Container
+from judgestats.ingest.json_values import Fields
 from judgestats.ingest.native import (
     alpaca_eval,
     arena_hard,
@@ -141,7 +142,7 @@ def _guarded(added: Reader, whose: str) -> Reader:
     """A reader of another package: where its `matches` fails it does not match, and its other errors name it."""
     matches, rows, records = added.matches, added.rows, added.records
 
-    def matching(evidence: Mapping[str, Any]) -> str:
+    def matching(evidence: Fields) -> str:
         try:
             return str((matches and matches(evidence)) or "")
         except (Exception, SystemExit) as problem:
@@ -163,7 +164,7 @@ def _guarded(added: Reader, whose: str) -> Reader:
                 advice=(("format", None),),
             ) from None
 
-    def yielded(record: Any, place: Place, **options: Any) -> Iterator[Mapping[str, Any]]:
+    def yielded(record: Any, place: Place, **options: Any) -> Iterator[Fields]:
         return own(rows, Mapping, place, record, place, **options)
 
     def opened(document: Any, path: Path) -> Iterator[Record]:

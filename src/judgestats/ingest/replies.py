@@ -131,7 +131,12 @@ def parse_verdicts(
 
 
 def _parser(
-    form: Form, answer: AnswerKind | None, labels: Any, scale: Any, hidden: Sequence[str], sentences: bool
+    form: Form,
+    answer: AnswerKind | None,
+    labels: Mapping[Any, Any] | None,
+    scale: tuple[float, float] | None,
+    hidden: Sequence[str],
+    sentences: bool,
 ) -> ReplyParser:
     """The parser that the arguments describe; refuse those that are not valid."""
     if answer not in (None, "choice", "score"):
@@ -208,12 +213,12 @@ def _undecided(rows: list[Outcome], parser: ReplyParser) -> list[Outcome]:
     ]
 
 
-def _frame(rows: list[Outcome], kind: AnswerKind | None, index: Any) -> pd.DataFrame:
+def _frame(rows: list[Outcome], kind: AnswerKind | None, index: pd.Index | None) -> pd.DataFrame:
     """Outcomes as a frame: columns of choices, of scores, or of both, as asked for or as found."""
     ok = [r.answer if r.status == "ok" else Answer() for r in rows]
     scored = any(a.score is not None for a in ok)
     chosen = any(a.choice is not None for a in ok)
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     if kind == "choice" or (kind is None and (chosen or not scored)):
         columns["choice"] = [
             a.choice or ("invalid" if r.status != "ok" else None) for a, r in zip(ok, rows, strict=True)

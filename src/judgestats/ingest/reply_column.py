@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.replies import parse_verdicts
@@ -14,7 +15,7 @@ from judgestats.ingest.reply_meaning import AnswerKind
 
 
 def parse_column(
-    table: Any, columns: Mapping[str, str | None] | None, form: Any, labels: Mapping[Any, Any] | None, scale: Any
+    table: IntoFrame, columns: Mapping[str, str | None] | None, form: Any, labels: Mapping[Any, Any] | None, scale: Any
 ) -> tuple[Any, dict[str, str | None]]:
     """Put the answers of a column of replies into a table, and map the canonical columns onto them."""
     data, mapped = nw.from_native(table), dict(columns or {})

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -21,11 +21,14 @@ from judgestats.ingest.arrow_tables import is_plain, is_text, parquet_schema
 from judgestats.ingest.compression import is_packed
 from judgestats.ingest.delimited import RowNumbers
 from judgestats.ingest.files import File
-from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.mapping import Labels, Mapped
 from judgestats.ingest.separators import DELIMITERS
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _INTEGERS = ((8, "tinyint"), (16, "smallint"), (32, "integer"), (64, "bigint"))
 #: A plain number; other text is parsed as the eager readers do.
@@ -51,7 +54,7 @@ _SPACES = " \t\n\r\v\f"
 OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
-def scan(files: Files, columns: Mapped | None = None) -> Any:
+def scan(files: Files, columns: Mapped | None = None) -> DuckDBPyRelation:
     """Open plain tables as one lazy DuckDB relation."""
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
@@ -80,7 +83,7 @@ def duckdb_errors(label: str) -> Iterator[None]:
         ) from None
 
 
-def _connection(database: str = ":memory:") -> Any:
+def _connection(database: str = ":memory:") -> DuckDBPyConnection:
     """A connection with its own temporary folder."""
     import duckdb
 
@@ -92,7 +95,7 @@ def _connection(database: str = ":memory:") -> Any:
     )
 
 
-def _in_place(files: Files, columns: Mapped | None) -> Any:
+def _in_place(files: Files, columns: Mapped | None) -> DuckDBPyRelation | None:
     """Parquet files of plain columns, scanned in place; None if they must be read and copied."""
     paths = [f.path.absolute() for f in files.files]
     if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
@@ -133,7 +136,7 @@ def _cell(name: str, type_: pa.DataType) -> str:
     return f"CASE WHEN isfinite({q}) THEN {q} WHEN CAST({q} AS VARCHAR) = 'nan' THEN NULL ELSE {q} END AS {q}"
 
 
-def _spooled(files: Files, columns: Mapped | None) -> Any:
+def _spooled(files: Files, columns: Mapped | None) -> DuckDBPyRelation:
     """Read the files piece by piece into a database on disk, deleted when the connection closes."""
     import duckdb
 
@@ -163,7 +166,7 @@ def _remove_old() -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
+def _fill(into: DuckDBPyConnection, files: Files, columns: Mapped | None) -> list[str]:
     """Write all files into the table ``rows``; return what to select from it."""
     types: dict[str, str] = {}
     columns_of_files: list[list[str]] = []
@@ -188,7 +191,7 @@ def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
     return [*map(quoted, dict.fromkeys(n for names in columns_of_files for n in names)), *added]
 
 
-def _insert(into: Any, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:
+def _insert(into: DuckDBPyConnection, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:
     """Write one batch, adding the columns that are new in it."""
     for field in batch.schema:
         kind = _SQL.get(str(field.type), "VARCHAR")
@@ -215,7 +218,7 @@ def _literal(text: str | None) -> str:
     return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
 
 
-def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
+def numbers(relation: DuckDBPyRelation, kind: Kind, columns: Mapped, labels: Labels | None = None) -> DuckDBPyRelation:
     """Cast the text columns that hold numbers, or yes and no, as the eager readers do."""
     wanted = {columns.get(c.name, c.name): c for c in VOCABULARY[kind] if c.type in ("number", "integer", "boolean")}
     wanted[columns.get("graded")] = Column("graded", "number", "")
@@ -232,7 +235,7 @@ def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str
     return relation.project(", ".join(f"{new.get(n, quoted(n))} AS {quoted(n)}" for n in relation.columns))
 
 
-def _cast(relation: Any, name: str, column: Column, labels: Mapping[Any, str] | None) -> str:
+def _cast(relation: DuckDBPyRelation, name: str, column: Column, labels: Labels | None) -> str:
     """SQL of a column that must hold numbers, or yes and no; raise if cells do not."""
     if column.type == "boolean" or column.name == "score":
         said = {str(k): {"right": True, "wrong": False}.get(v) for k, v in (labels or {}).items()}
@@ -276,7 +279,7 @@ def _eagerly(cell: str, needed: bool) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _verdicts(relation: Any, name: str, column: Column, said: Mapping[str, bool | None]) -> str | None:
+def _verdicts(relation: DuckDBPyRelation, name: str, column: Column, said: Mapping[str, bool | None]) -> str | None:
     """SQL of a column of yes and no, or of labels that mean it; None if it holds anything else."""
     q = quoted(name)
     if column.name == "score" and not _distinct(relation, name, f"NOT regexp_full_match({q}, {_literal(_PLAIN)})", 1):
@@ -300,13 +303,13 @@ def _among(value: str, words: Iterable[str]) -> str:
     return f"coalesce({value} IN ({listed}), false)" if listed else "false"
 
 
-def _distinct(relation: Any, name: str, condition: str, most: int) -> list[str]:
+def _distinct(relation: DuckDBPyRelation, name: str, condition: str, most: int) -> list[str]:
     q = quoted(name)
     cells = relation.filter(f"{q} IS NOT NULL AND ({condition})").project(q).distinct().limit(most).fetchall()
     return [cell for (cell,) in cells]
 
 
-def _refuse(relation: Any, name: str, condition: str, what: str) -> None:
+def _refuse(relation: DuckDBPyRelation, name: str, condition: str, what: str) -> None:
     """Raise if a condition is true of any cell of a column."""
     q = quoted(name)
     wrong = relation.filter(f"{q} IS NOT NULL AND ({condition})")
@@ -315,7 +318,7 @@ def _refuse(relation: Any, name: str, condition: str, what: str) -> None:
         raise SchemaError(f"column {name!r} should hold {what}; {rows} rows do not, such as {json.dumps(cell)[:60]}.")
 
 
-def _whole_ids(relation: Any, kind: Kind, columns: Mapped) -> dict[str, str]:
+def _whole_ids(relation: DuckDBPyRelation, kind: Kind, columns: Mapped) -> dict[str, str]:
     """Ids read as floats because of a missing value, as whole numbers."""
     ids = {columns.get(c.name, c.name) for c in VOCABULARY[kind] if c.type in ("text", "category")}
     floats = [
@@ -333,7 +336,7 @@ def _whole_ids(relation: Any, kind: Kind, columns: Mapped) -> dict[str, str]:
     }
 
 
-def _numeric_conditions(relation: Any, names: list[str]) -> dict[str, str]:
+def _numeric_conditions(relation: DuckDBPyRelation, names: list[str]) -> dict[str, str]:
     """Conditions in which every cell is a plain number."""
     if not names:
         return {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -321,7 +320,7 @@ def _common(columns: Columns, kind: Kind, frame: pd.DataFrame, names: Mapping[st
         columns[column.name] = _own_name(frame[column.name], column)
 
 
-def _own_name(values: pd.Series[Any], column: Column) -> tuple[str | None, str]:
+def _own_name(values: pd.Series, column: Column) -> tuple[str | None, str]:
     text = values.dropna().astype(str)
     if column.type in ("number", "integer") and pd.to_numeric(text, errors="coerce").isna().any():
         return None, "has the canonical name, but holds text"
@@ -332,7 +331,7 @@ def _own_name(values: pd.Series[Any], column: Column) -> tuple[str | None, str]:
     return column.name, "has the canonical name"
 
 
-def _whole(values: pd.Series[Any]) -> bool:
+def _whole(values: pd.Series) -> bool:
     numbers = pd.to_numeric(values.astype("string"), errors="coerce")
     return bool(numbers.notna().all() and (numbers % 1 == 0).all() and (numbers >= 0).all())
 

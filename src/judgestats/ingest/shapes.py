@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from judgestats.ingest.rankings import expected, ranked
-from judgestats.ingest.wide import Long, exploded, lengthened
+from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema.account import Exclusion, Places
 from judgestats.typing import Mask
 
@@ -29,16 +30,14 @@ class Shape:
         self, table: pd.DataFrame, places: Places | None, lacks: Mapping[str, Sequence[int]], *, one_scale: bool
     ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
         """The long table, with the places of its rows and of the cells that gave none."""
-        lists = [name.strip() for name in self.explode.split(",") if name.strip()]
-        steps: list[Callable[[pd.DataFrame, Places | None], Long]] = []
-        steps += [lambda table, _, name=name: exploded(table, name) for name in lists]
-        if self.wide:
-            steps.append(lambda table, at: lengthened(table, self.wide, one_scale=one_scale, absent=_absent(lacks, at)))
+        steps = [partial(exploded, name=name.strip()) for name in self.explode.split(",") if name.strip()]
+        steps += [partial(lengthened, wide=self.wide, one_scale=one_scale)] if self.wide else []
         makers = {"ranking": ranked, "probabilities": expected}
-        steps += [lambda table, _, make=makers[n], source=s: make(table, source) for n, s in self.several.items()]
+        steps += [partial(makers[name], source=source) for name, source in self.several.items()]
         excluded: list[Exclusion] = []
         for step in steps:
-            long = step(table, places)
+            absent = {"absent": _absent(lacks, places)} if step.func is lengthened else {}
+            long = step(table, **absent)
             for row, column in long.empty:
                 where = places[row] if places is not None else f"row {row}"
                 excluded.append(Exclusion(f"{where}, {column}", long.reason))

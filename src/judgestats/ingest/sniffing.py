@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.compression import unpacking
 from judgestats.ingest.containers import SUFFIXES
 from judgestats.ingest.files import File
-from judgestats.ingest.json_values import Record
+from judgestats.ingest.json_values import Fields, Record
 from judgestats.ingest.proposals import Proposal
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import native_readers, reader
@@ -146,7 +147,7 @@ def _kind(tool: Reader) -> Kind | None:
     return None if tool.frame == "either" else tool.frame
 
 
-def _table(name: str, table: Any, about: str, count: int) -> DetectedFormat:
+def _table(name: str, table: IntoFrame, about: str, count: int) -> DetectedFormat:
     columns = column_names(table)
     try:
         kind = kind_of(columns)
@@ -157,7 +158,7 @@ def _table(name: str, table: Any, about: str, count: int) -> DetectedFormat:
     return DetectedFormat(name, kind, "canonical", f"{about}; it has the columns of a {kind} frame", count)
 
 
-def column_names(table: Any) -> list[str]:
+def column_names(table: IntoFrame) -> list[str]:
     """Column names of any frame."""
     return list(opened(table).collect_schema().names())
 
@@ -189,7 +190,7 @@ def native_reader(files: Files) -> tuple[Reader | None, str, Files]:
     return *verdicts[0], files
 
 
-def _evidence(file: File, documents: bool) -> Mapping[str, Any]:
+def _evidence(file: File, documents: bool) -> Fields:
     """What a reader recognises a file by; see :class:`judgestats.ingest.readers.Reader`."""
     if file.container == "eval":
         return dict.fromkeys(file.document().names()) if documents else {}
@@ -224,7 +225,7 @@ def _recognised_with_records(file: File) -> tuple[Reader | None, str]:
     return tool, why
 
 
-def native_table(table: Any) -> Reader | None:
+def native_table(table: IntoFrame) -> Reader | None:
     """Find the tool that gave a frame, by the names of its columns."""
     index = table.index.names if isinstance(table, pd.DataFrame) else ()
     names = dict.fromkeys([*column_names(table), *(n for n in index if n is not None)])

@@ -142,7 +142,7 @@ class Files:
         names = dict.fromkeys(n for said in values.values() for n in said)
         return {path: {n: said.get(n) for n in names} for path, said in values.items()}
 
-    def check_named(self, file: File, columns: Mapping[str, Iterable[Any]] | pd.DataFrame) -> None:
+    def check_named(self, file: File, columns: Mapping[str, Iterable[object]] | pd.DataFrame) -> None:
         """Raise if the pattern names a part of the path, and a column of the file has that name and other values."""
         for name in self.pattern.names if self.pattern is not None else ():
             value = self.said(file)[name]
@@ -187,7 +187,7 @@ def resolve(
     return replace(files, pattern=PathPattern(pattern)) if pattern else files
 
 
-def _found(source: Any, encoding: str | None, why_left: Callable[[File], str] | None, strict: bool) -> Files:
+def _found(source: object, encoding: str | None, why_left: Callable[[File], str] | None, strict: bool) -> Files:
     if hasattr(source, "read"):
         return _streamed(source, encoding, strict)
     if isinstance(source, str | os.PathLike):
@@ -234,7 +234,7 @@ def _root(folders: Sequence[Path]) -> Path:
 
 
 def _listed(
-    source: Sequence[Any], encoding: str | None, why_left: Callable[[File], str] | None, strict: bool
+    source: Sequence[str | os.PathLike[str]], encoding: str | None, why_left: Callable[[File], str] | None, strict: bool
 ) -> tuple[list[Files], list[tuple[File, SchemaError]]]:
     """The files of each path of a list, and the paths that cannot be read; one that does not exist is refused."""
     parts: list[Files] = []
@@ -458,7 +458,7 @@ def _ending(name: str) -> str:
     return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
 
 
-def is_table(source: Any) -> bool:
+def is_table(source: object) -> bool:
     """Whether Narwhals accepts this as a table."""
     try:
         nw.from_native(source)

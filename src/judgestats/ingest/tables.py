@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
 from judgestats.ingest.files import File, decoded
@@ -21,6 +22,7 @@ from judgestats.schema.account import Places
 from judgestats.schema.coding import hashed, neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
+from judgestats.typing import Ints
 
 #: A plain number as text; ``007`` is not one.
 NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
@@ -162,7 +164,7 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
     return table.assign(**new) if new else table
 
 
-def _coded(values: pd.Series[Any]) -> tuple[Any, Any]:
+def _coded(values: pd.Series) -> tuple[Ints, NDArray[np.object_]]:
     """Code of each cell (-1 for a missing one) and the distinct texts; cells that are not text are all distinct."""
     if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return hashed(values)
@@ -180,7 +182,7 @@ def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]
 
 def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
     """Convert the columns that must be whole numbers (``replicate``), where all cells are."""
-    new: dict[str, Any] = {}
+    new: dict[str, Ints] = {}
     for column in VOCABULARY[kind]:
         source = columns.get(column.name, column.name)
         if source is None or column.type != "integer" or source not in table.columns:
@@ -223,7 +225,7 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
     )
 
 
-def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series[Any]:
+def _without_points(values: pd.Series, name: str, source: str) -> pd.Series:
     """Numbers with a decimal comma, rewritten with a point; raise where a point may be a decimal point."""
     text = values.astype("string").str.strip()
     sure = text.str.contains(",", regex=False) | text.str.count(r"\.").gt(1)
@@ -242,7 +244,7 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
     return plain.astype(object).where(plain.notna(), None)
 
 
-def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
+def _refuse_words(values: pd.Series, name: str, source: str) -> None:
     """Raise if text is found in place of a number; only the empty cell is missing."""
     code, labels = _coded(values)
     distinct = pd.Series(labels, dtype="string")

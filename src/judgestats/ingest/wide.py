@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows, suggestion
@@ -148,13 +149,13 @@ class Long:
     reason: str = "an empty list"  # why
 
 
-def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
+def melted(table: IntoFrame, wide: Wide | str) -> pd.DataFrame:
     """Make a wide table long: one row for each of its wide columns; see :func:`lengthened`."""
     return lengthened(table, wide).table
 
 
 def lengthened(
-    table: Any,
+    table: IntoFrame,
     wide: Wide | str,
     *,
     one_scale: bool = False,
@@ -171,7 +172,7 @@ def lengthened(
         keep = ~np.concatenate([absent.get(c, np.zeros(len(frame), dtype=bool)) for c in wide.columns])
         long, source = long[keep].reset_index(drop=True), source[keep]
     empty: list[tuple[int, str]] = []
-    places: dict[str, Any] = {}
+    places: dict[str, list[int]] = {}
     if wide.levels:
         at, places, values = _opened_lists(long["_value"], wide, long["_name"], empty, source)
         long, source = long.iloc[at].reset_index(drop=True).assign(_value=values), source[at]
@@ -191,11 +192,11 @@ def lengthened(
 
 
 def _opened_lists(
-    cells: pd.Series[Any], wide: Wide, names: pd.Series[Any], empty: list[tuple[int, str]], source: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], dict[str, Any], list[Any]]:
+    cells: pd.Series, wide: Wide, names: pd.Series, empty: list[tuple[int, str]], source: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], dict[str, list[int]], list[object]]:
     """The values of lists in cells: the cell of each, its places, and itself."""
     at: list[int] = []
-    values: list[Any] = []
+    values: list[object] = []
     places: list[tuple[int, ...]] = []
     for number, cell in enumerate(cells):
         whole = listed(cell)
@@ -216,7 +217,7 @@ def _opened_lists(
     return np.array(at), dict(zip(wide.levels, map(list, columns), strict=True)), values
 
 
-def listed(cell: Any) -> list[Any] | None:
+def listed(cell: object) -> list[Any] | None:
     """A list that a cell holds, as such or as text; None for anything else."""
     if not isinstance(cell, str):
         return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
@@ -231,7 +232,7 @@ def listed(cell: Any) -> list[Any] | None:
     return None
 
 
-def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, ...], Any]]:
+def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, ...], object]]:
     if depth == 1:
         if any(isinstance(v, list) for v in values):
             raise SchemaError(
@@ -247,7 +248,7 @@ def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, 
     return leaves
 
 
-def _holds_lists(values: pd.Series[Any]) -> bool:
+def _holds_lists(values: pd.Series) -> bool:
     cells = values.dropna()
     return len(cells) > 0 and listed(cells.iloc[0]) is not None
 
@@ -301,7 +302,7 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
             f"explode={name!r} is not a column of the table. Columns: {few(present, 30)}.{suggestion(name, present)}"
         )
     source: list[int] = []
-    records: list[dict[str, Any]] = []
+    records: list[dict[str, object]] = []
     empty: list[tuple[int, str]] = []
     for number, cell in enumerate(table[name]):
         elements = listed(cell)
@@ -369,7 +370,7 @@ def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
     return Wide(tuple(pattern.names), tuple(fit), pattern=pattern)
 
 
-def _within(values: pd.Series[Any], low: float, high: float) -> bool:
+def _within(values: pd.Series, low: float, high: float) -> bool:
     numbers = pd.to_numeric(values.dropna().astype(str))
     return bool(numbers.between(low, high).all())
 
@@ -425,7 +426,7 @@ def find_lists(frame: pd.DataFrame, names: Mapping[str, str]) -> Wide | None:
     return Wide(names_of_parts, tuple(columns), levels, pattern)
 
 
-def _depth(cell: Any) -> int:
+def _depth(cell: object) -> int:
     """How deep lists of numbers are nested; 0 for anything else."""
     if not isinstance(cell, list):
         return 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from judgestats.ingest.json_values import Fields
 from judgestats.schema.account import Exclusion
 from judgestats.schema.columns import NO, YES, Finding
 from judgestats.schema.opening import few
@@ -43,9 +44,7 @@ def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] 
     return meanings if len(meanings) == len(texts) else None
 
 
-def with_meanings(
-    rows: list[Mapping[str, Any]], places: list[str], excluded: list[Exclusion]
-) -> tuple[list[int], list[Finding]]:
+def with_meanings(rows: list[Fields], places: list[str], excluded: list[Exclusion]) -> tuple[list[int], list[Finding]]:
     """Give words their meaning, in place; returns the rows whose words have none, and a note for each question."""
     questions: dict[str, list[int]] = {}
     for i, row in enumerate(rows):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, baseline_name, has_fields, length, scalars, to_number
 
@@ -16,7 +16,7 @@ _FIELDS = (
 )
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a record of AlpacaEval's ``annotations.json``."""
     if has_fields(record, "generator_1", "generator_2", "preference") and (
         "output_1" in record or "annotator" in record
@@ -25,7 +25,7 @@ def matches(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
+def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
     """Read graded preferences: 1 is output_1, 2 is output_2, 1.5 and 0 are ties, null is not parsed.
 
     AlpacaEval shuffles the order by itself and does not record it: ``first`` is generator_1 by convention only, and
@@ -54,7 +54,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     }
 
 
-def _answer(preference: Any, place: Place) -> dict[str, Any]:
+def _answer(preference: object, place: Place) -> Row:
     if preference is None or preference != preference:
         return {"choice": "invalid", "status": "parse", "strength": float("nan")}
     if (

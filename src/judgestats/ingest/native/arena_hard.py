@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, baseline_name, has_fields, scalars
 
@@ -25,16 +25,14 @@ LEVELS = {
 _FIELDS = ("question_id", "uid", "model", "judge", "baseline", "category", "prompt", "tstamp")
 
 
-def _matches(record: Mapping[str, Any], item: str) -> str:
+def _matches(record: Fields, item: str) -> str:
     """Recognise a record by its fields, of which `item` depends on the version."""
     if has_fields(record, item, "model", "judge", "games") and isinstance(record["games"], list):
         return f"records have {item}, model, judge and games"
     return ""
 
 
-def _rows(
-    record: Mapping[str, Any], place: Place, baseline: str | Mapping[str, str] = "baseline", *, item: str
-) -> Iterator[dict[str, Any]]:
+def _rows(record: Fields, place: Place, baseline: str | Mapping[str, str] = "baseline", *, item: str) -> Iterator[Row]:
     """Read the games: game 1 shows the baseline as A, game 2 shows the model as A."""
     games = place.need(record, "games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
@@ -52,7 +50,7 @@ def _rows(
         yield {**row, "task": record.get("category")}
 
 
-def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], place: Place) -> str:
+def _baseline(record: Fields, baseline: str | Mapping[str, str], place: Place) -> str:
     if record.get("baseline"):
         return str(record["baseline"])
     if isinstance(baseline, str):
@@ -65,7 +63,7 @@ def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], plac
     return baseline[category]
 
 
-def _answer(game: Any, place: Place, number: int) -> dict[str, Any]:
+def _answer(game: object, place: Place, number: int) -> Row:
     if game is None:  # the call itself failed
         return {"choice": "invalid", "status": "error", "strength": float("nan")}
     if not isinstance(game, dict):

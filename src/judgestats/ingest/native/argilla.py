@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
 
@@ -12,10 +12,10 @@ _FLAT = ".responses.users"
 _STATUSES = ("submitted", "draft", "discarded")
 _USED = ("id", "_server_id", "external_id", "fields", "responses", "suggestions", "vectors", "metadata", "status")
 #: Question, user, value, status.
-Response = tuple[str, Any, Any, Any]
+Response = tuple[str, object, object, object]
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a record of version 1 or 2, or a row of a flat export."""
     if isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict | list):
         return "records have fields and responses"
@@ -25,13 +25,13 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     item: str | None = None,
     system: str | None = None,
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read every user's answer to every question, and the suggestions, whose agents are models."""
     parts = [parsed_cell(record.get(k)) for k in ("metadata", "fields")]
     fields = {**record, **{k: v for part in reversed(parts) if isinstance(part, dict) for k, v in part.items()}}
@@ -57,7 +57,7 @@ def rows(
             yield {**common, "judge": user, "criterion": name, **answer, "rater_type": kind}
 
 
-def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
+def _responses(record: Fields, place: Place) -> Iterator[Response]:
     """The answers of users, in any of the three shapes."""
     responses = record.get("responses")
     if isinstance(responses, dict):  # version 2: by question
@@ -92,7 +92,7 @@ def _responses(record: Mapping[str, Any], place: Place) -> Iterator[Response]:
                 yield name, user, value, statuses[i] if i < len(statuses) else None
 
 
-def _suggestions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _suggestions(record: Fields) -> Iterator[tuple[str, object, object]]:
     """The answers of models: question, agent, value."""
     suggestions = record.get("suggestions")
     if isinstance(suggestions, dict):

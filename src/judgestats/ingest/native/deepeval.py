@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
 from judgestats.ingest.record_fields import as_text, fields_below, object_in, scalars, to_score
 
@@ -28,23 +29,23 @@ _USED = (
 _METRIC_COLUMNS = ("rater_type", "passed", "strict_mode", "threshold", "span", "identifier")
 
 
-def _first(record: Any, *names: str) -> Any:
+def _first(record: object, *names: str) -> Any:
     """Value of the first of these fields that is there and not null."""
     return next((record[n] for n in names if isinstance(record, Mapping) and record.get(n) is not None), None)
 
 
-def _listed(record: Any, names: tuple[str, ...]) -> list[Any]:
+def _listed(record: object, names: tuple[str, ...]) -> list[Any]:
     """All entries of the lists with these names."""
     entries = [record.get(n) for n in names] if isinstance(record, Mapping) else []
     return [entry for listed in entries if isinstance(listed, list) for entry in listed]
 
 
-def _run(document: Any) -> Any:
+def _run(document: object) -> Any:
     """The test run; the file with the latest run holds it under ``testRunData``."""
     return object_in(document, "testRunData") or document
 
 
-def matches(document: Mapping[str, Any]) -> str:
+def matches(document: Fields) -> str:
     """Recognise a test run of DeepEval, by alias or by name."""
     run = _run(document)
     if "testPassed" in run and isinstance(run.get("testCases"), list):
@@ -55,7 +56,7 @@ def matches(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def records(document: Any, _: Path) -> Iterator[Record]:
+def records(document: object, _: Path) -> Iterator[Record]:
     """Yield the test cases; two that share a name and differ in their input keep their order in the item."""
     run = _run(document)
     cases = _listed(run, _CASES)
@@ -69,17 +70,15 @@ def records(document: Any, _: Path) -> Iterator[Record]:
         yield f"test case {i + 1}", {**head, "item": name if alone else f"{name}/{i}", "case": case}
 
 
-def _name(case: Any, default: str) -> str:
+def _name(case: object, default: str) -> str:
     return str(_first(case, "name") or default)
 
 
-def _text_of(case: Any) -> str:
+def _text_of(case: object) -> str:
     return str([_first(case, n) for n in ("input", "scenario", "turns")])
 
 
-def rows(
-    record: Mapping[str, Any], place: Place, judge: str | None = None, system: str | None = None
-) -> Iterator[dict[str, Any]]:
+def rows(record: Fields, place: Place, judge: str | None = None, system: str | None = None) -> Iterator[Row]:
     """Read one verdict per metric."""
     case = record.get("case")
     if not isinstance(case, dict):
@@ -93,7 +92,7 @@ def rows(
         **scalars(settings, ("model", *_METRIC_COLUMNS)),
     }
     trace = _first(case, "trace")
-    levels: list[tuple[Any, str, str | None]] = [(case, item, None)]
+    levels: list[tuple[object, str, str | None]] = [(case, item, None)]
     used: dict[str, int] = {}
     for span in _listed(trace, _SPANS):
         name = str(_first(span, "name", "type") or "span")
@@ -120,7 +119,7 @@ def rows(
             }
 
 
-def _verdict(metric: Any, place: Place, judge: str | None) -> dict[str, Any]:
+def _verdict(metric: Row, place: Place, judge: str | None) -> Row:
     name = as_text(_first(metric, "name", "metric"))
     if name is None:
         raise place.wrong("a metric", metric, "an object with a name")

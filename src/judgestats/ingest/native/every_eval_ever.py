@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, has_fields, json_beside, object_in, scalars, to_number, to_score
 
@@ -15,18 +15,18 @@ _USED = (
 )
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a sample of the schema, and the file of aggregate results."""
     if has_fields(record, "schema_version", "evaluation_id", "model_id", "sample_id", "evaluation"):
         return "records have schema_version, evaluation_id, model_id, sample_id and evaluation"
     return "the object has schema_version, evaluation_id and evaluation_results" if _is_aggregate(record) else ""
 
 
-def _is_aggregate(record: Mapping[str, Any]) -> bool:
+def _is_aggregate(record: Fields) -> bool:
     return has_fields(record, "schema_version", "evaluation_id", "evaluation_results")
 
 
-def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
+def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
     """Read the score of one sample."""
     if _is_aggregate(record):
         return place.exclude("results over all samples; the scores are in <name>_samples.jsonl")
@@ -59,7 +59,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     }
 
 
-def _config(record: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def _config(record: Fields, place: Place) -> Row:
     """Configuration of the metric, from the file of aggregate results."""
     stem, suffix, _ = place.path.name.partition("_samples.jsonl")
     results = json_beside(place.path.with_name(f"{stem}.json")).get("evaluation_results") if suffix else None
@@ -71,7 +71,7 @@ def _config(record: Mapping[str, Any], place: Place) -> dict[str, Any]:
     return {}
 
 
-def _judges(config: Mapping[str, Any]) -> list[str]:
+def _judges(config: Fields) -> list[str]:
     listed = object_in(config, "llm_scoring").get("judges")
     models = [object_in(j, "model_info") for j in listed] if isinstance(listed, list) else []
     return [model_name for m in models if (model_name := as_text(m.get("id")) or as_text(m.get("name")))]

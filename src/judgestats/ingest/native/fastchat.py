@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, has_fields, having, scalars
 
@@ -17,11 +17,11 @@ _PAIR_FIELDS = (
 _SINGLE_FIELDS = ("question_id", "model", "judge", "user_prompt", "judgment", "score", "turn", "tstamp")
 
 
-def _item(record: Mapping[str, Any]) -> str:
+def _item(record: Fields) -> str:
     return f"{record['question_id']}/turn {record['turn']}" if "turn" in record else str(record["question_id"])
 
 
-def _judge(record: Mapping[str, Any], place: Place) -> tuple[str, str | None]:
+def _judge(record: Fields, place: Place) -> tuple[str, str | None]:
     """Name and prompt of the judge; FastChat writes both as a list."""
     judge = place.need(record, "judge")
     if isinstance(judge, list) and judge:
@@ -31,7 +31,7 @@ def _judge(record: Mapping[str, Any], place: Place) -> tuple[str, str | None]:
     raise place.wrong("judge", judge, "[name, prompt]")
 
 
-def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
+def pair_rows(record: Fields, place: Place) -> Iterator[Row]:
     """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first."""
     for name in ("question_id", "g1_winner", "g2_winner"):
         place.need(record, name)
@@ -56,7 +56,7 @@ def pair_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any
         }
 
 
-def matches_single(record: Mapping[str, Any]) -> str:
+def matches_single(record: Fields) -> str:
     """Recognise a record of ``model_judgment/*_single.jsonl``."""
     if (
         has_fields(record, "question_id", "model", "judge", "score")
@@ -67,7 +67,7 @@ def matches_single(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def single_rows(record: Mapping[str, Any], place: Place) -> Iterator[dict[str, Any]]:
+def single_rows(record: Fields, place: Place) -> Iterator[Row]:
     """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``."""
     place.need(record, "question_id")
     judge, prompt = _judge(record, place)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
 from judgestats.ingest.record_fields import as_text, has_fields, having, json_beside, object_in, scalars, to_score
 
@@ -26,18 +26,18 @@ _REASONS = ("reasoning", "explanation", "justification", "reason")
 _LABELS = {"correct_answer": 1.0, "incorrect_answer": 0.0, "failure_to_answer": 0.0}
 
 
-def matches_stats(record: Mapping[str, Any]) -> str:
+def matches_stats(record: Fields) -> str:
     """Recognise a record of ``per_instance_stats.json``, and ``run_spec.json`` beside it."""
     if has_fields(record, "instance_id", "stats") and isinstance(record["stats"], list):
         return "records have instance_id and stats"
     return "the object has adapter_spec, scenario_spec and metric_specs" if _is_spec(record) else ""
 
 
-def _is_spec(record: Mapping[str, Any]) -> bool:
+def _is_spec(record: Fields) -> bool:
     return has_fields(record, "adapter_spec", "scenario_spec", "metric_specs")
 
 
-def stats_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
+def stats_rows(record: Fields, place: Place, system: str | None = None) -> Iterator[Row]:
     """Read the scores of one instance; statistics of the request (tokens, runtime, log-probabilities) are excluded."""
     if _is_spec(record):
         return place.exclude("the specification of a run; the scores are in per_instance_stats.json")
@@ -83,7 +83,7 @@ def _spec_path(path: Path) -> Path:
     return path.with_name(f"{prefix if stem else ''}run_spec.json")
 
 
-def _jury(spec: Mapping[str, Any]) -> set[str]:
+def _jury(spec: Fields) -> set[str]:
     """Names of the metrics that average a jury."""
     specs = spec.get("metric_specs")
     entries = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
@@ -94,7 +94,7 @@ def _jury(spec: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _system(spec: Mapping[str, Any], option: str | None, place: Place) -> str:
+def _system(spec: Fields, option: str | None, place: Place) -> str:
     model = option or as_text(object_in(spec, "adapter_spec").get("model"))
     if model is None:
         raise SchemaError(
@@ -104,15 +104,15 @@ def _system(spec: Mapping[str, Any], option: str | None, place: Place) -> str:
     return model
 
 
-def _perturbation(record: Mapping[str, Any]) -> str | None:
+def _perturbation(record: Fields) -> str | None:
     return as_text(object_in(record, "perturbation").get("name"))
 
 
-def _trial(record: Mapping[str, Any]) -> dict[str, Any]:
+def _trial(record: Fields) -> Row:
     return {"replicate": record.get("train_trial_index") or 0}
 
 
-def states(document: Any, path: Path) -> Iterator[Record]:
+def states(document: Row, path: Path) -> Iterator[Record]:
     """Yield the requests, each with the specification of the model and of the annotators."""
     head = {name: document.get(name) for name in ("adapter_spec", "annotator_specs")}
     requests = document.get("request_states")
@@ -123,7 +123,7 @@ def states(document: Any, path: Path) -> Iterator[Record]:
         yield f"request {i}" + (f", instance {name}" if name else ""), {**head, "request_state": state}
 
 
-def state_rows(record: Mapping[str, Any], place: Place, system: str | None = None) -> Iterator[dict[str, Any]]:
+def state_rows(record: Fields, place: Place, system: str | None = None) -> Iterator[Row]:
     """Read what each juror said of one response."""
     state = place.need(record, "request_state")
     if not isinstance(state, dict):
@@ -152,7 +152,7 @@ def state_rows(record: Mapping[str, Any], place: Place, system: str | None = Non
             yield {**common, "rater_type": "model", **verdict, "annotator": annotator}
 
 
-def _jurors(record: Mapping[str, Any], annotator: str) -> dict[str, str]:
+def _jurors(record: Fields, annotator: str) -> dict[str, str]:
     """Short name -> model of the jurors that the annotator's specification names."""
     specs = record.get("annotator_specs")
     specs = [s for s in specs if isinstance(s, dict)] if isinstance(specs, list) else []
@@ -168,7 +168,7 @@ def _jurors(record: Mapping[str, Any], annotator: str) -> dict[str, str]:
     }
 
 
-def _verdicts(annotator: str, annotation: Any, jurors: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _verdicts(annotator: str, annotation: object, jurors: Mapping[str, str]) -> Iterator[Row]:
     if not isinstance(annotation, dict):
         return
     criteria: dict[str, None] = {}
@@ -196,7 +196,7 @@ def _verdicts(annotator: str, annotation: Any, jurors: Mapping[str, str]) -> Ite
             yield from (_verdict(jurors[juror], criterion, None, {}) for criterion in criteria or ("overall",))
 
 
-def _verdict(judge: str, criterion: str, value: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+def _verdict(judge: str, criterion: str, value: object, about: Fields) -> Row:
     score = to_score(value)
     unread = as_text(about.get("response_text")) if score != score else None
     return {

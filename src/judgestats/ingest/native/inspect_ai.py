@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.containers import LOG_HEADERS, LOG_SAMPLE
-from judgestats.ingest.json_values import Record, member_object
+from judgestats.ingest.json_values import Fields, Record, Row, member_object
 from judgestats.ingest.native.inspect_ai_head import Rater, object_of, objects_of, run_of
 from judgestats.ingest.native.inspect_values import LETTERS, by_scorer, rating
 from judgestats.ingest.readers import Place, Reader
@@ -24,7 +24,7 @@ _FIELDS = ("id", "epoch", "scores", "metadata")
 _UNCHANGED = "UNCHANGED"
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a log by its head, or by the members of the archive."""
     members = [name for name in LOG_HEADERS if name in record]
     if members:
@@ -57,13 +57,13 @@ def _header(archive: Archive) -> str:
     return next(name for name in LOG_HEADERS if name in archive.names())
 
 
-def _samples_of_log(head: Mapping[str, Any], place: Place) -> Iterator[Record]:
+def _samples_of_log(head: Fields, place: Place) -> Iterator[Record]:
     """Samples of a JSON log."""
     for sample in objects_of(head.get("samples"), "samples", place):
         yield _sample_name(sample), dict(sample)
 
 
-def _samples_of_archive(archive: Archive, head: Mapping[str, Any]) -> Iterator[Record]:
+def _samples_of_archive(archive: Archive, head: Fields) -> Iterator[Record]:
     """Samples of an archive, from their own members: ``summaries.json`` cuts explanations and has no replies."""
     until = () if head.get("invalidated") else _FIELDS
     names = dict.fromkeys(archive.names())
@@ -80,16 +80,16 @@ def _samples_of_archive(archive: Archive, head: Mapping[str, Any]) -> Iterator[R
                     yield f"{where}, an earlier record", {"superseded": True}
 
 
-def _sample_name(sample: Mapping[str, Any]) -> str:
+def _sample_name(sample: Fields) -> str:
     return f"sample {sample.get('id')}, epoch {sample.get('epoch')}"
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     graders: Mapping[str, str] | None = None,
-    values: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[dict[str, Any]]:
+    values: Mapping[str, Fields] | None = None,
+) -> Iterator[Row]:
     """Read a sample: a row for each scorer, and for each key of a score that is a dict."""
     sample = record["sample"]
     if sample.get("superseded"):
@@ -125,7 +125,7 @@ def rows(
             yield from rating_rows(rated, scorer, head, values.get(scorer, {}), place, declared=scorer in run.counted)
 
 
-def _prefixed(prefix: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def _prefixed(prefix: str, record: Fields) -> Row:
     return {f"{prefix}_{name}": value for name, value in scalars(record).items()} if record else {}
 
 
@@ -133,12 +133,12 @@ class ScorerValue(NamedTuple):
     """A value as one rater gave it."""
 
     rater: Rater
-    value: Any
+    value: object
     explanation: str | None
-    metadata: Mapping[str, Any]
+    metadata: Fields
 
 
-def _values_by_rater(score: Mapping[str, Any], rater: Rater, scorer: str, place: Place) -> list[ScorerValue]:
+def _values_by_rater(score: Fields, rater: Rater, scorer: str, place: Place) -> list[ScorerValue]:
     """The scorer's own value; where people edited it, the original and each person's last value."""
     metadata = object_of(score.get("metadata"), f"scores.{scorer}.metadata", place)
     own = ScorerValue(rater, place.need(score, "value"), as_text(score.get("explanation")), metadata)
@@ -164,11 +164,11 @@ def _values_by_rater(score: Mapping[str, Any], rater: Rater, scorer: str, place:
 
 
 def rating_rows(
-    rated: ScorerValue, scorer: str, head: Mapping[str, Any], values: Mapping[str, Any], place: Place, *, declared: bool
-) -> Iterator[dict[str, Any]]:
+    rated: ScorerValue, scorer: str, head: Fields, values: Fields, place: Place, *, declared: bool
+) -> Iterator[Row]:
     """Rows of a value: one, or one for each key of a dict or place in a list."""
     rater = rated.rater
-    inner: Mapping[Any, Any] = {None: rated.value}
+    inner: Mapping[object, object] = {None: rated.value}
     if isinstance(rated.value, dict):
         inner = rated.value
     elif isinstance(rated.value, list):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.native.inspect_ai import OPTIONS, ScorerValue, rating_rows
 from judgestats.ingest.native.inspect_ai_head import Run
 from judgestats.ingest.native.inspect_values import by_scorer, number_of
@@ -19,7 +19,7 @@ _DETAILS = ("answer", "explanation", "metadata")
 _TAKEN = {c.name for c in RATINGS} | {N, "label", "rater_type"}
 
 
-def matches_frame(record: Mapping[str, Any]) -> str:
+def matches_frame(record: Fields) -> str:
     """Recognise the frame of ``samples_df`` by the names of its columns."""
     if has_fields(record, "sample_id", "eval_id", "id", "epoch") and any(name.startswith(_SCORE) for name in record):
         return "columns sample_id, eval_id, id, epoch and score_*"
@@ -27,11 +27,11 @@ def matches_frame(record: Mapping[str, Any]) -> str:
 
 
 def frame_rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     graders: Mapping[str, str] | None = None,
-    values: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[dict[str, Any]]:
+    values: Mapping[str, Fields] | None = None,
+) -> Iterator[Row]:
     """Read a row of the frame: a rating for each scorer, and for each key of a score that is a dict."""
     cells = {name: None if absent(value) else value for name, value in record.items()}
     scorers, details = _scorers_of(cells)
@@ -64,7 +64,7 @@ def frame_rows(
         yield from rating_rows(rated, scorer, head, values.get(scorer, {}), place, declared=False)
 
 
-def _structure(value: Any) -> Any:
+def _structure(value: object) -> object:
     """A list or object that the frame holds as JSON; anything else as it is."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
@@ -74,7 +74,7 @@ def _structure(value: Any) -> Any:
     return value
 
 
-def _scorers_of(names: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+def _scorers_of(names: Fields) -> tuple[list[str], set[str]]:
     """Scorers among the columns, and the columns that are no verdict: details of a score, and metrics of the log."""
     scorers = [n.removeprefix(_SCORE) for n in names if n.startswith(_SCORE) and len(n) > len(_SCORE)]
     metrics = "score_headline_name" in names  # the columns of EvalScores: score_<scorer>_<metric>

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from judgestats.ingest.json_values import Fields
 from judgestats.ingest.readers import Place
 from judgestats.ingest.record_fields import as_text, scalars
 
@@ -29,11 +30,11 @@ class Run:
     """What the head of a log says of all its samples."""
 
     system: str  # the model that was evaluated
-    conditions: Mapping[str, Any]  # columns that are constant in the log
+    conditions: Fields  # columns that are constant in the log
     raters: Mapping[str, Rater]  # by scorer
     counted: frozenset[str] = frozenset()  # scorers whose values Inspect's own accuracy counts: :data:`LETTERS`
 
-    def rater(self, scorer: str, metadata: Any, graders: Mapping[str, str]) -> Rater:
+    def rater(self, scorer: str, metadata: object, graders: Mapping[str, str]) -> Rater:
         """Who gave a score: as the user or the log's head says, or the model whose reply is in the score's metadata."""
         by_head = self.raters.get(scorer) or Rater(scorer, "code" if scorer in _CODE else "unknown", scorer)
         if scorer in graders:
@@ -46,7 +47,7 @@ class Run:
         return Rater(model, "model", by_head.criterion) if model else by_head
 
 
-def object_of(value: Any, what: str, place: Place) -> Mapping[str, Any]:
+def object_of(value: object, what: str, place: Place) -> Fields:
     """A field that is an object, or absent."""
     if value is None:
         return {}
@@ -55,7 +56,7 @@ def object_of(value: Any, what: str, place: Place) -> Mapping[str, Any]:
     return value
 
 
-def objects_of(value: Any, what: str, place: Place) -> list[Mapping[str, Any]]:
+def objects_of(value: object, what: str, place: Place) -> list[Fields]:
     """A field that is a list of objects, or absent."""
     if value is None:
         return []
@@ -64,14 +65,14 @@ def objects_of(value: Any, what: str, place: Place) -> list[Mapping[str, Any]]:
     return [object_of(v, what, place) for v in value]
 
 
-def _text(record: Mapping[str, Any], name: str, place: Place) -> str:
+def _text(record: Fields, name: str, place: Place) -> str:
     value = place.need(record, name)
     if not isinstance(value, str):
         raise place.wrong(name, value, "a text")
     return value
 
 
-def run_of(head: Mapping[str, Any], place: Place) -> Run:
+def run_of(head: Fields, place: Place) -> Run:
     """The run that the head of a log describes."""
     spec = object_of(place.need(head, "eval"), "eval", place)
     system = _text(spec, "model", place)
@@ -108,8 +109,8 @@ class _Scorer(NamedTuple):
     """What a log says of a scorer: its own name, its arguments and its metrics."""
 
     base: str
-    options: Mapping[str, Any]
-    metrics: Any
+    options: Fields
+    metrics: object
 
     @property
     def counted(self) -> bool:
@@ -119,7 +120,7 @@ class _Scorer(NamedTuple):
         return bool(accuracies) and not any(isinstance(g, dict) and "to_float" in g for g in arguments)
 
 
-def _flat(metrics: Any) -> Iterator[Mapping[str, Any]]:
+def _flat(metrics: object) -> Iterator[Fields]:
     """Metrics of a scorer, which may be grouped by the keys of its values."""
     if isinstance(metrics, dict) and isinstance(metrics.get("name"), str):
         yield metrics
@@ -128,7 +129,7 @@ def _flat(metrics: Any) -> Iterator[Mapping[str, Any]]:
             yield from _flat(inner)
 
 
-def _scorers(head: Mapping[str, Any], spec: Mapping[str, Any], place: Place) -> dict[str, _Scorer]:
+def _scorers(head: Fields, spec: Fields, place: Place) -> dict[str, _Scorer]:
     """Scorers by the name under which their scores stand."""
     scorers: dict[str, _Scorer] = {}
     for scorer in objects_of(spec.get("scorers"), "eval.scorers", place):
@@ -151,7 +152,7 @@ def _scorers(head: Mapping[str, Any], spec: Mapping[str, Any], place: Place) -> 
     return scorers
 
 
-def _model(value: Any) -> str | None:
+def _model(value: object) -> str | None:
     """Name of a model, as an argument of a scorer or a role gives it; several are a panel of them."""
     if isinstance(value, dict):
         value = value.get("model")
@@ -161,7 +162,7 @@ def _model(value: Any) -> str | None:
     return as_text(value)
 
 
-def _model_of_scorer(base: str, options: Mapping[str, Any], roles: Mapping[str, str | None], system: str) -> str | None:
+def _model_of_scorer(base: str, options: Fields, roles: Mapping[str, str | None], system: str) -> str | None:
     """The model that a scorer asks: its argument, or that of its role, or (as in Inspect) the one evaluated."""
     argument = next((model for g in _GRADERS if (model := _model(options.get(g)))), None)
     role = options.get("model_role")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.native.inspect_values import by_scorer, rating
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import absent, as_text, having
@@ -13,7 +14,7 @@ from judgestats.ingest.record_fields import absent, as_text, having
 _SETS = ("label_", "target_")
 
 
-def matches_labels(record: Mapping[str, Any]) -> str:
+def matches_labels(record: Fields) -> str:
     """Recognise a validation set: id, split (without it perhaps a table with a column per judge), target or labels."""
     labels = [name for name in record if name == "target" or (name.startswith(_SETS) and name not in _SETS)]
     columns = {"id", "split", *labels}
@@ -21,11 +22,11 @@ def matches_labels(record: Mapping[str, Any]) -> str:
 
 
 def label_rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str = "human",
-    values: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[dict[str, Any]]:
+    values: Mapping[str, Fields] | None = None,
+) -> Iterator[Row]:
     """Read what people say of a transcript: a rating for each label."""
     item, values = record["id"], by_scorer(values, "values", dict)
     if absent(item):
@@ -52,9 +53,7 @@ def label_rows(
         }
 
 
-def scan_rows(
-    record: Mapping[str, Any], place: Place, values: Mapping[str, Mapping[str, Any]] | None = None
-) -> Iterator[dict[str, Any]]:
+def scan_rows(record: Fields, place: Place, values: Mapping[str, Fields] | None = None) -> Iterator[Row]:
     """Read a result: a rating, or one for each key of an object, each place of a list and each result of a set."""
     cells = {name: None if absent(value) else value for name, value in record.items()}
     scanner, item = cells["scanner_name"], cells["transcript_id"]
@@ -87,7 +86,7 @@ def scan_rows(
             yield {**head, "criterion": criterion, "score": score, "status": "ok", "label": label}
 
 
-def _results(cells: Mapping[str, Any], scanner: str, place: Place) -> Iterator[tuple[str, Any]]:
+def _results(cells: Fields, scanner: str, place: Place) -> Iterator[tuple[str, object]]:
     """Criterion and value of each result in a row."""
     kind, value = cells["value_type"], cells["value"]
     criterion = f"{scanner}/{cells['label']}" if cells.get("label") else scanner
@@ -110,7 +109,7 @@ def _results(cells: Mapping[str, Any], scanner: str, place: Place) -> Iterator[t
         yield from _opened(criterion, _parsed(value, "value", place))
 
 
-def _opened(criterion: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _opened(criterion: str, value: object) -> Iterator[tuple[str, object]]:
     """A value, or each of those in an object or list."""
     if isinstance(value, dict):
         yield from ((f"{criterion}/{key}", inner) for key, inner in value.items())
@@ -120,7 +119,7 @@ def _opened(criterion: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield criterion, value
 
 
-def _parsed(value: Any, what: str, place: Place) -> Any:
+def _parsed(value: object, what: str, place: Place) -> Any:
     if not isinstance(value, str):
         return value
     try:

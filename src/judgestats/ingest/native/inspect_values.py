@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place
 from judgestats.ingest.word_scores import Word
 
@@ -16,7 +17,7 @@ from judgestats.ingest.word_scores import Word
 LETTERS: Mapping[str, float | bool] = {"C": True, "I": False, "P": 0.5, "N": False}
 
 
-def by_scorer(option: Any, name: str, kind: type) -> Mapping[str, Any]:
+def by_scorer(option: Any, name: str, kind: type) -> Fields:
     """An option that says something of each scorer, checked; the command line writes ``scorer=safe:1;unsafe:0``."""
     if kind is dict and isinstance(option, Mapping):
         option = {k: _classes(v) if isinstance(v, str) and ":" in v else v for k, v in option.items()}
@@ -26,18 +27,18 @@ def by_scorer(option: Any, name: str, kind: type) -> Mapping[str, Any]:
     return option or {}
 
 
-def _classes(text: str) -> dict[str, Any]:
+def _classes(text: str) -> Row:
     """Numbers of classes, as the command line writes them."""
     pairs = (pair.rpartition(":")[::2] for pair in text.split(";") if pair)
-    plain: dict[str, Any] = {"true": True, "false": False, "none": None}
+    plain: Row = {"true": True, "false": False, "none": None}
     return {k.strip(): plain.get(v.strip().lower(), number_of(v.strip())) for k, v in pairs}
 
 
 def rating(
-    value: Any,
+    value: object,
     scorer: str,
     part: str,
-    values: Mapping[str, Any],
+    values: Fields,
     place: Place,
     letters: Mapping[str, float | bool] = MappingProxyType({}),
 ) -> tuple[float | bool | Word | None, str | None]:
@@ -78,7 +79,7 @@ def number_of(text: str) -> float | None:
     return None if number is None or math.isinf(number) else number
 
 
-def _mapped(value: str, part: str, values: Mapping[str, Any], place: Place) -> float | bool | None:
+def _mapped(value: str, part: str, values: Fields, place: Place) -> float | bool | None:
     if value not in values:
         raise place.wrong(f"the value of {part}", value, f"{', '.join(map(str, values))}, as values= says")
     number = values[value]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, having, scalars
 
@@ -18,7 +18,7 @@ _GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
 _FIELDS = ("pair_id", "original_id", "source", "question", "response_A", "response_B", "label", "judge_name")
 
 
-def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
+def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
     """Read both presentations of every pair."""
     in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", place.path.name)
     default = judge or (in_name.group(1) if in_name else None)
@@ -41,11 +41,11 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
         yield {**common, "first": first, "second": second, **_answer(call, place)}
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _judge(calls: list[Any], default: str | None, place: Place) -> str:
+def _judge(calls: list[object], default: str | None, place: Place) -> str:
     for call in calls:
         judgment = call.get("judgment") if isinstance(call, dict) else None
         if isinstance(judgment, dict) and judgment.get("judge_model"):
@@ -58,7 +58,7 @@ def _judge(calls: list[Any], default: str | None, place: Place) -> str:
     return default
 
 
-def _answer(call: Any, place: Place) -> dict[str, Any]:
+def _answer(call: object, place: Place) -> Row:
     if call is None:
         return {"choice": "invalid", "status": "error"}
     if not isinstance(call, dict):

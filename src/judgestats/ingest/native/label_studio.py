@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
 
@@ -21,37 +22,37 @@ class _Result(NamedTuple):
 
     rater: str
     rater_type: str
-    result: Mapping[str, Any]
+    result: Fields
 
 
-def _is_task(record: Mapping[str, Any]) -> bool:
+def _is_task(record: Fields) -> bool:
     return isinstance(record.get("data"), dict) and any(
         isinstance(record.get(k), list) for k in ("annotations", "completions")
     )
 
 
-def _first_types(record: Mapping[str, Any]) -> set[str]:
+def _first_types(record: Fields) -> set[str]:
     """Types of the results in a task."""
     annotations = [record[k] for k in ("annotations", "completions", "predictions") if isinstance(record.get(k), list)]
     results = [a.get("result") for one in annotations for a in one if isinstance(a, dict)]
     return {str(r.get("type")) for one in results if isinstance(one, list) for r in one if isinstance(r, dict)}
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a task with its annotations, or an annotation of JSON-MIN or CSV."""
     if _is_task(record):
         return "" if "pairwise" in _first_types(record) else "records have data and annotations"
     return "there are annotator, annotation_id and lead_time" if set(_MIN[:5]) <= set(record) else ""
 
 
-def matches_pairwise(record: Mapping[str, Any]) -> str:
+def matches_pairwise(record: Fields) -> str:
     """Recognise a task with pairwise comparisons."""
     if _is_task(record) and "pairwise" in _first_types(record):
         return "records have data, and annotations with results of type pairwise"
     return ""
 
 
-def _results(record: Mapping[str, Any], place: Place, judge: str | None) -> Iterator[_Result]:
+def _results(record: Fields, place: Place, judge: str | None) -> Iterator[_Result]:
     """The results of a task: of its annotators, and of the models in its predictions."""
     annotations = record.get("annotations", record.get("completions"))
     predictions = record.get("predictions")
@@ -85,7 +86,7 @@ def _results(record: Mapping[str, Any], place: Place, judge: str | None) -> Iter
                     yield _Result(rater, "human" if people else "model", result)
 
 
-def _ids(record: Mapping[str, Any], place: Place, item: str | None, used: tuple[str, ...]) -> dict[str, Any]:
+def _ids(record: Fields, place: Place, item: str | None, used: tuple[str, ...]) -> Row:
     """Item and conditions of a task, from its data."""
     data = record["data"] if isinstance(record.get("data"), dict) else {}
     thing = place.need(data, item) if item else record.get("id", place.index)
@@ -93,14 +94,14 @@ def _ids(record: Mapping[str, Any], place: Place, item: str | None, used: tuple[
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     item: str | None = None,
     system: str | None = None,
     questions: str | None = None,
     scores: Mapping[str, float] | None = None,
     judge: str | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read the ratings, numbers and single choices of every annotator, and those of models in ``predictions``."""
     if not _is_task(record):
         yield from _minimal(record, place, item, system, questions, scores, judge)
@@ -124,14 +125,14 @@ def _single(value: Any) -> Any:
 
 
 def _minimal(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     item: str | None,
     system: str | None,
     questions: str | None,
     scores: Mapping[str, float] | None,
     judge: str | None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read one annotation of JSON-MIN or CSV."""
     opened = {str(k): _single(parsed_cell(v)) for k, v in record.items()}
     columns = [q.strip() for q in (questions or "").split(",") if q.strip()]
@@ -159,13 +160,13 @@ def _minimal(
 
 
 def pairwise_rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     item: str | None = None,
     first: str | None = None,
     second: str | None = None,
     judge: str | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read pairwise comparisons: ``left`` is what the task shows first, ``right`` second."""
     common = _ids(record, place, item, (first or "", second or ""))
     for name, field, default in (("first", first, "left"), ("second", second, "right")):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgestats.errors import choose
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
 
@@ -25,7 +26,7 @@ _USED = (
 _SOURCES = {"ANNOTATION": "human", "EVAL": "model", "API": None}
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a score by its source, value and type."""
     if {"name", "source", "value"} <= set(record) and ("dataType" in record or "data_type" in record):
         return "records have name, source, value and dataType"
@@ -33,12 +34,12 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     api: str | None = None,
     scores: Mapping[str, float] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read a score: its name is the criterion, and the item is what it is on."""
     if api is not None:
         choose(api, ("human", "model", "code"), "api")
@@ -74,7 +75,7 @@ def rows(
         }
 
 
-def _value(record: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
+def _value(record: Fields, field: Fields) -> Any:
     """The value of a score; of a category its text, unless its configuration gives it a number (else that is 0)."""
     value, text = record.get("value"), field["stringValue"]
     configured = not absent(record.get("configId", record.get("config_id")))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError, choose
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, has_fields, length, scalars
 
@@ -17,7 +17,7 @@ _ORDERS = (("swap = False", "1", "2"), ("swap = True", "2", "1"))
 _FLAT_NAME = re.compile(r"native_(?P<subset>[^_]+)_(?P<judge>[^_]+)_(?P<strategy>.+?)_result\.json")
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a record of LLMBar's ``result.json``."""
     if not has_fields(record, "output_1", "output_2", "label", "results"):
         return ""
@@ -29,13 +29,13 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     strategy: str | None = None,
     task: str | None = None,
     equal_scores: Literal["winner", "tie"] = "winner",
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Read both orders of every item; ``winner`` names an output whatever the order (item frame).
 
     In the Rating strategies the tool writes equal scores as a win of the output shown second in either order. That
@@ -70,7 +70,7 @@ def names_in_path(path: Path) -> dict[str, str]:
     return {}
 
 
-def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, place: Place) -> list[dict[str, Any]]:
+def _rows(record: Fields, head: Row, equal: str, place: Place) -> list[Row]:
     label = str(place.need(record, "label"))
     if label not in _OUTPUTS:
         raise place.wrong("label", label, "1, 2")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, has_fields, json_beside, scalars, to_score
 
@@ -29,23 +29,23 @@ _USED = (
 )
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a sample, and the file of results beside the samples."""
     if has_fields(record, "doc_id", "target", "resps", "filtered_resps"):
         return "records have doc_id, target, resps and filtered_resps"
     return "the object has results, configs and versions" if _is_results(record) else ""
 
 
-def _is_results(record: Mapping[str, Any]) -> bool:
+def _is_results(record: Fields) -> bool:
     return has_fields(record, "results", "configs", "versions") and isinstance(record["results"], dict)
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     system: str | None = None,
     model_graded: str | Sequence[str] = (),
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read the scores of one document: a row per metric."""
     if _is_results(record):
         return place.exclude("results over all documents; the scores are in samples_<task>_<date>.jsonl")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
 
@@ -27,7 +28,7 @@ _USED = (
 )
 
 
-def _assessments(record: Mapping[str, Any]) -> Any:
+def _assessments(record: Fields) -> Any:
     """The assessments of a trace: a column of a frame, or in the trace itself."""
     if "assessments" in record:
         return parsed_cell(record["assessments"])
@@ -35,7 +36,7 @@ def _assessments(record: Mapping[str, Any]) -> Any:
     return info.get("assessments", []) if isinstance(info, dict) else None
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise a trace with its assessments, an assessment, or a row of evaluation results."""
     if "assessments" in record and {"trace_id", "trace"} & set(record):
         return "there are traces with assessments"
@@ -51,8 +52,8 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any], place: Place, judge: str | None = None, scores: Mapping[str, float] | None = None
-) -> Iterator[dict[str, Any]]:
+    record: Fields, place: Place, judge: str | None = None, scores: Mapping[str, float] | None = None
+) -> Iterator[Row]:
     """Read the feedback on a trace: its name is the criterion, its source the judge."""
     info = parsed_cell(record.get("info"))
     info = info if isinstance(info, dict) else {}
@@ -87,9 +88,7 @@ def rows(
             }
 
 
-def _feedback(
-    assessment: Mapping[str, Any], trace: Any, place: Place, scores: Mapping[str, float] | None
-) -> Iterator[dict[str, Any]]:
+def _feedback(assessment: Fields, trace: object, place: Place, scores: Mapping[str, float] | None) -> Iterator[Row]:
     """The rows of one assessment."""
     name = str(place.need(assessment, "assessment_name") if "name" not in assessment else assessment["name"])
     feedback, source = assessment.get("feedback"), assessment.get("source")

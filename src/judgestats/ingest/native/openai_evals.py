@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, first_line, has_fields, object_in, scalars, to_score
 
@@ -14,7 +14,7 @@ from judgestats.ingest.record_fields import as_text, first_line, has_fields, obj
 _INVALID = "__invalid__"
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise the first line of a log: the specification, or an event where there is none."""
     if "eval_name" in object_in(record, "spec") and _models(object_in(record, "spec")):
         return "the first line is a spec with eval_name and completion_fns"
@@ -24,12 +24,12 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     system: str | None = None,
     scores: str | Mapping[str, float] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read the events that hold a verdict: ``match``, ``metrics``, and the errors of model-graded evals."""
     if "type" not in record:
         what = next((n for n in ("spec", "final_report") if n in record), "")
@@ -79,13 +79,13 @@ def rows(
             place.exclude("no number", f"metrics {', '.join(others)}"[:120], n=len(others))
 
 
-def _models(spec: Mapping[str, Any]) -> list[str]:
+def _models(spec: Fields) -> list[str]:
     """Completion functions; before them, a run had models."""
     models = spec.get("completion_fns") or object_in(spec, "model_names").get("completions")
     return [str(m) for m in models] if isinstance(models, list) else []
 
 
-def _choice(data: Mapping[str, Any], scores: Mapping[str, float], place: Place) -> dict[str, Any]:
+def _choice(data: Fields, scores: Mapping[str, float], place: Place) -> Row:
     choice, read = str(data["choice"]), data["choice"] not in (_INVALID, None)
     score = to_score(data.get("score"))
     if read and score != score:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
 
@@ -28,7 +28,7 @@ _USED = (
 )
 
 
-def matches(record: Mapping[str, Any]) -> str:
+def matches(record: Fields) -> str:
     """Recognise an annotation, the scores of evaluators, or an evaluation."""
     if "annotator_kind" in record and ("annotation_name" in record or "name" in record):
         return "there are annotator_kind and the name of an annotation"
@@ -42,13 +42,13 @@ def matches(record: Mapping[str, Any]) -> str:
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     item: str | None = None,
     criterion: str | None = None,
     scores: Mapping[str, float] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read the annotations of a span, or the evaluations in one row of a frame."""
     ids = [k for k in ((item,) if item else _IDS) if not absent(place.need(record, k) if item else record.get(k))]
     thing = str(record[ids[0]]) if ids else str(place.index)
@@ -88,13 +88,13 @@ def rows(
         }
 
 
-def _result(record: Mapping[str, Any]) -> dict[str, Any]:
+def _result(record: Fields) -> Row:
     """The result of an annotation, nested or in columns."""
     nested = parsed_cell(record.get("result"))
     return nested if isinstance(nested, dict) else {r: record.get(f"result.{r}", record.get(r)) for r in _RESULT}
 
 
-def _evaluations(record: Mapping[str, Any], evaluators: list[str]) -> Iterator[tuple[str, dict[str, Any], Any, bool]]:
+def _evaluations(record: Fields, evaluators: list[str]) -> Iterator[tuple[str, Row, object, bool]]:
     """Each score of a row, and each evaluator that failed: its name, the score, its kind, whether it failed."""
     names = [str(k).removesuffix("_score") for k in record if str(k).endswith("_score")]
     for name in dict.fromkeys([*names, *evaluators]):
@@ -107,7 +107,7 @@ def _evaluations(record: Mapping[str, Any], evaluators: list[str]) -> Iterator[t
             yield name, {}, None, not done
 
 
-def _others(record: Mapping[str, Any], names: list[str], evaluators: list[str]) -> bool:
+def _others(record: Fields, names: list[str], evaluators: list[str]) -> bool:
     """Whether a score of a row has another name than its evaluator."""
     return any(n not in evaluators and not absent(record.get(f"{n}_score")) for n in names)
 

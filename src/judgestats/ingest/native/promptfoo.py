@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
 from judgestats.ingest.record_fields import as_text, fields_below, has_fields, object_in, scalars, to_score
 
@@ -26,14 +27,14 @@ _USED = ("type", "metric", "value", "provider", "rubricPrompt", "transform", "co
 _READ = "_read"
 
 
-def _results(document: Any) -> list[Any]:
+def _results(document: object) -> list[Any]:
     """Results of an export ({results: {results: [...]}}) or of a summary ({results: [...]})."""
     results = document.get("results") if isinstance(document, Mapping) else None
     results = results.get("results") if isinstance(results, Mapping) else results
     return results if isinstance(results, list) else []
 
 
-def matches_result(record: Mapping[str, Any]) -> str:
+def matches_result(record: Fields) -> str:
     """Recognise one result, as a line of the JSONL output."""
     if has_fields(record, "provider", "vars") and (
         "gradingResult" in record or has_fields(record, "success", "namedScores")
@@ -42,14 +43,14 @@ def matches_result(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def matches(document: Mapping[str, Any]) -> str:
+def matches(document: Fields) -> str:
     """Recognise promptfoo's JSON output, of any version."""
     if has_fields(document, "evalId", "results") and isinstance(document["results"], dict):
         return "the object has evalId and results"
     return next((why for r in _results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
 
 
-def records(document: Any, _: Path) -> Iterator[Record]:
+def records(document: object, _: Path) -> Iterator[Record]:
     """Yield the results; tests with the same variables and assertions are one item, repeated by ``--repeat``."""
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
@@ -66,11 +67,11 @@ def records(document: Any, _: Path) -> Iterator[Record]:
         yield f"result {i}", {**result, _READ: read}
 
 
-def _of_test(result: Mapping[str, Any], name: str) -> Any:
+def _of_test(result: Fields, name: str) -> Any:
     return object_in(result, "testCase").get(name, result.get(name))
 
 
-def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
+def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
     """Read one verdict per assertion."""
     grading = record.get("gradingResult")
     if not isinstance(grading, dict):
@@ -96,7 +97,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     )
     assertions = list(_assertions(grading, place))
     kinds = Counter(_criterion(a) for _, a in assertions)
-    verdicts: list[dict[str, Any]] = []
+    verdicts: list[Row] = []
     for result, assertion in assertions:
         kind, criterion = str(assertion.get("type") or "assertion"), _criterion(assertion)
         value = assertion.get("value")
@@ -118,7 +119,7 @@ def rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> I
     yield from _numbered(verdicts)
 
 
-def _numbered(verdicts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _numbered(verdicts: list[Row]) -> Iterator[Row]:
     """Number the same assertion of one grader, made several times of one response, as replicates."""
     times = Counter((v["judge"], v["criterion"]) for v in verdicts)
     seen: Counter[tuple[str, str]] = Counter()
@@ -128,7 +129,7 @@ def _numbered(verdicts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         seen[key] += 1
 
 
-def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
+def _verdict(result: Fields, rater: str) -> Row:
     reason, passed = as_text(result.get("reason")), result.get("pass")
     score = to_score(passed if result.get("score") is None else result["score"])
     status = "ok"
@@ -146,7 +147,7 @@ def _verdict(result: Mapping[str, Any], rater: str) -> dict[str, Any]:
     }
 
 
-def _assertions(grading: Mapping[str, Any], place: Place) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _assertions(grading: Fields, place: Place) -> Iterator[tuple[Row, Row]]:
     """Yield each assertion with its result; of a set, which is a sum of verdicts, those in it."""
     listed = grading.get("componentResults") or ([grading] if isinstance(grading.get("assertion"), dict) else [])
     if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
@@ -176,7 +177,7 @@ def _assertions(grading: Mapping[str, Any], place: Place) -> Iterator[tuple[dict
             yield result, {}
 
 
-def _criterion(assertion: Mapping[str, Any]) -> str:
+def _criterion(assertion: Fields) -> str:
     return str(assertion.get("metric") or assertion.get("type") or "assertion")
 
 
@@ -187,14 +188,14 @@ def _rater_type(kind: str) -> str:
     return "human" if bare == "human" else "code"
 
 
-def _grader(provider: Any) -> str | None:
+def _grader(provider: object) -> str | None:
     """Name of a grader: a text, an object with an id, or one of these under ``text``."""
     if isinstance(provider, Mapping):
         return as_text(provider.get("id")) or _grader(provider.get("text"))
     return as_text(provider)
 
 
-def _provider(result: Mapping[str, Any]) -> str | None:
+def _provider(result: Fields) -> str | None:
     provider = result.get("provider")
     if isinstance(provider, Mapping):
         return as_text(provider.get("label")) or as_text(provider.get("id"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
 from judgestats.ingest.record_fields import as_text, has_fields, object_in, scalars, to_score
 from judgestats.schema.columns import NO, YES
@@ -35,7 +36,7 @@ _CODE = (
 )
 
 
-def _samples(document: Any) -> dict[str, list[Any]]:
+def _samples(document: object) -> dict[str, list[Any]]:
     """Samples by metric: {metric: [...]}, or {name: metric, samples: [...]}."""
     if not isinstance(document, Mapping):
         return {}
@@ -44,7 +45,7 @@ def _samples(document: Any) -> dict[str, list[Any]]:
     return {name: samples for name, samples in document.items() if isinstance(samples, list)}
 
 
-def matches_annotations(document: Mapping[str, Any]) -> str:
+def matches_annotations(document: Fields) -> str:
     """Recognise annotated metrics."""
     for listed in _samples(document).values():
         if any(isinstance(s, dict) and has_fields(s, "metric_input", "metric_output") for s in listed):
@@ -52,7 +53,7 @@ def matches_annotations(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def samples(document: Any, _: Path) -> Iterator[Record]:
+def samples(document: object, _: Path) -> Iterator[Record]:
     """Yield the samples; those with the same input are one item, and replicates of it within a metric."""
     first: dict[str, str] = {}
     times: Counter[tuple[str, str]] = Counter()
@@ -64,7 +65,7 @@ def samples(document: Any, _: Path) -> Iterator[Record]:
             times[metric, item] += 1
 
 
-def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None = None) -> Iterator[dict[str, Any]]:
+def annotation_rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
     """Read the verdict of the metric's model; ``is_accepted`` is a person's verdict on that verdict."""
     metric, sample = str(place.need(record, "metric")), place.need(record, "sample")
     if not isinstance(sample, dict):
@@ -91,7 +92,7 @@ def annotation_rows(record: Mapping[str, Any], place: Place, judge: str | None =
     }
 
 
-def matches_frame(names: Mapping[str, Any]) -> str:
+def matches_frame(names: Fields) -> str:
     """Recognise the frame of a result by its columns."""
     data = has_fields(names, "user_input") and (
         "response" in names or "retrieved_contexts" in names or "reference" in names
@@ -104,12 +105,12 @@ def matches_frame(names: Mapping[str, Any]) -> str:
 
 
 def frame_rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     system: str | None = None,
     metrics: str | list[str] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read a verdict per metric: every column that is no field of ragas' data sets."""
     metric_names = [m.strip() for m in metrics.split(",")] if isinstance(metrics, str) else metrics
     for name in metric_names or ():

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 from judgestats.errors import choose
+from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.qrels import QRELS
 from judgestats.ingest.readers import RATER_TYPES, Place, Reader
 from judgestats.ingest.record_fields import has_fields
 
 
-def matches(names: Mapping[str, Any]) -> str:
+def matches(names: Fields) -> str:
     """Recognise the columns of such a file; :func:`judgestats.ingest.containers.container_of` looks at the lines."""
     return "lines of topic, iteration, document and grade" if has_fields(names, *QRELS) else ""
 
 
 def rows(
-    record: Mapping[str, Any],
+    record: Fields,
     place: Place,
     judge: str | None = None,
     rater_type: Literal["model", "code", "human"] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Read one grade of one document for one topic."""
     if rater_type is not None:
         choose(rater_type, RATER_TYPES, "rater_type")
