@@ -79,7 +79,7 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
     answers, notes = [], []
     for column in table.columns:
         if plain(str(column)) in guesses.CHOICE:
-            answer = _answer(table, str(column), pair, swapped)
+            answer = _answer_in(table, str(column), pair, swapped)
             if answer is None:
                 texts = distinct(table[column])
                 values = ", ".join(repr(v[:40]) for v in texts[:5])
@@ -99,10 +99,10 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
     return (answers[0] if answers else None), notes
 
 
-def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
+def _answer_in(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
     values = distinct(table[column])
     if not values or (all(is_number(v) for v in values) and not all(float(v) in (-1, 0, 1, 2) for v in values)):
-        return _graded(table, column, pair)
+        return _graded_answer(table, column, pair)
     if len(values) > _MOST_LABELS:
         return None
     ids = candidates(table, pair)
@@ -116,7 +116,7 @@ def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | 
         name = "choice" if swapped is None else "winner"
         return Answer(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
     if sides and all(is_number(v) for v in sides):
-        return _numbers(column, {float(v): v for v in sides}, others, pair, swapped)
+        return _coded_answer(column, {float(v): v for v in sides}, others, pair, swapped)
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
         labels = {v: guesses.POSITIONS[v.lower()] for v in sides} | others
         if {"first", "second"} & set(labels.values()):
@@ -138,7 +138,7 @@ def is_number(value: str) -> bool:
     return True
 
 
-def _numbers(
+def _coded_answer(
     column: str, spelt: dict[float, str], others: dict[str, str], pair: Pair | None, swapped: str | None
 ) -> Answer | None:
     """1, 0, -1 and 1, 2, 0: what they mean is a convention, so the trust is low."""
@@ -159,7 +159,7 @@ def _numbers(
     return None
 
 
-def _graded(table: pd.DataFrame, column: str, pair: Pair | None) -> Answer | None:
+def _graded_answer(table: pd.DataFrame, column: str, pair: Pair | None) -> Answer | None:
     """AlpacaEval's preference, 1 to 2 or 0; other graded answers do not say which end is which."""
     if plain(column) != "preference" or pair is None or pair.ends != ("1", "2"):
         return None

@@ -32,7 +32,7 @@ class Archive:
 
     def __init__(self, path: Path, most: int) -> None:
         self.path = path
-        self._members = self._listed(most)
+        self._members = self._members_within(most)
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Archive:
@@ -88,7 +88,7 @@ class Archive:
                     return packed
         raise self._damaged(f"member {member.filename!r} is not where the list of members says")
 
-    def _listed(self, most: int) -> dict[str, zipfile.ZipInfo]:
+    def _members_within(self, most: int) -> dict[str, zipfile.ZipInfo]:
         """The members by name, checked."""
         try:
             with zipfile.ZipFile(self.path) as listed:

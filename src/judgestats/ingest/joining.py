@@ -136,11 +136,11 @@ def join_labels(
     )
     judged = _collected(verdicts if is_table(verdicts) else read(verdicts))
     kind = kind_of(judged.columns)
-    given = _given(labels, wide, explode, columns, options)
-    given = _named(given, judged, kind, on, dict(columns or {}))
-    found = _matched(given, judged, kind, {str(k): v for k, v in (answers or {}).items()})
-    people = _canonical(given, judged, kind, found, answers, options)
-    return _joined(judged, people, given, found, kind)
+    own = _read_labels(labels, wide, explode, columns, options)
+    own = _with_names(own, judged, kind, on, dict(columns or {}))
+    matches = _matched(own, judged, kind, {str(k): v for k, v in (answers or {}).items()})
+    people = _canonical(own, judged, kind, matches, answers, options)
+    return _joined(judged, people, own, matches, kind)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,9 @@ def _collected(frame: IntoFrame) -> pd.DataFrame:
     return table if account is None else account.attached(table)
 
 
-def _given(source: object, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, object]) -> _Labels:
+def _read_labels(
+    source: object, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, object]
+) -> _Labels:
     """Read the labels: a frame, a table of text, or the log of a tool."""
     label, text, lines = type(source).__name__, False, None
     plain = bool(columns or wide or explode)
@@ -214,7 +216,7 @@ def _given(source: object, wide: str, explode: str, columns: Mapped | None, opti
     return _Labels(table, places, text, len(table) if account is None else account.records, excluded)
 
 
-def _named(labels: _Labels, judged: pd.DataFrame, kind: Kind, on: Any, columns: dict[str, str | None]) -> _Labels:
+def _with_names(labels: _Labels, judged: pd.DataFrame, kind: Kind, on: Any, columns: dict[str, str | None]) -> _Labels:
     """The labels with the columns that ``on=`` and ``columns=`` name."""
     pairs = {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {n: n for n in on or ()}
     ours = {*_ABOUT[kind], *(("first", "second") if kind == "preferences" else ())}

@@ -56,7 +56,7 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
         own_values.append((True, f"{values['mean']} ± {spread}"))
     if own_values or depth == 3:
         return own_values
-    return [found for _, value in pairs for found in _keyed(value, depth + 1)]
+    return [pair for _, value in pairs for pair in _keyed(value, depth + 1)]
 
 
 def _is_own(text: str, start: int, end: int) -> bool:

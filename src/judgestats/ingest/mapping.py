@@ -107,7 +107,7 @@ def canonical(
     if "swapped" in mapped:
         data, mapped = _unswapped(data, mapped, labels or {})
     if "graded" in mapped:
-        data, mapped = _graded(data, mapped, dict(labels or {}))
+        data, mapped = _as_choice(data, mapped, dict(labels or {}))
         labels = None
     return preferences(data.to_native(), labels=labels, counts=counts, **mapped)
 
@@ -294,7 +294,7 @@ def _by_candidate(data: Frame, mapped: Names, labels: Labels, swapped: nw.Expr) 
     return data.drop([c for c in replaced if c not in mapped.values()]), mapped
 
 
-def _graded(data: Frame, mapped: Names, labels: Labels) -> tuple[Frame, Names]:
+def _as_choice(data: Frame, mapped: Names, labels: Labels) -> tuple[Frame, Names]:
     """Convert a graded answer to a choice and a strength."""
     column = _source(mapped, "graded", data)
     low, high, ties = _anchors(labels)

@@ -193,7 +193,7 @@ class ReplyParser:
         if not cues:
             return None
         heads = [text[: cue.start()] for cue in cues]
-        if not any(self._answer(head) for head in heads):
+        if not any(self._answer_of_part(head) for head in heads):
             return None
         for cue in cues:
             tail, _, _ = self._explicit(text[cue.start() :])
@@ -201,13 +201,13 @@ class ReplyParser:
             tail += [("correction", Passage(name, self.meaning.of(name))) for name in sides]
             if (result := _pooled(tail)) is not None:
                 return result
-            if result := self._answer(text[cue.start() :]):
+            if result := self._answer_of_part(text[cue.start() :]):
                 return result
         if any(REFUSAL.search(cue[0]) for cue in cues):
             return _REFUSAL
         return Outcome(Answer(), "parse", "", f"taken back: {cues[0][0].strip(EDGES)[:40]!r}")
 
-    def _answer(self, text: str) -> Outcome | None:
+    def _answer_of_part(self, text: str) -> Outcome | None:
         """The answer of a part of a reply, or that there are two; None where it has none."""
         passages, rest, _ = self._explicit(text)
         return _pooled(passages) or (self._other(passages, rest, self.prose) if len(rest) <= _LONGEST else None)

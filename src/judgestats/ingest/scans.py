@@ -239,7 +239,7 @@ def _cast(relation: DuckDBPyRelation, name: str, column: Column, labels: Labels 
     """SQL of a column that must hold numbers, or yes and no; raise if cells do not."""
     if column.type == "boolean" or column.name == "score":
         said = {str(k): {"right": True, "wrong": False}.get(v) for k, v in (labels or {}).items()}
-        verdicts = _verdicts(relation, name, column, said)
+        verdicts = _boolean_cases(relation, name, column, said)
         if verdicts is not None:
             return verdicts
     q = quoted(name)
@@ -279,7 +279,9 @@ def _eagerly(cell: str, needed: bool) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _verdicts(relation: DuckDBPyRelation, name: str, column: Column, said: Mapping[str, bool | None]) -> str | None:
+def _boolean_cases(
+    relation: DuckDBPyRelation, name: str, column: Column, said: Mapping[str, bool | None]
+) -> str | None:
     """SQL of a column of yes and no, or of labels that mean it; None if it holds anything else."""
     q = quoted(name)
     if column.name == "score" and not _distinct(relation, name, f"NOT regexp_full_match({q}, {_literal(_PLAIN)})", 1):

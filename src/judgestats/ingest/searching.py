@@ -66,10 +66,10 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
     orders = {n: c for n, c in names.items() if {v.lower() for v in distinct(frame[c])} <= {*TURNED, *AS_NAMED}}
-    swapped = _named({n: c for n, c in orders.items() if n in guesses.SWAPPED}, guesses.SWAPPED)
+    swapped = _first_column({n: c for n, c in orders.items() if n in guesses.SWAPPED}, guesses.SWAPPED)
     answer, notes = find_answer(frame, pair, swapped)
     score = _score(frame, names)
-    verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
+    verdict = _correct_column(frame, names) if pair is None and score is None and answer is None else None
     if verdict is not None:
         return _ratings(frame, names, None, [], verdict)
     wide = find_wide(frame, pair, names) if answer is None and score is None else None
@@ -80,7 +80,7 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
     if score is not None:
         return _ratings(frame, names, score, notes)
     if {"judge", "system"} <= {
-        n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _named(names, w)
+        n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _first_column(names, w)
     }:
         return _ratings(frame, names, None, notes)
     lists = find_lists(frame, names)
@@ -139,7 +139,7 @@ def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
     return replace(long, notes=(note, *long.notes), columns=columns, wide=wide.short(columns))
 
 
-def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
+def _first_column(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
     return next((names[w] for w in wanted if w in names), None)
 
 
@@ -152,7 +152,7 @@ def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     return None
 
 
-def _verdict(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
+def _correct_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     """Column of verdicts that are right or wrong, by its name or because its values mean yes and no."""
     for wanted in (*guesses.CORRECT, *guesses.CHOICE, *guesses.SCORE):
         cells = frame[names[wanted]].dropna() if wanted in names else None
@@ -277,7 +277,7 @@ def _unique_items(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str
 
 
 def _by_name(columns: Columns, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
-    column = _named(names, wanted)
+    column = _first_column(names, wanted)
     if column is not None and column not in {s for s, _ in columns.values()}:
         columns[name] = (
             column,
@@ -295,7 +295,7 @@ def _join_items(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str],
 
 
 def _gold(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str], pair: Pair | None) -> None:
-    column = _named(names, guesses.GOLD)
+    column = _first_column(names, guesses.GOLD)
     if column is None or column in {s for s, _ in columns.values()}:
         return
     ids = candidates(frame, pair) or {s[1:] for n in ("first", "second") if (s := columns.get(n, ("", ""))[0])}
@@ -308,7 +308,7 @@ def _gold(columns: Columns, frame: pd.DataFrame, names: Mapping[str, str], pair:
 
 def _common(columns: Columns, kind: Kind, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
     """Map repeats and conditions; exclude a column with a canonical name that holds something else."""
-    repeats = _named(names, guesses.REPLICATE)
+    repeats = _first_column(names, guesses.REPLICATE)
     if repeats is not None and _whole(frame[repeats]):
         columns["replicate"] = (repeats, "whole numbers, named like a repeat")
     for name, wanted in guesses.OTHERS[kind].items():

@@ -238,10 +238,10 @@ def logs(chosen: Reader, files: Files) -> Iterator[Log]:
     parts = files.pattern.names if files.pattern is not None else []
     for i, file in enumerate(files.files):
         said = {n: v for n, v in files.said(file).items() if n in parts and n in chosen.options}
-        yield Log(file.path, _opened(file, chosen), i if files.calls else 0, said)
+        yield Log(file.path, _records_of(file, chosen), i if files.calls else 0, said)
 
 
-def _opened(file: File, chosen: Reader) -> Iterator[Record]:
+def _records_of(file: File, chosen: Reader) -> Iterator[Record]:
     """Records of a file, which is opened when the first is asked for."""
     yield from file.records_for(chosen.records)
 

@@ -177,7 +177,7 @@ def resolve(
     strict: bool = True,
 ) -> Files:
     """Find the files of a source."""
-    files = _found(source, encoding, why_left, strict)
+    files = _files_of(source, encoding, why_left, strict)
     if files.searched and why_left is not None:
         files = _taken(files, why_left)
     if files.searched == "folder":
@@ -187,7 +187,7 @@ def resolve(
     return replace(files, pattern=PathPattern(pattern)) if pattern else files
 
 
-def _found(source: object, encoding: str | None, why_left: Callable[[File], str] | None, strict: bool) -> Files:
+def _files_of(source: object, encoding: str | None, why_left: Callable[[File], str] | None, strict: bool) -> Files:
     if hasattr(source, "read"):
         return _streamed(source, encoding, strict)
     if isinstance(source, str | os.PathLike):
@@ -212,7 +212,7 @@ def _found(source: object, encoding: str | None, why_left: Callable[[File], str]
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
-        parts, left = _listed(source, encoding, why_left, strict)
+        parts, left = _files_of_list(source, encoding, why_left, strict)
         files = [f for p in parts for f in p.files]
         root = _root([f.path.absolute().parent for f in files])
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
@@ -233,7 +233,7 @@ def _root(folders: Sequence[Path]) -> Path:
         return Path(folders[0].anchor)
 
 
-def _listed(
+def _files_of_list(
     source: Sequence[str | os.PathLike[str]], encoding: str | None, why_left: Callable[[File], str] | None, strict: bool
 ) -> tuple[list[Files], list[tuple[File, SchemaError]]]:
     """The files of each path of a list, and the paths that cannot be read; one that does not exist is refused."""

@@ -333,7 +333,7 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
         return None
     taken = {pair.first, pair.second} if pair is not None else set()
     columns = wide_judges(frame, taken)
-    numbers = _numbers(frame, taken) if pair is None else []
+    numbers = _number_columns(frame, taken) if pair is None else []
     if set(columns) <= set(numbers) and (_parts(numbers) or (len(columns) < 2 and _alike(frame, numbers))):
         columns = numbers
     ranges = _ranges(frame, taken) if pair is None else None
@@ -352,7 +352,7 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
 
 def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
     """Columns of numbers whose names end in the range of their scale, as ``gpt_0_5`` does: all, or one with two."""
-    columns = _numbers(frame, taken)
+    columns = _number_columns(frame, taken)
     ends = {c: m for c in columns if (m := guesses.RANGE.fullmatch(c)) is not None}
     fit = [c for c, m in ends.items() if _within(frame[c], float(m[3]), float(m[4]))]
     stems = [ends[c][1] for c in fit]
@@ -375,7 +375,7 @@ def _within(values: pd.Series, low: float, high: float) -> bool:
     return bool(numbers.between(low, high).all())
 
 
-def _numbers(frame: pd.DataFrame, taken: set[str]) -> list[str]:
+def _number_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     """Columns of numbers whose names do not say that they are something else."""
     return [c for c in map(str, frame.columns) if may_be_judge(c, taken) and all_numbers(frame[c])]
 

@@ -43,7 +43,7 @@ def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row
         "item": str(place.index),
         "first": baseline_name(str(place.need(record, "generator_1")), second),
         "second": second,
-        **_answer(place.need(record, "preference"), place),
+        **_graded_choice(place.need(record, "preference"), place),
         "order_known": False,
         "task": None if record.get("dataset") is None else str(record["dataset"]),
         "rationale": as_text(completion.get("concise_explanation") if isinstance(completion, dict) else completion),
@@ -54,7 +54,7 @@ def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row
     }
 
 
-def _answer(preference: object, place: Place) -> Row:
+def _graded_choice(preference: object, place: Place) -> Row:
     if preference is None or preference != preference:
         return {"choice": "invalid", "status": "parse", "strength": float("nan")}
     if (

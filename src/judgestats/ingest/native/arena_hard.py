@@ -46,7 +46,7 @@ def _rows(record: Fields, place: Place, baseline: str | Mapping[str, str] = "bas
     }
     for number, game in enumerate(games, start=1):
         first, second = (base, model) if number == 1 else (model, base)
-        row = {**common, "first": first, "second": second, **_answer(game, place, number)}
+        row = {**common, "first": first, "second": second, **_game_answer(game, place, number)}
         yield {**row, "task": record.get("category")}
 
 
@@ -63,7 +63,7 @@ def _baseline(record: Fields, baseline: str | Mapping[str, str], place: Place) -
     return baseline[category]
 
 
-def _answer(game: object, place: Place, number: int) -> Row:
+def _game_answer(game: object, place: Place, number: int) -> Row:
     if game is None:  # the call itself failed
         return {"choice": "invalid", "status": "error", "strength": float("nan")}
     if not isinstance(game, dict):

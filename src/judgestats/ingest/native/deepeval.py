@@ -34,7 +34,7 @@ def _first(record: object, *names: str) -> Any:
     return next((record[n] for n in names if isinstance(record, Mapping) and record.get(n) is not None), None)
 
 
-def _listed(record: object, names: tuple[str, ...]) -> list[Any]:
+def _entries(record: object, names: tuple[str, ...]) -> list[Any]:
     """All entries of the lists with these names."""
     entries = [record.get(n) for n in names] if isinstance(record, Mapping) else []
     return [entry for listed in entries if isinstance(listed, list) for entry in listed]
@@ -50,7 +50,7 @@ def matches(document: Fields) -> str:
     run = _run(document)
     if "testPassed" in run and isinstance(run.get("testCases"), list):
         return "the object has testCases and testPassed"
-    cases = _listed(run, _CASES)
+    cases = _entries(run, _CASES)
     if any(isinstance(c, dict) and any(n in c for n in (*_METRICS, "trace")) for c in cases):
         return "the object has test cases with metrics"
     return ""
@@ -59,7 +59,7 @@ def matches(document: Fields) -> str:
 def records(document: object, _: Path) -> Iterator[Record]:
     """Yield the test cases; two that share a name and differ in their input keep their order in the item."""
     run = _run(document)
-    cases = _listed(run, _CASES)
+    cases = _entries(run, _CASES)
     names: dict[str, set[str]] = {}
     for case in cases:
         names.setdefault(_name(case, ""), set()).add(_text_of(case))
@@ -94,32 +94,32 @@ def rows(record: Fields, place: Place, judge: str | None = None, system: str | N
     trace = _first(case, "trace")
     levels: list[tuple[object, str, str | None]] = [(case, item, None)]
     used: dict[str, int] = {}
-    for span in _listed(trace, _SPANS):
+    for span in _entries(trace, _SPANS):
         name = str(_first(span, "name", "type") or "span")
-        if _listed(span, _METRICS):
+        if _entries(span, _METRICS):
             used[name] = used.get(name, 0) + 1
             levels.append((span, f"{item}/{name}" + (f" {used[name]}" if used[name] > 1 else ""), name))
-    of_case = _listed(case, _METRICS)
-    of_trace = [m for m in _listed(trace, _METRICS) if m not in of_case]
-    copies = len(_listed(trace, _METRICS)) - len(of_trace)
+    of_case = _entries(case, _METRICS)
+    of_trace = [m for m in _entries(trace, _METRICS) if m not in of_case]
+    copies = len(_entries(trace, _METRICS)) - len(of_trace)
     if copies:
         place.exclude("the trace repeats the metrics of its test case", n=copies)
     if of_trace:
         levels.append(({"metricsData": of_trace}, f"{item}/trace", "trace"))
-    if not any(_listed(level, _METRICS) for level, *_ in levels):
+    if not any(_entries(level, _METRICS) for level, *_ in levels):
         place.exclude("no metric was evaluated")
     for level, name, span in levels:
-        for metric in _listed(level, _METRICS):
+        for metric in _entries(level, _METRICS):
             yield {
                 **common,
                 "item": name,
-                **_verdict(metric, place, judge),
+                **_metric_row(metric, place, judge),
                 "span": span,
                 **fields_below(case, "metadata"),
             }
 
 
-def _verdict(metric: Row, place: Place, judge: str | None) -> Row:
+def _metric_row(metric: Row, place: Place, judge: str | None) -> Row:
     name = as_text(_first(metric, "name", "metric"))
     if name is None:
         raise place.wrong("a metric", metric, "an object with a name")

@@ -143,7 +143,7 @@ def state_rows(record: Fields, place: Place, system: str | None = None) -> Itera
         "perturbation": _perturbation(instance),
     }
     for annotator, annotation in annotations.items():
-        verdicts = list(_verdicts(annotator, annotation, _jurors(record, annotator)))
+        verdicts = list(_juror_rows(annotator, annotation, _jurors(record, annotator)))
         if not verdicts:
             empty = isinstance(annotation, dict) and any(n.startswith("empty_output_") for n in annotation)
             reason = "the response was empty, and no model was asked" if empty else "no score of a model"
@@ -168,35 +168,35 @@ def _jurors(record: Fields, annotator: str) -> dict[str, str]:
     }
 
 
-def _verdicts(annotator: str, annotation: object, jurors: Mapping[str, str]) -> Iterator[Row]:
+def _juror_rows(annotator: str, annotation: object, jurors: Mapping[str, str]) -> Iterator[Row]:
     if not isinstance(annotation, dict):
         return
     criteria: dict[str, None] = {}
     for name, value in annotation.items():
         if isinstance(value, dict) and "score" in value:
-            yield _verdict(annotator, name, value["score"], value)
+            yield _juror_row(annotator, name, value["score"], value)
         elif isinstance(value, dict) and any(isinstance(v, dict) and "score" in v for v in value.values()):
             for criterion, verdict in value.items():
                 criteria[criterion] = None
                 inner = verdict if isinstance(verdict, dict) else {}
-                yield _verdict(jurors.get(name, name), criterion, inner.get("score"), inner)
+                yield _juror_row(jurors.get(name, name), criterion, inner.get("score"), inner)
         elif name.startswith("empty_output_"):
             score = to_score(value)
             if score == score and not jurors:
                 criterion = name.removeprefix("empty_output_")
-                yield {**_verdict(annotator, criterion, value, {}), "rater_type": "code"}
+                yield {**_juror_row(annotator, criterion, value, {}), "rater_type": "code"}
         elif name == "label" and isinstance(value, str) and value in _LABELS:
-            yield {**_verdict(annotator, "correct", _LABELS[value], annotation), "verdict": value}
+            yield {**_juror_row(annotator, "correct", _LABELS[value], annotation), "verdict": value}
         elif (field := _SCORE.match(name)) and (value is None or to_score(value) == to_score(value)):
             juror = field["juror"]
             about = {n.removeprefix(f"{juror}_"): v for n, v in annotation.items()} if juror else annotation
-            yield _verdict(jurors.get(juror, juror) if juror else annotator, field["criterion"], value, about)
+            yield _juror_row(jurors.get(juror, juror) if juror else annotator, field["criterion"], value, about)
     for juror in jurors:
         if juror not in annotation and not any(n.startswith((f"{juror}_", "empty_output_")) for n in annotation):
-            yield from (_verdict(jurors[juror], criterion, None, {}) for criterion in criteria or ("overall",))
+            yield from (_juror_row(jurors[juror], criterion, None, {}) for criterion in criteria or ("overall",))
 
 
-def _verdict(judge: str, criterion: str, value: object, about: Fields) -> Row:
+def _juror_row(judge: str, criterion: str, value: object, about: Fields) -> Row:
     score = to_score(value)
     unread = as_text(about.get("response_text")) if score != score else None
     return {

@@ -75,7 +75,7 @@ def scan_rows(record: Fields, place: Place, values: Mapping[str, Fields] | None 
     if cells.get("scan_error") is not None:
         yield {**head, "criterion": str(scanner), "score": None, "status": "error"}
         return
-    results = list(_results(cells, str(scanner), place))
+    results = list(_scan_results(cells, str(scanner), place))
     if not results:
         place.exclude("the scanner found nothing", part)
     for criterion, value in results:
@@ -86,7 +86,7 @@ def scan_rows(record: Fields, place: Place, values: Mapping[str, Fields] | None 
             yield {**head, "criterion": criterion, "score": score, "status": "ok", "label": label}
 
 
-def _results(cells: Fields, scanner: str, place: Place) -> Iterator[tuple[str, object]]:
+def _scan_results(cells: Fields, scanner: str, place: Place) -> Iterator[tuple[str, object]]:
     """Criterion and value of each result in a row."""
     kind, value = cells["value_type"], cells["value"]
     criterion = f"{scanner}/{cells['label']}" if cells.get("label") else scanner
@@ -104,12 +104,12 @@ def _results(cells: Fields, scanner: str, place: Place) -> Iterator[tuple[str, o
             if not isinstance(result, dict):
                 raise place.wrong("a result of the set", result, "an object with a value")
             label = as_text(result.get("label"))
-            yield from _opened(f"{scanner}/{label}" if label else scanner, place.need(result, "value"))
+            yield from _inner_values(f"{scanner}/{label}" if label else scanner, place.need(result, "value"))
     else:
-        yield from _opened(criterion, _parsed(value, "value", place))
+        yield from _inner_values(criterion, _parsed(value, "value", place))
 
 
-def _opened(criterion: str, value: object) -> Iterator[tuple[str, object]]:
+def _inner_values(criterion: str, value: object) -> Iterator[tuple[str, object]]:
     """A value, or each of those in an object or list."""
     if isinstance(value, dict):
         yield from ((f"{criterion}/{key}", inner) for key, inner in value.items())

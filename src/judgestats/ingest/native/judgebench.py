@@ -38,7 +38,7 @@ def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row
         "response_model": _text(record.get("response_model")),
     }
     for call, (first, second) in zip(calls, (("A", "B"), ("B", "A")), strict=False):
-        yield {**common, "first": first, "second": second, **_answer(call, place)}
+        yield {**common, "first": first, "second": second, **_call_answer(call, place)}
 
 
 def _text(value: object) -> str | None:
@@ -58,7 +58,7 @@ def _judge(calls: list[object], default: str | None, place: Place) -> str:
     return default
 
 
-def _answer(call: object, place: Place) -> Row:
+def _call_answer(call: object, place: Place) -> Row:
     if call is None:
         return {"choice": "invalid", "status": "error"}
     if not isinstance(call, dict):

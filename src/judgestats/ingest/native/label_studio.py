@@ -52,7 +52,7 @@ def matches_pairwise(record: Fields) -> str:
     return ""
 
 
-def _results(record: Fields, place: Place, judge: str | None) -> Iterator[_Result]:
+def _task_results(record: Fields, place: Place, judge: str | None) -> Iterator[_Result]:
     """The results of a task: of its annotators, and of the models in its predictions."""
     annotations = record.get("annotations", record.get("completions"))
     predictions = record.get("predictions")
@@ -108,7 +108,7 @@ def rows(
         return
     common = _ids(record, place, item, (system or "",))
     common |= {"system": str(place.need(record["data"], system))} if system else {}
-    for rater, kind, result in _results(record, place, judge):
+    for rater, kind, result in _task_results(record, place, judge):
         name, type_ = str(result.get("from_name")), str(result.get("type"))
         value = result.get("value")
         if type_ == "pairwise":
@@ -171,7 +171,7 @@ def pairwise_rows(
     common = _ids(record, place, item, (first or "", second or ""))
     for name, field, default in (("first", first, "left"), ("second", second, "right")):
         common[name] = str(place.need(record["data"], field)) if field else default
-    for rater, kind, result in _results(record, place, judge):
+    for rater, kind, result in _task_results(record, place, judge):
         value = result.get("value")
         if result.get("type") != "pairwise" or not isinstance(value, dict):
             place.exclude(f"no comparison: a result of type {result.get('type')}", str(result.get("from_name")))

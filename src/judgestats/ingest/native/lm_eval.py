@@ -84,7 +84,7 @@ def rows(
 
 def _model(place: Place, date: str) -> str:
     """The model, from the file of results of the same run."""
-    results = _results(place.path, date) if date else None
+    results = _results_file(place.path, date) if date else None
     report = json_beside(results) if results else {}
     model = as_text(report.get("model_name"))
     if model is None:
@@ -95,7 +95,7 @@ def _model(place: Place, date: str) -> str:
     return model
 
 
-def _results(path: Path, date: str) -> Path | None:
+def _results_file(path: Path, date: str) -> Path | None:
     usual = path.with_name(f"results_{date}.json")
     return usual if usual.is_file() else next(iter(sorted(path.parent.glob(f"*_{date}.json"))), None)
 

@@ -27,7 +27,7 @@ _USED = ("type", "metric", "value", "provider", "rubricPrompt", "transform", "co
 _READ = "_read"
 
 
-def _results(document: object) -> list[Any]:
+def _test_results(document: object) -> list[Any]:
     """Results of an export ({results: {results: [...]}}) or of a summary ({results: [...]})."""
     results = document.get("results") if isinstance(document, Mapping) else None
     results = results.get("results") if isinstance(results, Mapping) else results
@@ -47,7 +47,7 @@ def matches(document: Fields) -> str:
     """Recognise promptfoo's JSON output, of any version."""
     if has_fields(document, "evalId", "results") and isinstance(document["results"], dict):
         return "the object has evalId and results"
-    return next((why for r in _results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
+    return next((why for r in _test_results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
 
 
 def records(document: object, _: Path) -> Iterator[Record]:
@@ -55,7 +55,7 @@ def records(document: object, _: Path) -> Iterator[Record]:
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     grader = _grader(object_in(object_in(object_in(document, "config"), "defaultTest"), "options").get("provider"))
-    for i, result in enumerate(_results(document), start=1):
+    for i, result in enumerate(_test_results(document), start=1):
         if not isinstance(result, dict):
             result = {"provider": None, "gradingResult": result}
         test = str(result.get("testIdx", i - 1))
@@ -109,7 +109,7 @@ def rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row
                 **common,
                 "judge": (_grader(assertion.get("provider")) or default or kind) if rater == "model" else kind,
                 "criterion": criterion,
-                **_verdict(result, rater),
+                **_assertion_row(result, rater),
                 "rater_type": rater,
                 "assertion": kind,
                 "rubric": as_text(value) if rater == "model" else None,
@@ -129,7 +129,7 @@ def _numbered(verdicts: list[Row]) -> Iterator[Row]:
         seen[key] += 1
 
 
-def _verdict(result: Fields, rater: str) -> Row:
+def _assertion_row(result: Fields, rater: str) -> Row:
     reason, passed = as_text(result.get("reason")), result.get("pass")
     score = to_score(passed if result.get("score") is None else result["score"])
     status = "ok"
