@@ -26,7 +26,7 @@ from fuzz.limits import within
 from fuzz.mutations import ODD, TYPED, damaged, disturb
 from judgestats.design import Judge, Plan, build, collect, export, rubric, simulate_replies
 from judgestats.errors import JudgestatsError
-from judgestats.ingest.compression import open_bytes
+from judgestats.ingest.compressed_files import open_bytes
 from judgestats.schema.account import account_of
 
 FILES = int(os.environ.get("JUDGESTATS_FUZZ", "40"))

@@ -45,7 +45,7 @@ from fuzz.mutations import (
 )  # fmt: skip
 from judgestats.errors import JudgestatsError
 from judgestats.ingest.archives import Archive
-from judgestats.ingest.compression import open_bytes
+from judgestats.ingest.compressed_files import open_bytes
 from judgestats.schema.account import account_of
 
 SEED = 20_250_701

@@ -155,7 +155,7 @@ def _reading_settings(arguments: dict[str, Any]) -> Iterator[None]:
     most, sign = arguments.get("max_unpacked"), arguments.get("sep")
     with ExitStack() as settings:
         if most is not None or sign:
-            from judgestats.ingest.compression import unpacking
+            from judgestats.ingest.compressed_files import unpacking
             from judgestats.ingest.separators import separated_by
 
             settings.enter_context(unpacking(most))

@@ -15,7 +15,7 @@ from typing import IO
 import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.compression import unpacked_limit
+from judgestats.ingest.compressed_files import unpacked_limit
 
 _STORED, _DEFLATE, _ZSTD = 0, 8, 93
 _METHODS = {9: "deflate64", 12: "bzip2", 14: "lzma", 20: "an early zstd", 95: "xz", 99: "AES encryption"}

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.compression import bytes_of
+from judgestats.ingest.compressed_files import bytes_of
 from judgestats.schema.opening import cell_text, few, refuse_repeated_names
 
 if TYPE_CHECKING:

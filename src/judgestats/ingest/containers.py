@@ -8,7 +8,7 @@ from typing import Literal
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import archive_of
-from judgestats.ingest.compression import is_packed, unpacked_name
+from judgestats.ingest.compressed_files import is_packed, unpacked_name
 from judgestats.ingest.decoding import refuse_unknown_encoding
 from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.qrels import are_qrels

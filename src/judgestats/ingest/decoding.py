@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.compression import PEEK, bytes_of
+from judgestats.ingest.compressed_files import PEEK, bytes_of
 
 if TYPE_CHECKING:
     from judgestats.ingest.files import File

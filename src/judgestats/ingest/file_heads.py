@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgestats.ingest.compression import PEEK, bytes_of
+from judgestats.ingest.compressed_files import PEEK, bytes_of
 
 
 class FileHead(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import forget_archive
-from judgestats.ingest.compression import MAX_UNPACKED
+from judgestats.ingest.compressed_files import MAX_UNPACKED
 from judgestats.ingest.decoding import text_of
 from judgestats.ingest.json_lines import json_lines
 from judgestats.ingest.json_values import Fields, Record, RepeatedField, Row, json_type, parsed_json

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from judgestats.errors import SchemaError, printable
-from judgestats.ingest.compression import unpacked_name
+from judgestats.ingest.compressed_files import unpacked_name
 from judgestats.ingest.containers import SUFFIXES, stem_of, suffix_of
 
 _NAME = r"[^\W\d]\w*"

@@ -15,7 +15,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
-from judgestats.ingest.compression import unpacking
+from judgestats.ingest.compressed_files import unpacking
 from judgestats.ingest.containers import Container
 from judgestats.ingest.databases import Connection, Params
 from judgestats.ingest.frame_target import FrameTarget

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.arrow_tables import is_plain, is_text, parquet_schema
-from judgestats.ingest.compression import is_packed
+from judgestats.ingest.compressed_files import is_packed
 from judgestats.ingest.delimited import RowNumbers
 from judgestats.ingest.files import File
 from judgestats.ingest.mapping import Labels, Mapped

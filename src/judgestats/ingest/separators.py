@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.compression import PEEK
+from judgestats.ingest.compressed_files import PEEK
 from judgestats.ingest.file_heads import file_head
 
 if TYPE_CHECKING:

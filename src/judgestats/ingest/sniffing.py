@@ -10,7 +10,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.compression import unpacking
+from judgestats.ingest.compressed_files import unpacking
 from judgestats.ingest.containers import SUFFIXES
 from judgestats.ingest.files import File
 from judgestats.ingest.json_values import Fields, Record

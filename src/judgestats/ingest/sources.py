@@ -20,7 +20,7 @@ from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError, files_nearby, no_file, printable, shortened
 from judgestats.ingest.archives import Archive
-from judgestats.ingest.compression import unpacked_limit, unpacked_name
+from judgestats.ingest.compressed_files import unpacked_limit, unpacked_name
 from judgestats.ingest.containers import SUFFIXES, is_zip_of_tables, stem_of, suffix_of
 from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.files import File

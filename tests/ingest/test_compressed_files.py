@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import judgestats as js
 from judgestats.cli import app
 from judgestats.errors import SchemaError
-from judgestats.ingest import compression
+from judgestats.ingest import compressed_files
 
 Write = Callable[..., Path]
 CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
@@ -57,12 +57,12 @@ def test_an_archive_that_unpacks_to_too_much(bomb: Callable[[str, bytes], Path],
 
 
 def test_what_is_meant_to_be_large_is_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "_SMALL", 1000)
+    monkeypatch.setattr(compressed_files, "_SMALL", 1000)
     lines = "".join(f"g,{'1' * 400}{i},x,y,first\n" for i in range(2, 2000))
     path = write("t.csv.gz", CALLS + lines)
     with pytest.raises(SchemaError, match="unpacks to more than"):
         js.read(path, max_unpacked=10_000)
-    monkeypatch.setattr(compression, "_RATIO", 2)
+    monkeypatch.setattr(compressed_files, "_RATIO", 2)
     with pytest.raises(SchemaError, match="unpacks to more than"):
         js.read(path)
     assert len(js.read(path, max_unpacked=10**7)) == 1999
