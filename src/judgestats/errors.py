@@ -221,13 +221,13 @@ def files_nearby(folder: Path, name: str) -> str:
     )
 
 
-def suggestion(name: str, names: Iterable[str]) -> str:
+def suggestion(name: str, names: Iterable[object]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or an empty string."""
     near = nearest(name, names)
     return f" Did you mean {near!r}?" if near else ""
 
 
-def nearest(name: str, choices: Iterable[str]) -> str | None:
+def nearest(name: str, choices: Iterable[object]) -> str | None:
     """Return the known name closest to `name`, or None if no name is close."""
     name, names = str(name), [str(k) for k in choices]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)

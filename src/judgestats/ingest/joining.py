@@ -184,9 +184,7 @@ def _collected(frame: IntoFrame) -> pd.DataFrame:
     return table if account is None else account.attached(table)
 
 
-def _read_labels(
-    source: object, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, object]
-) -> _Labels:
+def _read_labels(source: Any, wide: str, explode: str, columns: Mapped | None, options: Mapping[str, Any]) -> _Labels:
     """Read the labels: a frame, a table of text, or the log of a tool."""
     label, text, lines = type(source).__name__, False, None
     plain = bool(columns or wide or explode)

@@ -98,7 +98,7 @@ def canonical(
     if mapped.get("failed") is not None:
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
-        keywords: dict[str, object] = {**options, **mapped, "labels": labels}
+        keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
         frame = ratings(data.to_native(), counts=counts, **keywords)
         refuse_doubled(frame)
         return frame

@@ -269,7 +269,7 @@ def _only(options: Mapping[str, object], allowed: Mapping[str, str], what: str) 
     refuse_other_options(options, allowed, what, signature(read).parameters)
 
 
-def _no_columns(options: Mapping[str, object], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
+def _no_columns(options: Mapping[str, Any], allowed: Mapping[str, str], present: Callable[[], list[str]]) -> None:
     """Raise where a column is given as an option; of a name that the table lacks, name the nearest."""
     for name, source in options.items():
         if name in NAMES and name not in allowed:

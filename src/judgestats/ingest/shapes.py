@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.ingest.rankings import expected, ranked
-from judgestats.ingest.wide import exploded, lengthened
+from judgestats.ingest.wide import Long, exploded, lengthened
 from judgestats.schema.account import Exclusion, Places
 from judgestats.typing import Mask
 
@@ -30,7 +30,9 @@ class Shape:
         self, table: pd.DataFrame, places: Places | None, lacks: Mapping[str, Sequence[int]], *, one_scale: bool
     ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
         """The long table, with the places of its rows and of the cells that gave none."""
-        steps = [partial(exploded, name=name.strip()) for name in self.explode.split(",") if name.strip()]
+        steps: list[partial[Long]] = [
+            partial(exploded, name=name.strip()) for name in self.explode.split(",") if name.strip()
+        ]
         steps += [partial(lengthened, wide=self.wide, one_scale=one_scale)] if self.wide else []
         makers = {"ranking": ranked, "probabilities": expected}
         steps += [partial(makers[name], source=source) for name, source in self.several.items()]

@@ -458,7 +458,7 @@ def _ending(name: str) -> str:
     return "".join(Path(name).suffixes[-2:] if unpacked_name(name) != name else Path(name).suffixes[-1:])
 
 
-def is_table(source: object) -> bool:
+def is_table(source: Any) -> bool:
     """Whether Narwhals accepts this as a table."""
     try:
         nw.from_native(source)

@@ -22,7 +22,7 @@ from judgestats.schema.account import Places
 from judgestats.schema.coding import hashed, neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
 from judgestats.schema.opening import few
-from judgestats.typing import Ints
+from judgestats.typing import Codes, Ints
 
 #: A plain number as text; ``007`` is not one.
 NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
@@ -164,7 +164,7 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
     return table.assign(**new) if new else table
 
 
-def _coded(values: pd.Series) -> tuple[Ints, NDArray[np.object_]]:
+def _coded(values: pd.Series) -> tuple[Codes, NDArray[np.object_]]:
     """Code of each cell (-1 for a missing one) and the distinct texts; cells that are not text are all distinct."""
     if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return hashed(values)

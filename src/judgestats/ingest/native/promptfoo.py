@@ -50,7 +50,7 @@ def matches(document: Fields) -> str:
     return next((why for r in _test_results(document) if isinstance(r, dict) and (why := matches_result(r))), "")
 
 
-def records(document: object, _: Path) -> Iterator[Record]:
+def records(document: Row, _: Path) -> Iterator[Record]:
     """Yield the results; tests with the same variables and assertions are one item, repeated by ``--repeat``."""
     first: dict[str, str] = {}
     times: Counter[tuple[str, ...]] = Counter()
