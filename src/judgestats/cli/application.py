@@ -12,7 +12,6 @@ from functools import wraps
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from judgestats.cli.advice import advice_in_options
@@ -143,6 +142,8 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
             message = f"{error}{advice_in_options(error.advice)}"
         except OSError as error:
             message = masked(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        from rich.console import Console
+
         Console(stderr=True, highlight=False, soft_wrap=True).print(plain_text(f"judgestats: {message}"))
         raise typer.Exit(ExitCode.REFUSED)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from judgestats.cli.advice import advice_in_options
 from judgestats.cli.application import ExitCode, readable_errors
@@ -18,6 +17,9 @@ from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.terminal import as_typed, visible, working
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
     from judgestats.ingest import DetectedFormat, Proposal
 
     #: Measure -> its frame, or why there is none.

@@ -6,31 +6,34 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from judgestats.errors import masked
 from judgestats.terminal import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
+    from rich.text import Text
 
 
 def wide_console() -> Console:
     """A console as wide as the terminal, or as COLUMNS says; 120 columns if neither is known."""
+    from rich.console import Console
+
     wide = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if wide else 120, highlight=False)
 
 
 def plain_text(text: str) -> Text:
     """Text with neither markup, nor commands to the terminal, nor secrets of addresses."""
+    from rich.text import Text
+
     return Text(visible(masked(text)))
 
 
 def print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
     """Print a frame; what comes from the data is text, never markup."""
     import pandas as pd
+    from rich.table import Table
 
     table = Table(
         title=plain_text(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.console import Console
 
 from judgestats.cli.application import TYPED, readable_errors
 from judgestats.cli.common_options import Overwrite
@@ -20,6 +19,7 @@ from judgestats.terminal import visible, working
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from judgestats.reporting.summary import Summary
 
