@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -113,7 +113,8 @@ def _print_proposal(console: Console, source: VerdictSource, detected: DetectedF
     if not proposal.complete or proposal.kind is None:
         return
     try:
-        verdicts = replace(source, **proposal.arguments).verdicts(detected)
+        options: dict[str, Any] = {**proposal.arguments}
+        verdicts = replace(source, **options).verdicts(detected)
     except SchemaError as problem:
         refusal = f"With this mapping the table would still be refused: {problem}{advice_in_options(problem.advice)}"
         console.print(plain_text(refusal), soft_wrap=True)
