@@ -33,9 +33,12 @@ class Passage(NamedTuple):
 
 
 _SIDES = {"a": "first", "1": "first", "one": "first", "first": "first"}
+_SIDES |= {"b": "second", "2": "second", "two": "second", "second": "second"}
 _WORDS = dict.fromkeys(("tie", "tied", "a tie", "draw", "a draw", "equal", "equally good", "same", "the same"), "tie")
 _WORDS |= dict.fromkeys(("both", "both equally", "both good", "both bad", "both are equally good"), "tie")
 _WORDS |= dict.fromkeys(("both are good", "similar", "no preference", "no difference"), "tie")
+_WORDS |= dict.fromkeys(("abstain", "abstention", "undecided", "cannot decide"), "abstain")
+_WORDS |= dict.fromkeys(("can't decide", "unable to decide", "cannot tell"), "abstain")
 NOUN = (
     "(?:assistant|response|answer|output|model|candidate|option|summary|story|system|translation|completion|essay|"
     "solution|submission|text)"
