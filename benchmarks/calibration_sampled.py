@@ -15,7 +15,7 @@ from scipy.special import expit, logsumexp, xlogy
 
 from judgestats.models.bayes.draws import diagnostics
 from judgestats.models.hierarchical import cue_effects, curves, joint_distributions, signed_bias
-from judgestats.models.hierarchical.best_strategies import missed
+from judgestats.models.hierarchical.best_strategies import miss_probability
 from judgestats.models.hierarchical.best_strategies import ranked as best_of
 from judgestats.models.hierarchical.cue_counts import Outcomes
 from judgestats.models.hierarchical.curves import PRIORS as LADDER_PRIORS
@@ -144,7 +144,7 @@ def _log_items(arms: Arms, v: Values) -> Floats:
     total = np.zeros((len(v["logit"]), len(sign), len(joint_distributions.NODES)))
     for s in range(_ARMS):
         phi = expit(v["each_link"][:, :, s])
-        at = v["logit"][:, :, s, None] / phi[..., None] + joint_distributions.bridge(
+        at = v["logit"][:, :, s, None] / phi[..., None] + joint_distributions.bridge_quantile(
             joint_distributions.NODES, phi[..., None]
         )
         total -= np.abs(sign[:, s, None]) * np.logaddexp(0, -sign[:, s, None] * at[:, arms.owner])
@@ -175,7 +175,7 @@ def _strategies(law: str) -> Case:
         apart = p[:, 0, 1] + p[:, 0, 0] - 2 * both[:, 0, 1]
         loglik = _log_items(data, v) if law == "items" else _log_counts(data, v)
         return {**{n: v[n] for n in names if n != "baseline"}, "best": best[:, 1], "loss": loss[:, 0],
-                "effect in points": change, "missed": missed(change, apart, _CALLS),
+                "effect in points": change, "missed": miss_probability(change, apart, _CALLS),
                 "log likelihood": loglik}  # fmt: skip
 
     drawn = joint_distributions.prior_draw(empty, priors, np.random.default_rng(0))[1]
@@ -192,7 +192,7 @@ def _strategies(law: str) -> Case:
 def _susceptibility() -> Case:
     empty = Outcomes(tuple("abc"), ("Baseline", "PBP"), ("blind", "cue"), ("x", "y", "tie"),
                      np.full((3, 2, 2, 3), 8.0))  # fmt: skip
-    names, priors = cue_effects._labels(empty), cue_effects.PRIORS
+    names, priors = cue_effects._variable_labels(empty), cue_effects.PRIORS
 
     def ranked(v: Values, counts: Floats) -> Values:
         shift = v["shares"][:, 0, :, 1, 0] - v["shares"][:, 0, :, 0, 0]

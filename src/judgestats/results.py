@@ -15,11 +15,13 @@ import pandas as pd
 from judgestats.flags import explain as explain
 from judgestats.flags import flag_codes as flag_codes
 
+#: Cells of one row, by column.
+Row = dict[str, Any]
 #: Columns of every estimate, after the ``by`` columns.
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
 
 
-def with_interval(std_error: float, low: float, high: float, /, **cells: Any) -> dict[str, Any]:
+def with_interval(std_error: float, low: float, high: float, /, **cells: Any) -> Row:
     """The cells of an interval, and others of its estimate."""
     return {**cells, "std_error": float(std_error), "conf_low": float(low), "conf_high": float(high)}
 

@@ -100,7 +100,9 @@ def test_cluster_scores_equal_their_twin(rows, scale, weighted):
     value = np.array([r[2] for r in rows], float)
     weight = np.array([r[3] for r in rows], float) if weighted else NONE
     owner, cluster = np.array([0, 1, 1]), np.array([0, 1, 1, 2], np.int32)
-    arguments = (pair, cell, owner, cluster, value, np.array([1.0, 2.0, 3.0]), np.array(scale), weight, 2, 3)
-    got, expected = kernel.cluster_scores(*arguments), twins.cluster_scores(*arguments)
+    centre, scale = np.array([1.0, 2.0, 3.0]), np.array(scale)
+    units, means = kernel.UnitValues(pair, cell, value, weight), kernel.PairMeans(owner, centre, scale)
+    got = kernel.cluster_scores(units, means, cluster, 2, 3)
+    expected = twins.cluster_scores(pair, cell, owner, cluster, value, centre, scale, weight, 2, 3)
     np.testing.assert_allclose(got[0], expected[0], atol=1e-12)
     np.testing.assert_array_equal(got[1], expected[1])

@@ -158,7 +158,7 @@ def test_the_trapezoidal_rule_is_the_integral(kind, scale):
         exact = [twin.integral(kind, rows.y[p], rows.m[p], eta0[p], hi[p], lo[p], zl[p, 0]) for p in parts]
     assert got == pytest.approx(sum(exact), abs=1e-8)
     assert more == pytest.approx(got, abs=1e-9)
-    np.testing.assert_array_equal(finer.intervals, 2 * kernel.intervals)
+    np.testing.assert_array_equal(finer.ranges.intervals, 2 * kernel.ranges.intervals)
     for own, better in zip(kernel.by, finer.by, strict=True):
         np.testing.assert_allclose(own, better, atol=1e-7)
 

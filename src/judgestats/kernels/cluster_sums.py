@@ -25,15 +25,15 @@ def covariance(influence: Floats, n: Floats, unit: Codes | None) -> Floats:
     return result
 
 
-def n_clusters(here: Mask, n: Floats, unit: Codes | None) -> float:
+def n_clusters(rows: Mask, n: Floats, unit: Codes | None) -> float:
     """Number of clusters, or of units where they are not clustered, among some rows."""
-    here = here & (n > 0)
-    return float(n[here].sum() if unit is None else np.unique(unit[here]).size)
+    rows = rows & (n > 0)
+    return float(n[rows].sum() if unit is None else np.unique(unit[rows]).size)
 
 
-def small_sample(here: Mask, n: Floats, unit: Codes | None, ddof: int) -> float:
+def small_sample(rows: Mask, n: Floats, unit: Codes | None, ddof: int) -> float:
     """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
-    clusters = n_clusters(here, n, unit)
+    clusters = n_clusters(rows, n, unit)
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 

@@ -214,14 +214,14 @@ def unit_weights(
 def _times(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None) -> Iterator[Floats]:
     """How often each pattern, or each cluster where there are any, is drawn, in blocks of the resamples."""
     whole = np.rint(n).astype(np.int64)
-    drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
-    several = cluster is None and whole.size * 20 < drawn
+    per_resample = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
+    several = cluster is None and whole.size * 20 < per_resample
     of_unit = np.repeat(np.arange(whole.size), whole) if cluster is None and not several else None
-    step = max(_HELD // max(whole.size if several else max(drawn, whole.size), 1), 1)
+    step = max(_HELD // max(whole.size if several else max(per_resample, whole.size), 1), 1)
     for begin in range(0, n_resamples, step):
         size = min(step, n_resamples - begin)
         if several:
             yield multinomial_totals(n, rng, size)
             continue
-        index = cluster_index(rng, drawn, size)
-        yield times_drawn(index, drawn) if of_unit is None else times_drawn(of_unit[index], whole.size)
+        index = cluster_index(rng, per_resample, size)
+        yield times_drawn(index, per_resample) if of_unit is None else times_drawn(of_unit[index], whole.size)

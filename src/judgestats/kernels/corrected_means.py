@@ -52,9 +52,9 @@ def corrected_interval(
     shifted. `inflation` is of the variance, where the samples share clusters.
     """
     z2 = quantile**2
-    given = ((p, n, z2 / 2), (specificity, m0, 1.0), (sensitivity, m1, 1.0))
+    samples = ((p, n, z2 / 2), (specificity, m0, 1.0), (sensitivity, m1, 1.0))
     shrunk = [
-        shrunk_share(np.asarray(share, dtype=float), np.asarray(size, dtype=float), by) for share, size, by in given
+        shrunk_share(np.asarray(share, dtype=float), np.asarray(size, dtype=float), by) for share, size, by in samples
     ]
     (p, v), (q0, v0), (q1, v1) = shrunk
     share = corrected_share(p, q0, q1)
@@ -102,46 +102,48 @@ def prediction_powered(
     The coefficients (k,) have the smallest variance by default; one judge's is kept between 0 and 1. Angelopoulos, A.
     N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
     """
-    known = ~np.isnan(labels)
-    one, rest = shares(n, known), shares(n, ~known)
-    y = np.where(known, labels, 0.0)
+    labelled = ~np.isnan(labels)
+    one, rest = shares(n, labelled), shares(n, ~labelled)
+    y = np.where(labelled, labels, 0.0)
     centred = y - one @ y
     if coefficients is None:
-        coefficients = _optimal(verdicts, centred, known, n, unit, ddof)
+        coefficients = _optimal(verdicts, centred, labelled, n, unit, ddof)
     gap = verdicts @ coefficients
     estimate = float(one @ (y - gap) + rest @ gap)
-    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (known, ~known)]
+    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (labelled, ~labelled)]
     with np.errstate(divide="ignore", invalid="ignore"):
         influence = np.where(
-            known,
-            scale[0] * (centred - (gap - one @ gap)) / n[known].sum(),
-            scale[1] * (gap - rest @ gap) / n[~known].sum() if (~known).any() else 0.0,
+            labelled,
+            scale[0] * (centred - (gap - one @ gap)) / n[labelled].sum(),
+            scale[1] * (gap - rest @ gap) / n[~labelled].sum() if (~labelled).any() else 0.0,
         )
     return Powered(estimate, coefficients, influence)
 
 
-def _optimal(verdicts: Floats, centred: Floats, known: Mask, n: Floats, unit: Codes | None, ddof: int) -> Floats:
+def _optimal(verdicts: Floats, centred: Floats, labelled: Mask, n: Floats, unit: Codes | None, ddof: int) -> Floats:
     """Coefficients with the smallest variance: Σff⁻¹ ΣfY / (1 + n/N), from the clustered covariances.
 
     Where labelled and other verdicts share clusters, those of the difference of the two means of the verdicts.
     """
-    inside, outside = n[known].sum(), n[~known].sum()
-    one, rest = shares(n, known), shares(n, ~known)
-    if unit is not None and np.intersect1d(unit[known & (n > 0)], unit[~known & (n > 0)]).size:
-        own = np.where(known[:, None], verdicts - one @ verdicts, 0.0) / inside
-        other = np.where(known[:, None], 0.0, verdicts - rest @ verdicts) / outside
-        both = covariance(np.column_stack([own - other, np.where(known, centred, 0.0) / inside]), n, unit)
+    inside, outside = n[labelled].sum(), n[~labelled].sum()
+    one, rest = shares(n, labelled), shares(n, ~labelled)
+    if unit is not None and np.intersect1d(unit[labelled & (n > 0)], unit[~labelled & (n > 0)]).size:
+        own = np.where(labelled[:, None], verdicts - one @ verdicts, 0.0) / inside
+        other = np.where(labelled[:, None], 0.0, verdicts - rest @ verdicts) / outside
+        both = covariance(np.column_stack([own - other, np.where(labelled, centred, 0.0) / inside]), n, unit)
         k = verdicts.shape[1]
-        found = _solved(both[:k, :k], both[:k, k])
+        coefficients = _solved(both[:k, :k], both[:k, k])
     else:
         every = np.ones(len(n), dtype=bool)
         spread = covariance(verdicts - shares(n, every) @ verdicts, n, unit) / n.sum()
         spread = spread * small_sample(every, n, unit, ddof)
-        here = np.column_stack([verdicts - one @ verdicts, centred])[known]
-        joint = covariance(here, n[known], None if unit is None else unit[known]) / inside
-        joint = joint * small_sample(known, n, unit, ddof)
-        found = _solved(spread, joint[:-1, -1]) / (1 + inside / outside) if outside > 0 else np.zeros(len(spread))
-    return np.clip(found, 0.0, 1.0) if found.size == 1 else found
+        columns = np.column_stack([verdicts - one @ verdicts, centred])[labelled]
+        joint = covariance(columns, n[labelled], None if unit is None else unit[labelled]) / inside
+        joint = joint * small_sample(labelled, n, unit, ddof)
+        coefficients = (
+            _solved(spread, joint[:-1, -1]) / (1 + inside / outside) if outside > 0 else np.zeros(len(spread))
+        )
+    return np.clip(coefficients, 0.0, 1.0) if coefficients.size == 1 else coefficients
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
@@ -166,21 +168,21 @@ def inversely_weighted(
 
     Zrnic, T., & Candès, E. J. (2024). Active statistical inference. arXiv 2403.03208; weights scaled to a sum of 1.
     """
-    known = ~np.isnan(labels)
+    labelled = ~np.isnan(labels)
     every = np.ones(len(n), dtype=bool)
-    weight = shares(np.where(known, n / np.where(known, probability, 1.0), 0.0), known)
+    weight = shares(np.where(labelled, n / np.where(labelled, probability, 1.0), 0.0), labelled)
     all_rows = shares(n, every)
-    y = np.where(known, labels, 0.0)
+    y = np.where(labelled, labels, 0.0)
     per_unit = np.divide(weight, n, out=np.zeros_like(weight), where=n > 0)
     own = per_unit[:, None] * (verdicts - weight @ verdicts)
     other = (verdicts - all_rows @ verdicts) / n.sum()
-    target = per_unit * (y - weight @ y) * known
+    target = per_unit * (y - weight @ y) * labelled
     if coefficients is None:
         both = covariance(np.column_stack([own - other, target]), n, unit)
         coefficients = _solved(both[:-1, :-1], both[:-1, -1])
         coefficients = np.clip(coefficients, 0.0, 1.0) if coefficients.size == 1 else coefficients
     estimate = float(weight @ (y - verdicts @ coefficients) + all_rows @ (verdicts @ coefficients))
-    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (known, every)]
+    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (labelled, every)]
     return Powered(estimate, coefficients, scale[0] * (target - own @ coefficients) + scale[1] * (other @ coefficients))
 
 
@@ -199,12 +201,12 @@ def class_rates(
 ) -> ClassRates:
     """Share of positive verdicts among the rows `judged`, specificity and sensitivity from the labels of other rows."""
     parts = [(judged, verdicts), (~judged & (labels == 0), 1 - verdicts), (~judged & (labels == 1), verdicts)]
-    found, influence, sizes = [], np.zeros((3, len(n))), np.zeros(3)
+    rates, influence, sizes = [], np.zeros((3, len(n))), np.zeros(3)
     for i, (rows, hit) in enumerate(parts):
         weight = shares(n, rows)
         sizes[i] = n[rows].sum()
-        found.append(float(weight @ hit) if sizes[i] > 0 else float("nan"))
+        rates.append(float(weight @ hit) if sizes[i] > 0 else float("nan"))
         if sizes[i] > 0:
             scale = np.sqrt(small_sample(rows, n, unit, ddof))
-            influence[i] = np.where(rows, scale * (hit - found[i]) / sizes[i], 0.0)
-    return ClassRates(found[0], found[1], found[2], sizes, influence)
+            influence[i] = np.where(rows, scale * (hit - rates[i]) / sizes[i], 0.0)
+    return ClassRates(rates[0], rates[1], rates[2], sizes, influence)

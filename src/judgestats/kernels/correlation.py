@@ -68,9 +68,9 @@ def all_pairs(scores: Floats, owner: Codes, n_owners: int, weights: Floats) -> F
     squares for all their pairs, which saves most of the time.
     """
     one, two = np.triu_indices(scores.shape[1], 1)
-    known = ~np.isnan(scores)
-    rated = known.any(axis=1, keepdims=True)
-    full = (known == rated).all(axis=(0, 2))
+    complete = ~np.isnan(scores)
+    rated = complete.any(axis=1, keepdims=True)
+    full = (complete == rated).all(axis=(0, 2))
     result = np.empty((len(weights), len(scores), one.size))
     light = full[one] & full[two]
     if light.any():
@@ -136,8 +136,8 @@ def weighted_ranks(x: Floats, weights: Floats) -> Floats:
     order = np.argsort(x, kind="stable")
     level = np.zeros(x.size, np.int64)
     level[order[1:]] = np.cumsum(_apart(x[order]))
-    drawn = grouped(np.ascontiguousarray(weights.T), level, int(level.max(initial=-1)) + 1).T
-    rank = np.cumsum(drawn, axis=1) - drawn / 2 + 0.5
+    level_weights = grouped(np.ascontiguousarray(weights.T), level, int(level.max(initial=-1)) + 1).T
+    rank = np.cumsum(level_weights, axis=1) - level_weights / 2 + 0.5
     return rank[:, level]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,23 @@ class Consensus:
 
     deviation: Floats  # (U,): NaN where the judge gave no score, or is alone
     present: Ints  # (C,): judges with a score in each cell
+
+
+class UnitValues(NamedTuple):
+    """Values of units, each of which goes into the mean of a pair; an empty weight is 1 each."""
+
+    pair: NDArray[np.int32]  # pair, cell (U,): the mean that it goes into, and the cell that it is of
+    cell: NDArray[np.int32]
+    value: Floats  # value, weight (U,)
+    weight: Floats
+
+
+class PairMeans(NamedTuple):
+    """Means of pairs, that estimates of owners are made of."""
+
+    owner: Ints  # (P,)
+    centre: Floats  # (P,): the mean
+    scale: Floats  # (P,): what the estimate takes it times, over its sum of weights
 
 
 @njit(cache=True)
@@ -110,14 +128,16 @@ def weighted_means(owner: NDArray[np.int32], value: Floats, weight: Floats, n_ow
 
 
 @njit(cache=True)
-def _cluster_scores(unit_pair, unit_cell, owner, cluster, value, centre, scale, weight, width, n_codes):  # type: ignore[no-untyped-def]
+def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-untyped-def]
+    pair, cell, value, weight = units
+    owner, centre, scale = means
     scores = np.zeros(n_codes)
     touched = np.zeros(n_codes, np.bool_)
-    for u in range(unit_pair.size):
-        p = unit_pair[u]
+    for u in range(pair.size):
+        p = pair[u]
         if scale[p] == 0 or np.isnan(value[u]):
             continue
-        code = owner[p] * width + cluster[unit_cell[u]]
+        code = owner[p] * width + cluster[cell[u]]
         w = weight[u] if weight.size else 1.0
         scores[code] += scale[p] * w * (value[u] - centre[p])
         touched[code] = True
@@ -125,25 +145,12 @@ def _cluster_scores(unit_pair, unit_cell, owner, cluster, value, centre, scale, 
 
 
 def cluster_scores(
-    pair: NDArray[np.int32],
-    cell: NDArray[np.int32],
-    owner: Ints,
-    cluster: NDArray[np.int32],
-    value: Floats,
-    centre: Floats,
-    scale: Floats,
-    weight: Floats,
-    n_owners: int,
-    n_clusters: int,
+    units: UnitValues, means: PairMeans, cluster: NDArray[np.int32], n_owners: int, n_clusters: int
 ) -> tuple[Floats, Mask]:
     """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and whether a value went in.
 
-    Value (U,) goes into the mean of `pair` (U,), which the estimate of `owner` (P,) takes times `scale` (P,) over its
-    sum of weights; `centre` (P,) is that mean, `cluster` (C,) that of the value's cell. The variance of an estimate is
-    G/(G - 1) times its sum of squared scores.
+    `cluster` (C,): of each cell. The variance of an estimate is G/(G - 1) times its sum of squared scores.
     """
-    scores, touched = _cluster_scores(
-        pair, cell, owner, cluster, value, centre, scale, weight, n_clusters, n_owners * n_clusters
-    )
+    scores, touched = _cluster_scores(units, means, cluster, n_clusters, n_owners * n_clusters)
     shape = (n_owners, n_clusters)
     return scores.reshape(shape), touched.reshape(shape)

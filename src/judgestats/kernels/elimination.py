@@ -127,15 +127,15 @@ def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
                 entries[fill[j]] = max(cols[i, a], cols[i, b])
                 fill[j] += 1
     seen = np.full(q, -1, np.int64)
-    first, kept = np.zeros(q + 1, np.int64), 0
+    first, n_entries = np.zeros(q + 1, np.int64), 0
     for j in range(q):
         for e in range(bucket[j], bucket[j + 1]):
             if entries[e] != j and seen[entries[e]] != j:
                 seen[entries[e]] = j
-                entries[kept] = entries[e]
-                kept += 1
-        first[j + 1] = kept
-    return first, entries[:kept]
+                entries[n_entries] = entries[e]
+                n_entries += 1
+        first[j + 1] = n_entries
+    return first, entries[:n_entries]
 
 
 @njit(cache=True)
@@ -331,19 +331,19 @@ def solve_many(layout: Structure, flat: Floats, B: Floats) -> Floats:
     if not result.size:
         return result
     x = result if result.ndim == 2 else result[:, None]
-    given = (layout.start, layout.rows, s, flat, x)
+    system = (layout.start, layout.rows, s, flat, x)
     if layout.arrow:
         beside, diagonal, _ = layout.parts(flat)
         x[s:] -= beside.T @ x[:s]
     else:
-        _forward(*given)
+        _forward(*system)
     if size:
         x[s:] = scipy.linalg.lapack.dpotrs(corner.T, x[s:], lower=0)[0]
     if layout.arrow:
         x[:s] /= diagonal[:, None]
         x[:s] -= beside @ x[s:]
     else:
-        _backward(*given)
+        _backward(*system)
     return result
 
 
@@ -427,11 +427,11 @@ def dense(structure: Structure, flat: Floats) -> Floats:
     return full + np.tril(full, -1).T
 
 
-def cross(zl: Floats, weight: Floats, cols: Ints, given: Floats, q: int) -> Floats:
+def cross(zl: Floats, weight: Floats, cols: Ints, matrix: Floats, q: int) -> Floats:
     """Λ'Z'W times a matrix (N, p), (q, p); `zl`, `cols` (N, K)."""
-    B = np.zeros((q, given.shape[1]))
+    B = np.zeros((q, matrix.shape[1]))
     for own, c in zip(zl.T, cols.T, strict=True):
         scaled, touched = weight * own, np.ascontiguousarray(c)
-        for column, values in enumerate(given.T):
+        for column, values in enumerate(matrix.T):
             B[:, column] += np.bincount(touched, scaled * values, minlength=q)
     return B

@@ -47,10 +47,10 @@ def latent_classes(
     votes = counts.sum(axis=1) + 1e-9  # a unit without labels is of any class
     majority = votes / votes.sum(axis=1, keepdims=True)
     starts = [majority, *((majority + rng.dirichlet(np.ones(k), size=n)) / 2 for _ in range(n_starts))]
-    found = [_climbed(flat, weight, q, mirror, _LOOK) for q in starts]
-    best = max(value for _, value, _ in found)
-    near = [i for i, (_, value, _) in enumerate(found) if value >= best - _NEAR * (1 + abs(best))]
-    ends = [_climbed(flat, weight, found[i][0], mirror, _STEPS) for i in near]
+    first_look = [_climbed(flat, weight, q, mirror, _LOOK) for q in starts]
+    best = max(value for _, value, _ in first_look)
+    near = [i for i, (_, value, _) in enumerate(first_look) if value >= best - _NEAR * (1 + abs(best))]
+    ends = [_climbed(flat, weight, first_look[i][0], mirror, _STEPS) for i in near]
     best = max(value for _, value, _ in ends)
     ends = [end for end in ends if end[1] >= best - _SAME * (1 + abs(best))]
     posterior, _, converged = ends[0]
@@ -77,8 +77,8 @@ def maximised(flat: Floats, weight: Floats, posterior: Floats, mirror: Ints | No
 def expected(flat: Floats, priors: Floats, confusion: Floats) -> tuple[Floats, Floats]:
     """E step: the posterior (N, K), and the log-likelihood of each unit (N,)."""
     k = priors.size
-    known = np.where(np.isnan(confusion), 1 / k, np.maximum(confusion, _TINY))
-    joint = flat @ np.log(known).transpose(0, 2, 1).reshape(-1, k) + np.log(np.maximum(priors, _TINY))
+    defined = np.where(np.isnan(confusion), 1 / k, np.maximum(confusion, _TINY))
+    joint = flat @ np.log(defined).transpose(0, 2, 1).reshape(-1, k) + np.log(np.maximum(priors, _TINY))
     top = joint.max(axis=1, keepdims=True)
     share = np.exp(joint - top)
     total = share.sum(axis=1, keepdims=True)
@@ -110,7 +110,7 @@ def _naming(agreement: Floats, mirror: Ints | None) -> Ints:
 
 
 def standard_errors(
-    counts: Floats, weight: Floats, found: LatentClasses, mirror: Ints | None = None
+    counts: Floats, weight: Floats, fit: LatentClasses, mirror: Ints | None = None
 ) -> tuple[Floats, Floats]:
     """Standard errors of priors (K,) and confusion (R, K, K), from the observed information of those inside (0, 1).
 
@@ -118,9 +118,9 @@ def standard_errors(
     """
     n, raters, k = counts.shape
     flat = counts.reshape(n, raters * k)
-    q = found.posterior
+    q = fit.posterior
     # in order: priors, then confusion by class, rater, label
-    values = np.concatenate([found.priors, found.confusion.transpose(1, 0, 2).ravel()])
+    values = np.concatenate([fit.priors, fit.confusion.transpose(1, 0, 2).ravel()])
     inside = (values > 0) & (values < 1)
     block = raters * k
     size = k + k * block

@@ -117,10 +117,10 @@ class Laplace:
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """The objective at the mode, infinite where none was found, and the linear predictor there; `zl` (N, K): ZΛ."""
         d, t = self.data, self.layout
-        turned = np.ascontiguousarray(zl.T)
+        transposed = np.ascontiguousarray(zl.T)
         for start in (self.u, np.zeros(t.q)):
-            found, u, eta, total = self._mode(eta0, turned, hi, lo, start)
-            if found:
+            converged, u, eta, total = self._mode(eta0, transposed, hi, lo, start)
+            if converged:
                 self.u = u
                 if self.collapsed:
                     total = float(d.times @ losses(d.kind, d.y, d.m, eta, hi, lo)[0] + 0.5 * (self.times @ u**2))
@@ -130,20 +130,20 @@ class Laplace:
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives at the mode that :meth:`value` found last, with the `eta` that it returned."""
         d, t, u = self.data, self.layout, self.u
-        turned = np.ascontiguousarray(zl.T)
-        inverse, spread, p = invert(t, self.flat), np.zeros_like(turned), 0
-        for a in range(len(turned)):
+        transposed = np.ascontiguousarray(zl.T)
+        inverse, spread, p = invert(t, self.flat), np.zeros_like(transposed), 0
+        for a in range(len(transposed)):
             for b in range(a + 1):
                 entry = inverse[t.place[:, p]]
-                spread[a] += entry * turned[b]
+                spread[a] += entry * transposed[b]
                 if b < a:
-                    spread[b] += entry * turned[a]
+                    spread[b] += entry * transposed[a]
                 p += 1
-        leverage = np.einsum("an,an->n", spread, turned)
+        leverage = np.einsum("an,an->n", spread, transposed)
         _, r, w, w1 = derivatives(d.kind, d.y, d.m, eta, hi, lo)
         bend = 0.5 * leverage * w1
-        pull = solve_many(t, self.flat, self._sum(turned, bend))
-        moved = self._spread(turned, pull)
+        pull = solve_many(t, self.flat, self._sum(transposed, bend))
+        moved = self._spread(transposed, pull)
         by_hi = by_lo = np.zeros(len(d.y))
         if has_thresholds(FAMILIES[d.kind]):
             L_hi, r_hi, w_hi, L_lo, r_lo, w_lo = threshold_derivatives(d.kind, d.y, d.m, eta, hi, lo)

@@ -69,10 +69,16 @@ def _fitted(zl: Floats, cols: Ints, solution: Floats) -> Floats:
 
 @njit(cache=True)
 def _by_scale(
-    zl: Floats, weight: Floats, cols: Ints, place: NDArray[np.int32], inverse: Floats, error: Floats, u: Floats,
-    left: Floats, pull: Floats,
-) -> Floats:  # fmt: skip
-    """Derivative by ZΛ: of log |H| / 2, of the penalised squares, and of log |M| / 2 where `pull` has columns."""
+    zl: Floats,
+    cols: Ints,
+    place: NDArray[np.int32],
+    inverse: Floats,
+    error: Floats,
+    u: Floats,
+    left: Floats,
+    pull: Floats,
+) -> Floats:
+    """Derivative by ZΛ, over the weights: of log |H| / 2, the penalised squares and, with `pull`, log |M| / 2."""
     N, K = zl.shape
     result = np.zeros((N, K))
     for i in range(N):
@@ -89,7 +95,7 @@ def _by_scale(
             total = result[i, a] - error[i] * u[j]
             for c in range(pull.shape[1]):
                 total -= left[i, c] * pull[j, c]
-            result[i, a] = weight[i] * total
+            result[i, a] = total
     return result
 
 
@@ -100,13 +106,13 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     gather(t, zl, data.weight, flat)
     if not factorise(t, flat):
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
-    given, first, G, rest = data.centred
-    B = cross(zl, data.weight, t.cols, given, t.q)
+    design, first, G, rest = data.centred
+    B = cross(zl, data.weight, t.cols, design, t.q)
     solution = solve_many(t, flat, B)
     M = G - B[:, :p].T @ solution[:, :p]
     more = np.linalg.solve(M, rest - B[:, :p].T @ solution[:, p])
     u = solution[:, p] - solution[:, :p] @ more
-    left = given - _fitted(zl, t.cols, solution)  # W⁻¹ V⁻¹ [X y]
+    left = design - _fitted(zl, t.cols, solution)  # W⁻¹ V⁻¹ [X y]
     error = left @ np.append(-more, 1.0)
     squares = (data.weight * error**2).sum() + u @ u + data.within
     df = data.n - p if reml else data.n
@@ -118,6 +124,7 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
         pull = solution[:, :p] @ np.linalg.inv(M)
     inverse = invert(t, flat)
     scaled = error * df / squares
-    scale = _by_scale(zl, data.weight, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
+    scale = _by_scale(zl, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
+    scale *= data.weight[:, None]
     beta = np.asarray(first + more, np.float64)
     return Profile(float(twice / 2), scale, beta, u, float(squares / df), M, flat)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy  # scipy.linalg and scipy.sparse are loaded by their first use
@@ -92,8 +92,9 @@ def _eta(system, opponent, extra, beta, gamma, row):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def _derivatives(model, system, opponent, extra, counts, beta, gamma, tau):  # type: ignore[no-untyped-def]
+def _likelihood_derivatives(model, data, beta, gamma, tau):  # type: ignore[no-untyped-def]
     """Log-likelihood, gradient and Hessian by (β, γ, τ)."""
+    system, opponent, extra, counts = data
     k, m = beta.size, gamma.size
     last = k + m
     gradient, hessian = np.zeros(last + 1), np.zeros((last + 1, last + 1))
@@ -137,8 +138,7 @@ def _derivatives(model, system, opponent, extra, counts, beta, gamma, tau):  # t
     return total, gradient, hessian
 
 
-@dataclass(frozen=True)
-class Comparisons:
+class Comparisons(NamedTuple):
     """Counted comparisons."""
 
     system: Ints  # system, opponent (P,): the systems of each row, 0 to K - 1; they differ
@@ -163,10 +163,7 @@ def derivatives(
     model: Model, data: Comparisons, beta: Floats, gamma: Floats, tau: float
 ) -> tuple[float, Floats, Floats]:
     """Log-likelihood, gradient (Q,) and Hessian (Q, Q) by (β, γ, τ), Q = K + M + 1."""
-    number = MODELS.index(model)
-    total, gradient, hessian = _derivatives(
-        number, data.system, data.opponent, data.extra, data.counts, beta, gamma, tau
-    )
+    total, gradient, hessian = _likelihood_derivatives(MODELS.index(model), data, beta, gamma, tau)
     return total, gradient, hessian
 
 
@@ -190,10 +187,10 @@ def strengths(
         odds = min(max(share / (1 - share), 1e-8), 1e8)
         at[last] = math.log(2 * odds) if model == "davidson" else math.log1p(2 * odds) / 2
     at[~free] = 0.0
-    found = _objective(model, data, at, size, pseudo_ties)
+    objective = _objective(model, data, at, size, pseudo_ties)
     converged = not free.any()
     for _ in range(_MOST_STEPS):
-        value, gradient, hessian = found[:3]
+        value, gradient, hessian = objective[:3]
         try:
             factor = scipy.linalg.cho_factor(-hessian[np.ix_(free, free)])
         except np.linalg.LinAlgError:
@@ -212,18 +209,18 @@ def strengths(
             length /= 2
         else:
             break
-        at, found = trial, new
+        at, objective = trial, new
         if converged:
             break
     bread = np.zeros((last + 1, last + 1))
     if free.any():
         try:
-            bread[np.ix_(free, free)] = np.linalg.inv(-found[2][np.ix_(free, free)])
+            bread[np.ix_(free, free)] = np.linalg.inv(-objective[2][np.ix_(free, free)])
         except np.linalg.LinAlgError:
             bread[:] = math.nan
             converged = False
     tau = float(at[last]) if free[last] else math.nan
-    return Strengths(at[:size], at[size:last], tau, found[3], bread, converged)
+    return Strengths(at[:size], at[size:last], tau, objective[3], bread, converged)
 
 
 def _objective(
@@ -242,7 +239,8 @@ def _objective(
 
 
 @njit(cache=True)
-def _scores(model, system, opponent, extra, beta, gamma, tau, row, outcome):  # type: ignore[no-untyped-def]
+def _scores(model, data, beta, gamma, tau, row, outcome):  # type: ignore[no-untyped-def]
+    system, opponent, extra, _ = data
     by_eta, by_tau = np.empty(row.size), np.empty(row.size)
     for i in range(row.size):
         d = _outcome(model, outcome[i], _eta(system, opponent, extra, beta, gamma, row[i]), tau)
@@ -251,7 +249,8 @@ def _scores(model, system, opponent, extra, beta, gamma, tau, row, outcome):  # 
 
 
 @njit(cache=True)
-def _meat(system, opponent, extra, by_eta, by_tau, row, weight, order, start, size):  # type: ignore[no-untyped-def]
+def _meat(data, by_eta, by_tau, row, weight, order, start, size):  # type: ignore[no-untyped-def]
+    system, opponent, extra, _ = data
     m = extra.shape[1]
     q = size + m + 1
     meat, score = np.zeros((q, q)), np.zeros(q)
@@ -289,11 +288,10 @@ def meat(
 ) -> Floats:
     """Sum over the clusters (C,) of the products of their scores by (β, γ, τ); n (C,) calls at a row and outcome."""
     tau = fit.tau if math.isfinite(fit.tau) else 0.0
-    arrays = data.system, data.opponent, data.extra
-    by_eta, by_tau = _scores(MODELS.index(model), *arrays, fit.beta, fit.gamma, tau, row, outcome)
+    by_eta, by_tau = _scores(MODELS.index(model), data, fit.beta, fit.gamma, tau, row, outcome)
     if cluster is None:
         order, start, weight = np.arange(row.size), np.arange(row.size + 1), np.sqrt(n)
     else:
         order, start, weight = np.argsort(cluster, kind="stable"), np.append(0, np.cumsum(np.bincount(cluster))), n
-    whole: Floats = _meat(*arrays, by_eta, by_tau, row, weight, order, start, fit.beta.size)
+    whole: Floats = _meat(data, by_eta, by_tau, row, weight, order, start, fit.beta.size)
     return whole

@@ -18,10 +18,10 @@ ROUNDING = 1e-30
 _PSEUDO = 0.25
 
 
-def quotient(top: ArrayLike, bottom: ArrayLike, known: ArrayLike = True) -> Floats:
+def quotient(top: ArrayLike, bottom: ArrayLike, where: ArrayLike = True) -> Floats:
     """`top` over `bottom`, element by element and without a warning; NaN where it is not `known`."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.where(known, np.true_divide(top, bottom), np.nan)
+        result: Floats = np.where(where, np.true_divide(top, bottom), np.nan)
     return result[()]  # a number for numbers
 
 

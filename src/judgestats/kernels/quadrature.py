@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,11 +38,56 @@ ERROR = 1e-9
 EXACT, NEAR = 1e-11, 1e-3
 
 
+class Integrand(NamedTuple):
+    """What the integrands of all groups are made of; N rows, sorted by group."""
+
+    family: Family
+    y: Floats  # y, m (N,): successes and trials, or sums and numbers of rows
+    m: Floats
+    eta: Floats  # (N,): linear predictor without random effects
+    hi: Floats  # hi, lo (N,): thresholds
+    lo: Floats
+    zl: Floats  # (N,): θ z
+
+    @classmethod
+    def of(cls, data: Rows, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Integrand:
+        """Of the data, with `zl` (N, 1)."""
+        return cls(FAMILIES[data.kind], data.y, data.m, eta, hi, lo, np.ascontiguousarray(zl[:, 0]))
+
+
+class Nodes(NamedTuple):
+    """Nodes of a quadrature rule, and what its last evaluation left."""
+
+    # node, log_weight (n,): nodes for the standard normal density and logs of weights, the density divided out
+    node: Floats
+    log_weight: Floats
+    u: Floats  # u, h (G,): modes and curvatures
+    h: Floats
+    share: Floats  # (G, n): share of each node in the integral
+    slope: Floats  # (N, n): derivative of each row's loss at each node
+
+
+class Ranges(NamedTuple):
+    """Ranges of a trapezoidal rule, (G,) each."""
+
+    u: Floats  # modes
+    left: Floats  # left, right: how far the range extends to either side of them
+    right: Floats
+    intervals: Ints
+
+
+class ByRow(NamedTuple):
+    """Derivatives of a trapezoidal rule, (N,) each."""
+
+    eta: Floats
+    zl: Floats
+    hi: Floats
+    lo: Floats
+    slope: Floats  # of the row's loss at one node
+
+
 @njit(cache=True)
-def _mode(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
-    u: float, close: float,
-) -> tuple[bool, float, float]:  # fmt: skip
+def _group_mode(family, y, m, eta0, hi, lo, zl, first, last, u, close):  # type: ignore[no-untyped-def]
     """Mode of one group and the curvature there."""
     before, step, h = np.inf, 0.0, 1.0
     for _ in range(200):
@@ -65,15 +111,14 @@ def _mode(
 
 
 @njit(cache=True)
-def _value(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
-    node: Floats, log_weight: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
-) -> float:  # fmt: skip
-    """Minus the log likelihood; modes, curvatures, the nodes' shares and the rows' slopes are left in the last four."""
+def _value(rows: Integrand, start: Ints, often: Floats, at_nodes: Nodes) -> float:
+    """Minus the log likelihood; modes, curvatures, the nodes' shares and the rows' slopes are left in `at_nodes`."""
+    family, y, m, eta0, hi, lo, zl = rows
+    node, log_weight, u, h, share, slope = at_nodes
     total = 0.0
     for g in range(len(u)):
-        found, u[g], h[g] = _mode(family, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g], EXACT)
-        if not found:
+        converged, u[g], h[g] = _group_mode(family, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g], EXACT)
+        if not converged:
             u[g] = 0.0
             return np.inf
         top = -np.inf
@@ -96,11 +141,10 @@ def _value(
 
 
 @njit(cache=True)
-def _adjoint(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
-    node: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
+def _adjoint(rows: Integrand, start: Ints, often: Floats, at_nodes: Nodes) -> tuple[Floats, Floats, Floats, Floats]:
     """Derivatives by η, by zl and by the thresholds of every row."""
+    family, y, m, eta0, hi, lo, zl = rows
+    node, _, u, h, share, slope = at_nodes
     N = len(y)
     by_eta, by_zl, by_hi, by_lo = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     for g in range(len(u)):
@@ -144,10 +188,7 @@ def _adjoint(
 
 
 @njit(cache=True)
-def _fall(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
-    at: float,
-) -> tuple[float, float]:  # fmt: skip
+def _fall(family, y, m, eta0, hi, lo, zl, first, last, at):  # type: ignore[no-untyped-def]
     """Minus the log of one group's integrand, and its slope."""
     total, slope = 0.5 * at * at, at
     for i in range(first, last):
@@ -158,10 +199,7 @@ def _fall(
 
 
 @njit(cache=True)
-def _reach(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
-    u: float, base: float, side: float, reach: float,
-) -> float:  # fmt: skip
+def _reach(family, y, m, eta0, hi, lo, zl, first, last, u, base, side, reach):  # type: ignore[no-untyped-def]
     """How far from the mode u, on one side, the integrand has fallen by DROP; Newton's method, from a guess."""
     goal, most = np.sqrt(DROP + 1.0), np.sqrt(2.0 * (DROP + 1.0))  # the prior alone falls so far by `most`
     for _ in range(60):
@@ -179,11 +217,9 @@ def _reach(
 
 
 @njit(cache=True)
-def _sweep(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
-    base: float, at: float, step: float, count: int, slope: Floats,
-    by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
-) -> float:  # fmt: skip
+def _sweep(  # type: ignore[no-untyped-def]
+    family, y, m, eta0, hi, lo, zl, first, last, base, at, step, count, slope, by_eta, by_zl, by_hi, by_lo
+):
     """Sum of the integrand over equidistant nodes, its top 1; sums of the weighted derivatives of each row."""
     area = 0.0
     for k in range(count):
@@ -208,17 +244,18 @@ def _sweep(
 
 @njit(cache=True)
 def _trapezoid(
-    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
-    same: float, extra: int, u: Floats, left: Floats, right: Floats, intervals: Ints, slope: Floats,
-    by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
-) -> float:  # fmt: skip
+    rows: Integrand, start: Ints, often: Floats, same: float, extra: int, ranges: Ranges, by: ByRow
+) -> float:
     """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place."""
+    u, left, right, intervals = ranges
+    family, y, m, eta0, hi, lo, zl = rows
+    by_eta, by_zl, by_hi, by_lo, slope = by
     by_eta[:], by_zl[:], by_hi[:], by_lo[:] = 0.0, 0.0, 0.0, 0.0
     total = 0.0
     for g in range(len(u)):
         first, last = start[g], start[g + 1]
-        found, u[g], h = _mode(family, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
-        if not found:
+        converged, u[g], h = _group_mode(family, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
+        if not converged:
             u[g] = left[g] = right[g] = 0.0
             return np.inf
         if left[g] == 0.0:
@@ -261,34 +298,23 @@ class Quadrature:
     data: Rows  # with one column in z
     start: Ints  # (G + 1,): first row of each group
     often: Floats  # (G,): how often each group counts
-    # node, log_weight (n,): nodes for the standard normal density and logs of weights, the density divided out
-    node: Floats
-    log_weight: Floats
-    u: Floats  # u, h (G,): modes and curvatures found last
-    h: Floats
-    share: Floats  # (G, n): share of each node in the integral
-    slope: Floats  # (N, n): derivative of each row's loss at each node
+    nodes: Nodes
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
         """Make the workspace for n nodes."""
-        node, log_weight = rule(n)
         G = len(often)
-        return cls(
-            data, start, often, node, log_weight, np.zeros(G), np.ones(G), np.empty((G, n)), np.empty((len(data.y), n))
-        )
+        nodes = Nodes(*rule(n), np.zeros(G), np.ones(G), np.empty((G, n)), np.empty((len(data.y), n)))
+        return cls(data, start, often, nodes)
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""
-        d, column = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often)
-        return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
+        return _value(Integrand.of(self.data, eta0, zl, hi, lo), self.start, self.often, self.nodes), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives where :meth:`value` was evaluated last."""
-        d, column = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, column, self.start, self.often)
-        by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
+        rows = Integrand.of(self.data, eta, zl, hi, lo)
+        by_eta, by_zl, by_hi, by_lo = _adjoint(rows, self.start, self.often, self.nodes)
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
 
@@ -301,33 +327,26 @@ class Trapezoid:
     often: Floats  # (G,): how often each group counts
     same: float  # relative change of a group's integral at which halving ends
     extra: int  # how often the step is halved beyond that
-    u: Floats  # u, left, right (G,): modes found last, and how far the range extends to either side of them
-    left: Floats
-    right: Floats
-    intervals: Ints  # (G,): of each group's range, at the parameters evaluated last
-    slope: Floats  # (N,)
-    # (N,): derivatives by η, zl and the upper and lower thresholds of the rows
-    by: tuple[Floats, Floats, Floats, Floats]
+    ranges: Ranges  # at the parameters evaluated last, as the derivatives
+    by: ByRow
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
         """Make the workspace."""
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
-        by = (np.empty(N), np.empty(N), np.empty(N), np.empty(N))
-        zero = (np.zeros(G), np.zeros(G), np.zeros(G))
-        return cls(data, start, often, same, extra, *zero, np.zeros(G, np.int64), np.empty(N), by)
+        ranges = Ranges(np.zeros(G), np.zeros(G), np.zeros(G), np.zeros(G, np.int64))
+        return cls(data, start, often, same, extra, ranges, ByRow(*(np.empty(N) for _ in range(5))))
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""
-        d, column = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often, self.same, self.extra)
-        return _trapezoid(*given, self.u, self.left, self.right, self.intervals, self.slope, *self.by), eta0
+        rows = Integrand.of(self.data, eta0, zl, hi, lo)
+        return _trapezoid(rows, self.start, self.often, self.same, self.extra, self.ranges, self.by), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002
         """Derivatives where :meth:`value` was evaluated last, which found them."""
-        by_eta, by_zl, by_hi, by_lo = self.by
-        return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
+        by = self.by
+        return Adjoint(by.eta, by.zl[:, None], by.hi, by.lo)
 
 
 @cache

@@ -38,18 +38,18 @@ def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -
 def times_drawn(index: Ints, size: int) -> Floats:
     """How often each of G clusters is drawn in each resample, (B, G), from :func:`cluster_index`."""
     times = np.empty((len(index), size))
-    for b, drawn in enumerate(index):
-        times[b] = np.bincount(drawn, minlength=size)
+    for b, row in enumerate(index):
+        times[b] = np.bincount(row, minlength=size)
     return times
 
 
 @njit(cache=True)
 def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
-    resamples, drawn = index.shape
+    resamples, n_drawn = index.shape
     width = counts.shape[1]
     totals = np.zeros((resamples, width))
     for b in range(resamples):
-        for i in range(drawn):
+        for i in range(n_drawn):
             g = index[b, i]
             for c in range(width):
                 totals[b, c] += counts[g, c]
@@ -73,15 +73,15 @@ def cluster_totals(counts: Floats, rng: np.random.Generator, n_resamples: int, s
     used = np.flatnonzero((counts != 0).any(axis=0))
     totals = np.zeros((n_resamples, used.size))
     for group in members:
-        here = np.ascontiguousarray(counts[group][:, used], dtype=np.float64)
-        if len(here) > _MANY and (found := _kinds(here)) is not None:
-            kinds, alike = found
+        own = np.ascontiguousarray(counts[group][:, used], dtype=np.float64)
+        if len(own) > _MANY and (distinct := _kinds(own)) is not None:
+            kinds, alike = distinct
             totals += multinomial_totals(alike, rng, n_resamples) @ kinds
             continue
-        step = max(_DRAWS // max(len(here), 1), 1)
+        step = max(_DRAWS // max(len(own), 1), 1)
         for start in range(0, n_resamples, step):
             chunk = totals[start : start + step]
-            chunk += resampled_totals(here, cluster_index(rng, len(here), len(chunk)))
+            chunk += resampled_totals(own, cluster_index(rng, len(own), len(chunk)))
     result = np.zeros((n_resamples, counts.shape[1]))
     result[:, used] = totals
     return result
@@ -115,8 +115,8 @@ def multinomial_totals(
         return totals
     if whole.size > _MANY and (whole == 1).all():
         return times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
-    drawn: Floats = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
-    return drawn
+    resampled: Floats = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
+    return resampled
 
 
 @njit(cache=True)
@@ -169,13 +169,13 @@ def percentile_interval(
     with the standard deviation divided by n: Hesterberg, T. C. (2015), The American Statistician 69, 371-386, Section
     5.3.
     """
-    kept = draws[~np.isnan(draws)]
-    if not kept.size or (units is not None and units < 2):
+    defined = draws[~np.isnan(draws)]
+    if not defined.size or (units is not None and units < 2):
         return float("nan"), float("nan")
     tail = (1 - conf_level) / 2
     if units is not None:
         tail = float(ndtr(stdtrit(units - 1, tail) * math.sqrt(units / (units - 1))))
-    low, high = np.quantile(kept, [tail, 1 - tail], method="inverted_cdf")
+    low, high = np.quantile(defined, [tail, 1 - tail], method="inverted_cdf")
     return float(low), float(high)
 
 
@@ -192,11 +192,11 @@ def student_interval(
     corrected to. (A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate.)
     NaN for fewer than two units or draws, and where a draw is infinite.
     """
-    kept = draws[~np.isnan(draws)]
-    if units < 2 or kept.size < 2 or not np.isfinite(kept).all():
+    defined = draws[~np.isnan(draws)]
+    if units < 2 or defined.size < 2 or not np.isfinite(defined).all():
         return math.nan, math.nan, math.nan, math.nan
-    error = float(kept.std(ddof=1)) * math.sqrt(units / (units - 1))
-    bias = float(kept.mean()) - estimate
+    error = float(defined.std(ddof=1)) * math.sqrt(units / (units - 1))
+    bias = float(defined.mean()) - estimate
     half = float(stdtrit(units - 1, (1 + conf_level) / 2)) * error
     low, high = estimate - half - max(bias, 0.0), estimate + half - min(bias, 0.0)
     return error, bias, min(max(low, limits[0]), estimate), max(min(high, limits[1]), estimate)
@@ -227,12 +227,12 @@ def bca_interval(
     estimate without it; by stratum times its size minus 1, over its size. `weight` (G,): units of each value. Efron, B.
     (1987). Journal of the American Statistical Association 82, 171-185; Davison and Hinkley (1997), Section 5.3.
     """
-    kept = draws[~np.isnan(draws)]
+    defined = draws[~np.isnan(draws)]
     weight = np.ones(influence.size) if weight is None else weight
-    tied = np.abs(kept - estimate) <= 1e-12 * max(1.0, abs(estimate))  # the same units, added up in another order
-    below = ((kept < estimate)[~tied].sum() + tied.sum() / 2) / max(kept.size, 1)
+    tied = np.abs(defined - estimate) <= 1e-12 * max(1.0, abs(estimate))  # the same units, added up in another order
+    below = ((defined < estimate)[~tied].sum() + tied.sum() / 2) / max(defined.size, 1)
     spread = float((weight * influence**2).sum())
-    if not kept.size or not 0 < below < 1 or not spread > 0:
+    if not defined.size or not 0 < below < 1 or not spread > 0:
         return math.nan, math.nan
     acceleration = float((weight * influence**3).sum()) / (6 * spread**1.5)
     bias = float(ndtri(below))
@@ -242,8 +242,8 @@ def bca_interval(
     if not (stretch > 0).all():
         return math.nan, math.nan
     levels = ndtr(bias + z / stretch)
-    whole = np.isfinite(kept).all()
-    low, high = np.quantile(kept, levels) if whole else np.quantile(kept, levels, method="inverted_cdf")
+    whole = np.isfinite(defined).all()
+    low, high = np.quantile(defined, levels) if whole else np.quantile(defined, levels, method="inverted_cdf")
     return float(low), float(high)
 
 

@@ -43,9 +43,9 @@ def selective_threshold(curve: RiskCoverage, alpha: float, delta: float) -> int:
     Brahman, F., Choi, Y. (2024). Trust or escalate. arXiv 2407.18370.
     """
     tested = curve.answered >= least_answers(alpha, delta)
-    kept = ~tested | (upper_risk(curve.wrong, curve.answered, delta) <= alpha + 1e-12)
-    lowest = int(kept.size - np.logical_and.accumulate(kept[::-1]).sum())
-    return lowest if lowest < kept.size and tested[lowest] else -1
+    passes = ~tested | (upper_risk(curve.wrong, curve.answered, delta) <= alpha + 1e-12)
+    lowest = int(passes.size - np.logical_and.accumulate(passes[::-1]).sum())
+    return lowest if lowest < passes.size and tested[lowest] else -1
 
 
 def least_answers(alpha: float, delta: float) -> int:

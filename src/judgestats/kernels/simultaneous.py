@@ -29,8 +29,8 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
         if len(scaled) > k:  # as many draws as there are contrasts suffice
             scaled = _root(scaled.T @ scaled)
         for start in range(0, DRAWS, 500):
-            drawn = rng.standard_normal((500, scaled.shape[0])) @ scaled
-            largest[start : start + 500] = np.abs(drawn).max(axis=1)
+            contrasts = rng.standard_normal((500, scaled.shape[0])) @ scaled
+            largest[start : start + 500] = np.abs(contrasts).max(axis=1)
     return _critical(largest, k, df, conf_level)
 
 
@@ -41,10 +41,10 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
     root = _root(covariance)
     largest = np.zeros(DRAWS)
     for start in range(0, DRAWS, 200):
-        drawn, here = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
+        noise, chunk = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
         for i in range(1, len(root)):
-            gaps = np.abs(drawn[:i] - drawn[i]) * precision[:i, i : i + 1]
-            np.maximum(here, gaps.max(axis=0), out=here)
+            gaps = np.abs(noise[:i] - noise[i]) * precision[:i, i : i + 1]
+            np.maximum(chunk, gaps.max(axis=0), out=chunk)
     return _critical(largest, int((error > 0).sum()) // 2, df, conf_level)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -430,7 +430,7 @@ class _Group:
         """The comparisons with these counts of the calls."""
         size = self.rows_of.system.size
         counts: Floats = np.bincount(self.row * 3 + self.outcome, weights=n, minlength=3 * size).astype(np.float64)
-        return replace(self.rows_of, counts=counts.reshape(size, 3))
+        return self.rows_of._replace(counts=counts.reshape(size, 3))
 
     def _said(self, message: str) -> str:
         where = ", ".join(f"{k} {v}" for k, v in self.key.items())
@@ -500,7 +500,7 @@ class _Group:
         limit = np.zeros(size) if pseudo_ties else maximum
         if not pseudo_ties:
             inside = component[data.system] == component[data.opponent]
-            data = replace(data, counts=data.counts * inside[:, None])
+            data = data._replace(counts=data.counts * inside[:, None])
             if not (data.counts[:, TIE].any() and data.counts[:, :TIE].any()):
                 model = "bradley-terry"
         warm = start if start is not None and math.isfinite(start.tau) == (model != "bradley-terry") else None
@@ -577,7 +577,7 @@ class _Group:
     def _information_without_spread(self, data: Comparisons, inside: Mask) -> Floats:
         """Information of the pseudo-ties, and of comparisons that one side always won: their scores do not vary."""
         found, size = self.whole.found, len(self.systems)
-        across = replace(data, counts=data.counts * ~inside[:, None])
+        across = data._replace(counts=data.counts * ~inside[:, None])
         tau = found.tau if math.isfinite(found.tau) else 0.0
         information = -paired_comparisons.derivatives(self.whole.model, across, found.beta, found.gamma, tau)[2]
         if self.whole.model == "bradley-terry":

@@ -122,7 +122,7 @@ def _doubled(target: GeneralisedObjective) -> bool:
 def _method(model: Model, target: GeneralisedObjective) -> str:
     """What was used at the parameters evaluated last."""
     if isinstance(target.kernel, Trapezoid):
-        least, most = target.kernel.intervals.min(), target.kernel.intervals.max()
+        least, most = target.kernel.ranges.intervals.min(), target.kernel.ranges.intervals.max()
         return f"trapezoid {least}" if least == most else f"trapezoid {least} to {most}"
     return f"AGQ {model.rule}" if model.rule != 1 else "Laplace" if model.design.terms else "ML"
 

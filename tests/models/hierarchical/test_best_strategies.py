@@ -8,9 +8,9 @@ import pytest
 from scipy.special import expit
 
 from judgestats.errors import DesignError
-from judgestats.models.hierarchical.best_strategies import missed, ranked, strategies
+from judgestats.models.hierarchical.best_strategies import miss_probability, ranked, strategies
 from judgestats.models.hierarchical.joint_distributions import (
-    bridge,
+    bridge_quantile,
 )
 from judgestats.models.hierarchical.strategy_counts import read
 from judgestats.published import load
@@ -40,7 +40,7 @@ def _calls(seed=0, items=300, judges=2, phi=0.4):
     rows = []
     for j in range(judges):
         v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge(v, np.array(phi)))
+        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
         rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
     return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
 
@@ -52,7 +52,7 @@ def test_missed_by_simulation():
     drawn = rng.multinomial(400, [b, c, 1 - b - c], size=20_000)
     z = np.abs(drawn[:, 1] - drawn[:, 0]) / np.sqrt(drawn[:, 0] + drawn[:, 1])
     share = (z < 1.959964).mean()
-    assert missed(np.array(c - b), np.array(b + c), 400) == pytest.approx(share, abs=0.015)
+    assert miss_probability(np.array(c - b), np.array(b + c), 400) == pytest.approx(share, abs=0.015)
 
 
 def test_ties_for_best_are_split():

@@ -172,7 +172,7 @@ def test_model_and_numpy_have_one_likelihood(link, folded):
     data = small(folded, link)
     built = curves.model(replace(data, link="probit" if link == "logit" else "logit"), {"slope": 5.0, "bias": 3.0})
     with built:
-        pm.set_data(curves.given(data))
+        pm.set_data(curves.model_data(data))
     rng = np.random.default_rng(4)
     point = {k: rng.normal(size=np.shape(v)) * 0.4 for k, v in built.initial_point().items()}
     names = ["slope", "criterion", "bias", "lapse"]

@@ -12,7 +12,7 @@ from judgestats.models.hierarchical.joint_distributions import (
     NODES,
     PRIORS,
     WEIGHTS,
-    bridge,
+    bridge_quantile,
     joint,
     model,
     observed,
@@ -33,7 +33,7 @@ def _calls(seed=0, items=300, judges=2, phi=0.4):
     rows = []
     for j in range(judges):
         v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge(v, np.array(phi)))
+        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
         rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
     return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
 
@@ -41,7 +41,7 @@ def _calls(seed=0, items=300, judges=2, phi=0.4):
 @pytest.mark.parametrize("phi", [0.1, 0.3, 0.6, 0.95])
 def test_bridge_keeps_the_margin_logistic(phi):
     eta = np.array([-2.0, 0.0, 0.7, 2.5])
-    mean = (WEIGHTS[:, None] * expit(eta / phi + bridge(NODES, np.array(phi))[:, None])).sum(axis=0)
+    mean = (WEIGHTS[:, None] * expit(eta / phi + bridge_quantile(NODES, np.array(phi))[:, None])).sum(axis=0)
     assert mean == pytest.approx(expit(eta), abs=5e-5)
 
 
@@ -119,7 +119,7 @@ def _loglik(arms, values):
         total = 0.0
         for row, j, m in zip(arms.answers, arms.owner, arms.count, strict=True):
             phi = expit(values["each_link"][j])[:, None]
-            q = expit(values["logit"][j][:, None] / phi + bridge(fine, phi))
+            q = expit(values["logit"][j][:, None] / phi + bridge_quantile(fine, phi))
             total += m * np.log(np.where(row[:, None] == 1, q, 1 - q).prod(axis=0).mean())
         return total
     total = binom.logpmf(arms.k[:, 0], arms.n[:, 0], p[:, 0]).sum()

@@ -24,7 +24,7 @@ from judgestats.flags import (
     PRIOR_DRIVEN,
 )
 from judgestats.models.bayes.centred_priors import Prior
-from judgestats.models.bayes.draws import Draws, Top, mixing_flags
+from judgestats.models.bayes.draws import Draws, TopParameter, mixing_flags
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, finding, flagged, of_prior
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, row, tabled
 
@@ -48,9 +48,14 @@ def normal_draws(scale, mean, error, size=20_000):
     known = scale**2 / (scale**2 + error**2)
     even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
     values = (known * mean + np.sqrt(known) * error * even).reshape(4, -1)
-    top = Top("x", values, Prior(scale, None, half=False))
+    top = TopParameter("x", values, Prior(scale, None, half=False))
     return Draws(
-        {"x": values}, {"x": ()}, 0, "exact", tops=(top,), log_likelihood=-(((values - mean) / error) ** 2) / 2
+        {"x": values},
+        {"x": ()},
+        0,
+        "exact",
+        top_parameters=(top,),
+        log_likelihood=-(((values - mean) / error) ** 2) / 2,
     )
 
 

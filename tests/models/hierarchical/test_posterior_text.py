@@ -7,7 +7,7 @@ import pytest
 
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.posterior_checks import finding
-from judgestats.models.hierarchical.posterior_text import _digits
+from judgestats.models.hierarchical.posterior_text import _three_digits
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, tabled
 
 pytest.importorskip("arviz_stats")
@@ -48,4 +48,4 @@ def test_summary_cuts_long_names_and_says_once_what_never_changes():
 
 
 def test_numbers_have_three_significant_digits_or_all_before_the_point():
-    assert [_digits(v) for v in (0.012345, 12345.6, float("nan"))] == ["0.0123", "12,346", ""]
+    assert [_three_digits(v) for v in (0.012345, 12345.6, float("nan"))] == ["0.0123", "12,346", ""]

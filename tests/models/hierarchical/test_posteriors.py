@@ -13,7 +13,7 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bayes import priors
 from judgestats.models.bayes.centred_priors import Prior, prior_of
-from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.draws import Draws, TopParameter
 from judgestats.models.bayes.replicates import replicates
 from judgestats.models.hierarchical import score_components
 from judgestats.models.hierarchical.cue_counts import outcomes
@@ -36,9 +36,14 @@ def normal_draws(scale, mean, error, size=20_000):
     known = scale**2 / (scale**2 + error**2)
     even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
     values = (known * mean + np.sqrt(known) * error * even).reshape(4, -1)
-    top = Top("x", values, Prior(scale, None, half=False))
+    top = TopParameter("x", values, Prior(scale, None, half=False))
     return Draws(
-        {"x": values}, {"x": ()}, 0, "exact", tops=(top,), log_likelihood=-(((values - mean) / error) ** 2) / 2
+        {"x": values},
+        {"x": ()},
+        0,
+        "exact",
+        top_parameters=(top,),
+        log_likelihood=-(((values - mean) / error) ** 2) / 2,
     )
 
 
@@ -46,12 +51,12 @@ def normal_draws(scale, mean, error, size=20_000):
 def test_the_tail_area_is_that_of_the_prior_predictive(scale, mean, error):
     """Normal mean, normal prior: Evans and Moshonov's tail area is that of normal(0, scale^2 + error^2)."""
     exact = 2 * stats.norm.sf(abs(mean) / np.hypot(scale, error))
-    assert normal_draws(scale, mean, error).tops[0].tail == pytest.approx(exact, rel=0.02)
+    assert normal_draws(scale, mean, error).top_parameters[0].tail == pytest.approx(exact, rel=0.02)
 
 
 def test_tail_areas_are_uniform_where_the_prior_made_the_data():
     rng = np.random.default_rng(4)
-    tails = [normal_draws(1.0, rng.normal(0, np.hypot(1.0, 0.7)), 0.7, 400).tops[0].tail for _ in range(500)]
+    tails = [normal_draws(1.0, rng.normal(0, np.hypot(1.0, 0.7)), 0.7, 400).top_parameters[0].tail for _ in range(500)]
     assert stats.kstest(tails, "uniform").pvalue > 0.01
 
 
@@ -59,8 +64,8 @@ def test_only_a_large_sd_contradicts_its_prior():
     """A half-normal prior of scale 1: an sd about 5 does, one about 0 does not."""
     noise = np.random.default_rng(1).normal(0, 0.02, (4, 500))
     prior = Prior(1.0, None, half=True)
-    assert Top("sd", 5 + noise, prior).tail < 1e-6
-    assert Top("sd", np.abs(noise), prior).tail > 0.9
+    assert TopParameter("sd", 5 + noise, prior).tail < 1e-6
+    assert TopParameter("sd", np.abs(noise), prior).tail > 0.9
     assert Prior(2.0, 3.0, half=True).place(np.array([2.0]))[0] == pytest.approx(
         stats.norm.ppf(2 * stats.t.cdf(1.0, 3) - 1)
     )
@@ -71,7 +76,7 @@ def test_sensitivity_is_that_of_arviz_and_moves_as_the_formula_says():
     arviz_base = pytest.importorskip("arviz_base")
     arviz_stats = pytest.importorskip("arviz_stats")
     draws = normal_draws(1.0, 1.5, 0.6)
-    groups = {"posterior": draws.values, "log_prior": {"x": draws.tops[0].log_prior}}
+    groups = {"posterior": draws.values, "log_prior": {"x": draws.top_parameters[0].log_prior}}
     tree = arviz_base.from_dict(groups | {"log_likelihood": {"x": draws.log_likelihood}})
     theirs = [float(arviz_stats.psense(tree, group=g)["x"]) for g in ("prior", "likelihood")]
     assert draws.sensitivity(draws.values["x"]) == pytest.approx(theirs, rel=1e-6)

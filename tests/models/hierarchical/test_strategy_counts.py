@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.hierarchical.joint_distributions import (
-    bridge,
+    bridge_quantile,
 )
 from judgestats.models.hierarchical.strategy_counts import read
 from judgestats.published import load
@@ -37,7 +37,7 @@ def _calls(seed=0, items=300, judges=2, phi=0.4):
     rows = []
     for j in range(judges):
         v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge(v, np.array(phi)))
+        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
         rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
     return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
 

@@ -19,7 +19,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.deviation import cluster_scores
+from judgestats.kernels.deviation import PairMeans, UnitValues, cluster_scores
 from judgestats.kernels.proportions import normal_quantile, quotient, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
@@ -136,18 +136,9 @@ class Uncertainty:
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
     def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Mask]:
-        return cluster_scores(
-            self.data.pair,
-            self.data.table.cell,
-            owner,
-            self._clusters,
-            self.data.deviation,
-            self.data.estimate,
-            self._scale(weights),
-            self.data.share,
-            owners,
-            self._n_clusters,
-        )
+        units = UnitValues(self.data.pair, self.data.table.cell, self.data.deviation, self.data.share)
+        means = PairMeans(owner, self.data.estimate, self._scale(weights))
+        return cluster_scores(units, means, self._clusters, owners, self._n_clusters)
 
     def _scale(self, weights: Floats) -> Floats:
         return np.where((weights != 0) & (self.data.items > 0), quotient(weights, self.data.items), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Prior:
         noise = rng.standard_normal(size) if self.df is None else rng.standard_t(self.df, size)
         return np.asarray(self.scale * (np.abs(noise) if self.half else noise), np.float64)
 
-    def pymc(self, pm: Any, name: str) -> Any:
+    def pymc(self, pm: ModuleType, name: str) -> Any:
         """The prior as a variable of the current PyMC model."""
         if self.df is None:
             return pm.HalfNormal(name, self.scale) if self.half else pm.Normal(name, 0.0, self.scale)
@@ -87,13 +88,13 @@ class Prior:
         return f"{half}normal({self.scale:.4g})" if self.df is None else f"{half}t({self.df:g}, {self.scale:.4g})"
 
 
-def prior_of(value: Any, name: str, *, half: bool) -> Prior:
+def prior_of(value: object, name: str, *, half: bool) -> Prior:
     """Read a prior given as the scale of a normal, infinite if flat, or ``(scale, df)`` of a t."""
-    given = value if isinstance(value, tuple | list) else (value,)
-    numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in given)
-    if not (numbers and 1 <= len(given) <= 2 and all(v > 0 for v in given)):
+    scale_df = value if isinstance(value, tuple | list) else (value,)
+    numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in scale_df)
+    if not (numbers and 1 <= len(scale_df) <= 2 and all(v > 0 for v in scale_df)):
         raise DesignError(
             f"priors[{name!r}]={value!r} is not a prior. Give a scale above 0, or (scale, df) for a t; "
             "float('inf') is flat."
         )
-    return Prior(float(given[0]), float(given[1]) if len(given) == 2 else None, half)
+    return Prior(float(scale_df[0]), float(scale_df[1]) if len(scale_df) == 2 else None, half)

@@ -20,6 +20,8 @@ from judgestats.models.bayes.centred_priors import Prior
 from judgestats.threads import warnings_ignored
 from judgestats.typing import Floats
 
+#: Variable -> labels along each of its dimensions.
+Labels = dict[str, tuple[tuple[str, ...], ...]]
 #: Largest R-hat of mixed chains, and smallest effective sample size for an interval (Vehtari et al. 2021).
 MOST_RHAT, LEAST_ESS = 1.01, 400
 #: Largest Pareto k of reliable importance weights (Vehtari et al. 2024).
@@ -33,7 +35,7 @@ CONFLICTING = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Top:
+class TopParameter:
     """Draws (chains, draws, ...) of a parameter whose prior, centred at `centre`, depends on no other parameter."""
 
     name: str
@@ -66,29 +68,31 @@ class Draws:
 
     values: dict[str, Floats] = field(repr=False)  # (chains, draws, ...)
     # variable -> labels along each of its further dimensions
-    labels: dict[str, tuple[tuple[str, ...], ...]] = field(repr=False)
+    labels: Labels = field(repr=False)
     divergences: int  # number of divergent transitions
     method: str  # how the draws were made
     # pareto_k, importance_ess: of importance sampling: tail shape of the weights, and effective sample size. NaN for
     # draws of a sampler
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
-    tops: tuple[Top, ...] = field(default=(), repr=False)  # parameters whose priors depend on no other parameter
+    top_parameters: tuple[TopParameter, ...] = field(
+        default=(), repr=False
+    )  # parameters whose priors depend on no other parameter
     log_likelihood: Floats | None = field(default=None, repr=False)  # (chains, draws): of each draw, without constants
     # (chains, draws): statistics of the sampler: ``diverging``, ``energy`` and others
-    stats: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    stats: dict[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _powers(self) -> tuple[tuple[Floats, Floats], ...]:
         """Weights of the draws with the prior, or the likelihood, raised to each of two powers."""
-        made: list[tuple[Floats, Floats]] = []
-        if self.log_likelihood is None or not self.tops:
+        weight_pairs: list[tuple[Floats, Floats]] = []
+        if self.log_likelihood is None or not self.top_parameters:
             return ()
-        for part in (sum(t.log_prior for t in self.tops), self.log_likelihood):
+        for part in (sum(t.log_prior for t in self.top_parameters), self.log_likelihood):
             logs = [_arviz().power_scale_lw(part, alpha=alpha, axis=(0, 1)) for alpha in POWERS]
             weights = [np.exp(w - w.max()) for w in logs]
-            made.append((weights[0] / weights[0].sum(), weights[1] / weights[1].sum()))
-        return tuple(made)
+            weight_pairs.append((weights[0] / weights[0].sum(), weights[1] / weights[1].sum()))
+        return tuple(weight_pairs)
 
     def sensitivity(self, values: Floats) -> tuple[float, float]:
         """Sensitivity of the posterior of a quantity (chains, draws) to powers of the prior, and of the likelihood.
@@ -106,7 +110,7 @@ class Draws:
 
     def conflicts(self) -> dict[str, float]:
         """Parameters whose prior conflicts with the data -> tail area."""
-        tails = {t.name: t.tail for t in self.tops}
+        tails = {t.name: t.tail for t in self.top_parameters}
         return {name: p for name, p in tails.items() if p < CONFLICTING}
 
     def flat(self, name: str) -> Floats:
@@ -117,46 +121,46 @@ class Draws:
     def summary(self, names: Sequence[str] | None = None, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Mean, sd, equal-tailed interval and diagnostics of each element, ``name[label, label]``."""
         confidence(conf_level)
-        rows = [row for name in names or self.values for row in self._rows(name, conf_level)]
-        return pd.DataFrame(rows)
+        tables = [self._summary_of(name, conf_level) for name in names or self.values]
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
-    def _rows(self, name: str, conf_level: float) -> list[dict[str, Any]]:
+    def _summary_of(self, name: str, conf_level: float) -> pd.DataFrame:
         values = self.values[name]
         flat = values.reshape(*values.shape[:2], -1)
         tail = (1 - conf_level) / 2
         low, high = np.quantile(flat, [tail, 1 - tail], axis=(0, 1))
         rhat, bulk, end = diagnostics(flat)
-        return [
-            {
-                "term": term, "estimate": float(flat[..., k].mean()), "std_error": float(flat[..., k].std(ddof=1)),
-                "conf_low": low[k], "conf_high": high[k], "rhat": rhat[k], "ess_bulk": bulk[k], "ess_tail": end[k],
-                "flag": mixing_flags(rhat[k], min(bulk[k], end[k])),
-            }
-            for k, term in enumerate(self._names(name))
-        ]  # fmt: skip
+        each = [flat[..., k] for k in range(flat.shape[-1])]
+        table = pd.DataFrame({"term": self._element_names(name), "estimate": [v.mean() for v in each]})
+        table = table.assign(std_error=[v.std(ddof=1) for v in each], conf_low=low, conf_high=high)
+        table = table.assign(rhat=rhat, ess_bulk=bulk, ess_tail=end)
+        table["flag"] = [mixing_flags(r, min(b, e)) for r, b, e in zip(rhat, bulk, end, strict=True)]
+        return table
 
     def table(self) -> pd.DataFrame:
         """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`; empty if none."""
         if not self.values:
             return pd.DataFrame(columns=["chain", "draw"])
         columns = {name: self.flat(name).reshape(v.shape[0] * v.shape[1], -1) for name, v in self.values.items()}
-        names = [n for name in columns for n in self._names(name)]
+        names = [n for name in columns for n in self._element_names(name)]
         chains, size = next(iter(self.values.values())).shape[:2]
         place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
         return pd.DataFrame(place).join(pd.DataFrame(np.concatenate(list(columns.values()), axis=1), columns=names))
 
-    def _names(self, name: str) -> list[str]:
-        found = (", ".join(filter(None, which)) for which in product(*self.labels.get(name, ())))
-        return [f"{name}[{labels}]" if labels else name for labels in found]  # an empty label: there is one condition
+    def _element_names(self, name: str) -> list[str]:
+        joined_labels = (", ".join(filter(None, which)) for which in product(*self.labels.get(name, ())))
+        return [
+            f"{name}[{labels}]" if labels else name for labels in joined_labels
+        ]  # an empty label: there is one condition
 
     def notes(self) -> tuple[str, ...]:
         """Flags of the posterior as a whole."""
         table = self.summary()
-        found = [f for f in (flags.NOT_MIXED, flags.FEW_EFFECTIVE) if table["flag"].str.contains(f).any()]
-        if self.importance_ess < LEAST_ESS and flags.FEW_EFFECTIVE not in found:
-            found.append(flags.FEW_EFFECTIVE)
-        found += [flags.HEAVY] if self.pareto_k > MOST_PARETO else []
-        return (*found, *([flags.DIVERGENT.of(self.divergences)] if self.divergences else []))
+        cautions = [f for f in (flags.NOT_MIXED, flags.FEW_EFFECTIVE) if table["flag"].str.contains(f).any()]
+        if self.importance_ess < LEAST_ESS and flags.FEW_EFFECTIVE not in cautions:
+            cautions.append(flags.FEW_EFFECTIVE)
+        cautions += [flags.HEAVY] if self.pareto_k > MOST_PARETO else []
+        return (*cautions, *([flags.DIVERGENT.of(self.divergences)] if self.divergences else []))
 
 
 def mixing_flags(rhat: float, ess: float) -> str:
@@ -178,15 +182,12 @@ def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def pointwise(loglik: Floats) -> tuple[Floats, Floats]:
-    """PSIS-LOO of each unit: `elpd` and `pareto_k`, (N,), from log likelihoods (chains, draws, N).
-
-    If too few draws differ to fit the tail, k is infinite and the weights are not smoothed.
-    """
-    each = [_left_out(np.ascontiguousarray(loglik[..., i])) for i in range(loglik.shape[-1])]
+    """PSIS-LOO of each unit: `elpd` and `pareto_k`, (N,), from log likelihoods (chains, draws, N)."""
+    each = [_unit_elpd(np.ascontiguousarray(loglik[..., i])) for i in range(loglik.shape[-1])]
     return np.array([e[0] for e in each]), np.array([e[1] for e in each])
 
 
-def _left_out(loglik: Floats) -> tuple[float, float]:
+def _unit_elpd(loglik: Floats) -> tuple[float, float]:
     """Elpd and Pareto k of one unit."""
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -218,9 +219,12 @@ def _arviz() -> Any:
 
 
 def inference_data(
-    draws: Draws, values: Mapping[str, Floats], labels: Mapping[str, Mapping[str, Sequence[str]]],
-    log_likelihood: Mapping[str, Floats] | None = None, observed: Mapping[str, Floats] | None = None,
-) -> Any:  # fmt: skip
+    draws: Draws,
+    values: Mapping[str, Floats],
+    labels: Mapping[str, Mapping[str, Sequence[str]]],
+    log_likelihood: Mapping[str, Floats] | None = None,
+    observed: Mapping[str, Floats] | None = None,
+) -> Any:
     """ArviZ's InferenceData (0.x) or DataTree (1.x); `labels`: variable -> dimension -> labels."""
     if not draws.stats:
         raise FitError(f"ArviZ needs chains, and there are none: {draws.method}. Use draws() for a table of the draws.")
@@ -229,14 +233,14 @@ def inference_data(
             import arviz
         except ImportError as error:
             raise missing("arviz") from error
-        given: dict[str, Any] = {"posterior": dict(values), "sample_stats": draws.stats}
-        given |= {"log_likelihood": dict(log_likelihood)} if log_likelihood else {}
-        given |= {"observed_data": dict(observed)} if observed else {}
+        groups: dict[str, Any] = {"posterior": dict(values), "sample_stats": draws.stats}
+        groups |= {"log_likelihood": dict(log_likelihood)} if log_likelihood else {}
+        groups |= {"observed_data": dict(observed)} if observed else {}
         coords = {dim: list(levels) for dims in labels.values() for dim, levels in dims.items()}
-        dims = {name: list(named) for name, named in labels.items()}
+        dims = {name: list(dimensions) for name, dimensions in labels.items()}
         if int(arviz.__version__.split(".")[0]) < 1:
-            return arviz.from_dict(**given, coords=coords, dims=dims)
-        return arviz.from_dict(given, coords=coords, dims=dims)
+            return arviz.from_dict(**groups, coords=coords, dims=dims)
+        return arviz.from_dict(groups, coords=coords, dims=dims)
 
 
 def missing(what: str) -> FitError:
@@ -244,12 +248,16 @@ def missing(what: str) -> FitError:
     return FitError(f'{what} is not installed, and Bayesian models need it. Do: pip install "judgestats[bayes]"')
 
 
-def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: str) -> Draws:
+def read(trace: Any, labels: Labels, method: str) -> Draws:
     """Draws of the variables in `labels` from an InferenceData or a DataTree."""
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
     values = {name: np.asarray(posterior[name].values, np.float64) for name in labels}
-    given = trace["sample_stats"]
-    stats = {str(name): np.asarray(given[name].values) for name in given.data_vars if given[name].ndim == 2}
+    sampler_stats = trace["sample_stats"]
+    stats = {
+        str(name): np.asarray(sampler_stats[name].values)
+        for name in sampler_stats.data_vars
+        if sampler_stats[name].ndim == 2
+    }
     diverged = int(stats["diverging"].sum())
     return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood, stats=stats)

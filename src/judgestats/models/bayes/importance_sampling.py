@@ -62,18 +62,18 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
         raise DesignError(f"draws={draws!r} is not allowed. Give a whole number of 100 or more, such as 1000.")
     target = _linear(model, priors or {}) if model.distribution.linear else _generalised(model, priors or {})
-    return drawn(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
+    return importance_draws(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
 
 
-def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") -> Draws:
+def importance_draws(target: Target, draws: int, seed: int, what: str = "The posterior") -> Draws:
     """Draw from a posterior of few coordinates by importance sampling at its mode; `what` names it in the message."""
-    found = minimise(target.slope, target.start, target.guess)
-    if not np.isfinite(found.value) or not np.isfinite(found.x).all():
+    mode = minimise(target.slope, target.start, target.guess)
+    if not np.isfinite(mode.value) or not np.isfinite(mode.x).all():
         raise FitError(
             f"{what} has no mode. Give tighter priors, or see fit(...).check() for terms not determined by the data."
         )
     rng = np.random.default_rng(seed)
-    points, log_posterior, log_weights = _weighted(target, found.x, _spread(found.hessian), draws, rng)
+    points, log_posterior, log_weights = _weighted(target, mode.x, _spread(mode.hessian), draws, rng)
     weights, k = smoothed(log_weights)
     number = draws - draws % 4
     edges = np.cumsum(weights)  # systematic resampling
@@ -96,19 +96,19 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
 def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
     """Posterior in the coordinates of the engine's minimiser, with sds on the log scale."""
     terms = model.design.terms
-    asked = replace(model, n_quadrature="auto") if model.n_quadrature == 1 and terms else model
-    if terms and asked.rule == 1:
+    adaptive = replace(model, n_quadrature="auto") if model.n_quadrature == 1 and terms else model
+    if terms and adaptive.rule == 1:
         raise DesignError(
             f"{model.design.formula.source!r}: only one scalar random term, such as (1|item), can be integrated "
             "out here. Use engine='pymc'."
         )
-    table, plain = generalised(asked)
+    table, plain = generalised(adaptive)
     own, turn = turned(plain)
     beta, tau = fixed_start(own.rows, model.thresholds, model.distribution.start(own.rows))
     free = len(beta) + len(tau)
     names = (*model.design.names, *model.thresholds.names, *(f"sd({t.factor})" for t in terms))
     kinds = ["fixed"] * len(beta) + ["threshold"] * len(tau) + ["sd"] * len(terms)
-    own_priors = _chosen(priors, names, kinds, {"fixed": 2.5, "threshold": 5.0, "sd": 1.0})
+    own_priors = _stated_priors(priors, names, kinds, {"fixed": 2.5, "threshold": 5.0, "sd": 1.0})
 
     def params(w: Floats) -> Floats:
         x = w.copy()
@@ -137,7 +137,9 @@ def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
 
     start = np.concatenate([beta, tau, np.zeros(len(terms))])
     first = np.concatenate([beta, tau, np.ones(len(terms))])
-    how = "no random effects" if not terms else "trapezoid" if asked.rule == "auto" else f"quadrature {asked.rule}"
+    how = (
+        "no random effects" if not terms else "trapezoid" if adaptive.rule == "auto" else f"quadrature {adaptive.rule}"
+    )
     return Target(names, slope, value, start, first_guess(own, table, first), lambda w, _: params(w), how)
 
 
@@ -169,17 +171,17 @@ class _Collapsed:
         if not (np.isfinite(theta).all() and 0 < variance < np.inf):
             return nothing
         try:
-            found = self.objective.at(theta)
+            fit = self.objective.at(theta)
         except np.linalg.LinAlgError:  # sds of such different size that β is not determined
             return nothing
-        if not np.isfinite(found.objective):
+        if not np.isfinite(fit.objective):
             return nothing
-        ratio = found.residual / variance
-        value = found.objective + self.objective.cells.n / 2 * (ratio - 1 - np.log(ratio))
-        information = found.information / variance
+        ratio = fit.residual / variance
+        value = fit.objective + self.objective.cells.n / 2 * (ratio - 1 - np.log(ratio))
+        information = fit.information / variance
         both = information + np.diag(self.precision)
-        mean = np.asarray(np.linalg.solve(both, information @ found.beta), np.float64)
-        value += np.linalg.slogdet(both)[1] / 2 + float(found.beta @ information @ (found.beta - mean)) / 2
+        mean = np.asarray(np.linalg.solve(both, information @ fit.beta), np.float64)
+        value += np.linalg.slogdet(both)[1] / 2 + float(fit.beta @ information @ (fit.beta - mean)) / 2
         sigma = np.sqrt(variance)
         value += sum(p.loss(s)[0] for p, s in zip(self.priors, [*(theta * sigma), sigma], strict=True))
         value -= float(w[:-1].sum() + len(w) * w[-1])
@@ -196,7 +198,7 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
     scale = float(np.sqrt(np.cov(d.y, fweights=d.count.astype(int)))) or 1.0
     names = (*d.names, *(f"sd({t.factor})" for t in d.terms), "sd(residual)")
     kinds = ["fixed"] * len(d.names) + ["sd"] * (len(d.terms) + 1)
-    chosen = _chosen(priors, names, kinds, {"fixed": np.inf, "sd": scale})
+    chosen = _stated_priors(priors, names, kinds, {"fixed": np.inf, "sd": scale})
     p = len(d.names)
     for name, prior in zip(names[:p], chosen[:p], strict=True):
         if prior.df is not None:
@@ -228,7 +230,7 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
     return Target(names, slope, value, start, np.eye(k + 1) * 0.1, parameters, "exact integration", unweighted)
 
 
-def _chosen(
+def _stated_priors(
     priors: Mapping[str, Any], names: tuple[str, ...], kinds: list[str], defaults: Mapping[str, float]
 ) -> list[Prior]:
     """Prior of each parameter: as given for it, else for its kind, else the default."""
@@ -238,8 +240,8 @@ def _chosen(
             f"priors has {unknown[0]!r}, which is not a parameter. Parameters: {', '.join(names)}; kinds: "
             f"{', '.join(defaults)}."
         )
-    asked = [(n, k, priors.get(n, priors.get(k, defaults[k]))) for n, k in zip(names, kinds, strict=True)]
-    return [prior_of(value, name, half=kind == "sd") for name, kind, value in asked]
+    stated = [(n, k, priors.get(n, priors.get(k, defaults[k]))) for n, k in zip(names, kinds, strict=True)]
+    return [prior_of(value, name, half=kind == "sd") for name, kind, value in stated]
 
 
 def _spread(curvature: Floats) -> Floats:

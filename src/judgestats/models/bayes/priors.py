@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
@@ -48,9 +48,9 @@ class Prior:
         """The distribution, such as ``normal(0, 2.5)``."""
         return WORDS[self.law].format(location=self.location, scale=self.scale)
 
-    def quantile(self, q: Any) -> Floats:
+    def quantile(self, level: ArrayLike) -> Floats:
         """Quantiles of the prior of this one parameter."""
-        q = np.asarray(q, np.float64)
+        q: Floats = np.asarray(level, np.float64)
         if self.law == "lkj":
             a = self.scale - 1 + self.size / 2
             return np.asarray(2 * betaincinv(a, a, q) - 1, np.float64)
@@ -92,9 +92,9 @@ class Priors:
 
 
 def priors(
-    design: Design, family: str, link: str, thresholds: Thresholds, asked: Mapping[str, Any] | None = None
+    design: Design, family: str, link: str, thresholds: Thresholds, overrides: Mapping[str, object] | None = None
 ) -> Priors:
-    """The priors of a model, those `asked` for by parameter in place of the defaults.
+    """The priors of a model, with `overrides` by parameter in place of the defaults.
 
     A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``), a term of the formula (``strategy``:
     all its columns), ``sd(item)`` (all sds of a factor), ``cor(item)`` (the shape of the LKJ prior, 1 is flat),
@@ -114,25 +114,25 @@ def priors(
     linear = FAMILIES[family].linear
     unit, middle = FAMILIES[family].unit(design.y, design.offset, calls)
     base = LINKS[link].prior_sd * unit
-    given = _Asked(dict(asked or {}))
-    spread, centre, constant = _fixed(design, calls)
+    user = _Overrides(dict(overrides or {}))
+    spread, centre, constant = _predictor_moments(design, calls)
     centre = centre if constant.any() or design.categories else np.zeros_like(centre)
     location, scale = np.where(constant, middle, 0.0), base / spread
     for k, name in enumerate(design.names):
-        location[k], scale[k] = given.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
-    cuts = given.one(("thresholds",), base) if design.categories else np.nan
+        location[k], scale[k] = user.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
+    cuts = user.one(("thresholds",), base) if design.categories else np.nan
     symmetric = bool(design.categories) and not single(thresholds)
-    widths = given.one(("half-width",), base) if symmetric else np.nan
+    widths = user.one(("half-width",), base) if symmetric else np.nan
     sds, shapes, starts = [], [], []
     for term in design.terms:
         _, wide = _moments(term.values, calls)
         wide[wide == 0] = 1.0
         pairs = zip(term.names, base / wide, strict=True)
         starts.append(0.5 * unit / wide)
-        sds.append(np.array([given.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
-        shapes.append(given.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
-    residual = given.one(("sd(residual)",), unit) if linear else np.nan
-    given.refuse_rest()
+        sds.append(np.array([user.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
+        shapes.append(user.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
+    residual = user.one(("sd(residual)",), unit) if linear else np.nan
+    user.refuse_rest()
     each = []
     for k, name in enumerate(design.names):
         meaning = f"slope of a predictor with sd {spread[k]:.4g}"
@@ -140,50 +140,48 @@ def priors(
             meaning = "intercept, all predictors at their means" if centre.any() else "intercept"
         each.append(Prior(name, "normal", float(location[k]), float(scale[k]), meaning))
     each += [
-        *_cuts(thresholds, cuts, widths),
-        *_spreads(design, sds, shapes),
+        *_threshold_priors(thresholds, cuts, widths),
+        *_spread_priors(design, sds, shapes),
         *([Prior("sd(residual)", "half-t", 0.0, residual, "residual sd")] if linear else []),
     ]
-    return Priors(
-        centre, location, scale, cuts, widths, tuple(sds), tuple(shapes), residual, spread, tuple(starts), unit,
-        tuple(each),
-    )  # fmt: skip
+    of_terms = tuple(sds), tuple(shapes)
+    return Priors(centre, location, scale, cuts, widths, *of_terms, residual, spread, tuple(starts), unit, tuple(each))
 
 
-class _Asked:
+class _Overrides:
     """Priors of the user, and the names that the model has."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.asked, self.known = asked, list[str]()
+    def __init__(self, overrides: dict[str, object]) -> None:
+        self.overrides, self.parameters = overrides, list[str]()
 
     def _find(self, names: Sequence[str]) -> str | None:
-        self.known += names
-        return next((n for n in names if n in self.asked), None)
+        self.parameters += names
+        return next((n for n in names if n in self.overrides), None)
 
     def one(self, names: Sequence[str], default: float) -> float:
-        found = self._find(names)
-        return default if found is None else _positive(found, self.asked[found])
+        name = self._find(names)
+        return default if name is None else _positive(name, self.overrides[name])
 
     def pair(self, names: Sequence[str], location: float, scale: float) -> tuple[float, float]:
-        found = self._find(names)
-        if found is None:
+        name = self._find(names)
+        if name is None:
             return location, scale
-        value = self.asked[found]
+        value = self.overrides[name]
         if isinstance(value, (tuple, list)) and len(value) == 2:
-            return _number(found, value[0]), _positive(found, value[1])
-        return location, _positive(found, value)
+            return _finite_number(name, value[0]), _positive(name, value[1])
+        return location, _positive(name, value)
 
     def refuse_rest(self) -> None:
-        known = list(dict.fromkeys(self.known))
-        for name in self.asked:
-            if name not in known:
+        parameters = list(dict.fromkeys(self.parameters))
+        for name in self.overrides:
+            if name not in parameters:
                 raise DesignError(
-                    f"priors: {name!r} is not a parameter of this model. Allowed: {', '.join(known)}."
-                    f"{suggestion(str(name), known)}"
+                    f"priors: {name!r} is not a parameter of this model. Allowed: {', '.join(parameters)}."
+                    f"{suggestion(str(name), parameters)}"
                 )
 
 
-def _number(name: str, value: Any) -> float:
+def _finite_number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
         raise DesignError(
             f"priors: {name!r} has {value!r}, which is not a finite number. For a nearly flat prior, use 1000."
@@ -191,8 +189,8 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _positive(name: str, value: Any) -> float:
-    number = _number(name, value)
+def _positive(name: str, value: object) -> float:
+    number = _finite_number(name, value)
     if number <= 0:
         raise DesignError(f"priors: {name!r} has the scale {value!r}. A scale is positive, such as 1.0.")
     return number
@@ -203,7 +201,7 @@ def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(calls @ (values - mean) ** 2 / calls.sum())
 
 
-def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, Mask]:
+def _predictor_moments(design: Design, calls: Floats) -> tuple[Floats, Floats, Mask]:
     """Sd (1 for a constant), mean, and whether a column is the intercept."""
     mean, spread = _moments(design.X, calls)
     constant = np.array([name == "Intercept" for name in design.names], bool)
@@ -225,7 +223,7 @@ def sizes(thresholds: Thresholds) -> tuple[int, int, int]:
     return free, (total - free) // steps, steps
 
 
-def _cuts(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
+def _threshold_priors(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
     if not thresholds.names:
         return []
     free, sets, steps = sizes(thresholds)
@@ -237,7 +235,7 @@ def _cuts(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
     return result + [Prior(n, "half-normal", 0.0, widths, step) for n in thresholds.names[free:]]
 
 
-def _spreads(design: Design, sds: list[Floats], shapes: list[float]) -> list[Prior]:
+def _spread_priors(design: Design, sds: list[Floats], shapes: list[float]) -> list[Prior]:
     result = []
     for term, scales, shape in zip(design.terms, sds, shapes, strict=True):
         g, k = term.factor, len(term.names)
@@ -251,3 +249,37 @@ def _spreads(design: Design, sds: list[Floats], shapes: list[float]) -> list[Pri
             for j in range(i)
         ]
     return result
+
+
+def from_priors(
+    design: Design, family: str, thresholds: Thresholds, priors: Priors, n: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors, (1, n, ...) each."""
+    draws: dict[str, Floats] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
+    if design.categories:
+        free, sets, steps = sizes(thresholds)
+        unit = rng.standard_normal((1, n, sets, steps))
+        if single(thresholds):
+            draws["cuts"] = priors.cuts * np.sort(unit, axis=-1)
+        else:
+            draws["midpoints"] = priors.cuts * rng.standard_normal((1, n, free))
+            draws["steps"] = priors.widths * np.abs(unit)
+    for t, term in enumerate(design.terms):
+        sd = priors.sds[t] * np.abs(rng.standard_normal((1, n, len(term.names))))
+        draws[f"L{t}"] = sd[..., None] * _correlated(len(term.names), priors.shapes[t], n, rng)
+        draws[f"u{t}"] = rng.standard_normal((1, n, len(term.levels), len(term.names)))
+    if FAMILIES[family].linear:
+        draws["sigma"] = priors.residual * np.abs(rng.standard_t(DF, (1, n)))
+    return draws
+
+
+def _correlated(k: int, shape: float, n: int, rng: np.random.Generator) -> Floats:
+    """(n, k, k) Cholesky factors of LKJ correlations, by partial correlations: Lewandowski et al. 2009."""
+    factor, rest = np.zeros((n, k, k)), np.ones((n, k))
+    for j in range(k):
+        factor[:, j, j] = np.sqrt(rest[:, j])
+        for i in range(j + 1, k):
+            a = shape + (k - 2 - j) / 2
+            factor[:, i, j] = (2 * rng.beta(a, a, n) - 1) * np.sqrt(rest[:, i])
+            rest[:, i] -= factor[:, i, j] ** 2
+    return factor

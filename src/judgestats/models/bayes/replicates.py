@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -33,21 +33,20 @@ def replicates(
 
     `cells` (N, ...) are labels, ``outcome`` among them. A value without calls is NaN, ``no data``, and not inside.
     """
-    how: Any = "inverted_cdf" if scale == "count" else "linear"  # counts have whole ends
+    how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if scale == "count" else "linear"  # counts have whole ends
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0, method=how)
     there = n > 0
     inside = there & (observed >= low) & (observed <= high)
     method = f"95 % {kind} predictive interval" + (f"; {draws}" if draws else "")
-    made = cells.reset_index(drop=True).assign(
-        kind=kind, observed=np.where(there, observed, np.nan), estimate=simulated.mean(axis=0), conf_low=low,
-        conf_high=high, inside=inside, n=n, scale=scale, method=method,
-        flag=np.where(there, np.where(inside, "", flags.OUTSIDE_INTERVAL), flags.NO_DATA),
-    )  # fmt: skip
+    flag = np.where(there, np.where(inside, "", flags.OUTSIDE_INTERVAL), flags.NO_DATA)
+    values = {"observed": np.where(there, observed, np.nan), "estimate": simulated.mean(axis=0), "n": n}
+    ends = {"conf_low": low, "conf_high": high, "inside": inside}
+    table = cells.reset_index(drop=True).assign(**values, **ends, kind=kind, scale=scale, method=method, flag=flag)
     labels = [c for c in cells.columns if c != "outcome"]
-    return made[["kind", *labels, *COLUMNS]]
+    return table[["kind", *labels, *COLUMNS]]
 
 
-def beside(
+def predictive_table(
     cells: pd.DataFrame,
     observed: Floats,
     again: Floats,
@@ -67,17 +66,17 @@ def spreads(scores: Floats) -> Floats:
     return np.asarray(np.quantile(scores, list(SPREAD.values()), axis=1).T, np.float64)
 
 
-def spread_beside(scores: Floats, again: Floats, before: Floats, *, draws: str) -> pd.DataFrame:
-    """:func:`beside` for the :func:`spreads` of (N,) scores and of replicates, (S, 5)."""
+def spread_table(scores: Floats, again: Floats, before: Floats, *, draws: str) -> pd.DataFrame:
+    """:func:`predictive_table` for the :func:`spreads` of (N,) scores and of replicates, (S, 5)."""
     cells = pd.DataFrame({"judge": "all judges", "outcome": list(SPREAD)})
     n = np.full(len(SPREAD), float(len(scores)))
-    return beside(cells, spreads(scores[None])[0], again, before, n, draws=draws, scale="mean")
+    return predictive_table(cells, spreads(scores[None])[0], again, before, n, draws=draws, scale="mean")
 
 
 def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Rows of a predictive frame of one kind, or of both; a DesignError if empty."""
     choose(kind, KINDS, "kind")
-    found = frame if kind == "both" or frame.empty else frame[frame["kind"] == kind]
-    if found.empty:
+    rows = frame if kind == "both" or frame.empty else frame[frame["kind"] == kind]
+    if rows.empty:
         raise DesignError(f"There are no {kind} predictions, because there are no draws. See check().")
-    return found.reset_index(drop=True)
+    return rows.reset_index(drop=True)

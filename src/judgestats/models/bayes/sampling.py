@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypedDict
+from types import ModuleType
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.bayes.draws import LOG_LIKELIHOOD, Draws, missing, read
+from judgestats.models.bayes.draws import LOG_LIKELIHOOD, Draws, Labels, missing, read
 from judgestats.threads import warnings_ignored
 
 
@@ -34,16 +36,16 @@ class Sampling(TypedDict, total=False):
 
 
 #: Option of the sampler -> its default.
-SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True}
+SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": SEED, "target_accept": 0.9, "progress": True}
 
 
-def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
+def sampling_options(overrides: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
     """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`; a DesignError if not valid."""
-    if asked is not None and not isinstance(asked, Mapping):
-        raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
-    for name in asked or {}:
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise DesignError(f"sampling={overrides!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
+    for name in overrides or {}:
         choose(name, SAMPLING, "sampling: option")
-    result: dict[str, Any] = {**SAMPLING, **defaults, **(asked or {})}
+    result: dict[str, Any] = {**SAMPLING, **defaults, **(overrides or {})}
     for name, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
         value = result[name]
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -53,78 +55,56 @@ def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[s
     return result
 
 
-def pymc() -> Any:
+def pymc() -> ModuleType:
     """The module PyMC; a FitError if it is not installed."""
     try:
-        import pymc as module
+        return import_module("pymc")
     except ImportError as error:
         raise missing("PyMC") from error
-    return module
 
 
-def likely(pm: Any, value: Any) -> None:
+def likely(pm: ModuleType, value: Any) -> None:
     """Add a log likelihood to the current PyMC model, and record it for each draw."""
     pm.Potential("likelihood", value)
     pm.Deterministic(LOG_LIKELIHOOD, value)
 
 
-def sample(
-    model: Any,
-    labels: Mapping[str, tuple[tuple[str, ...], ...]],
-    *,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = SEED,
-    target_accept: float = 0.9,
-    progress: bool = True,
-    cores: int | None = None,
-) -> Draws:
-    """Sample a model; options as in :class:`Sampling`; `labels`: variable to keep -> labels along its dimensions.
-
-    `cores`: by default all with nutpie, which uses threads; one with PyMC's sampler, which would fork a process with
-    running threads.
-    """
+def sample(model: Any, labels: Labels, *, cores: int | None = None, **sampling: Unpack[Sampling]) -> Draws:
+    """Sample a model; options as in :class:`Sampling`; `labels`: variable to keep -> labels along its dimensions."""
     pm = pymc()
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
-    given = cores if cores is not None or sampler == "nutpie" else 1
-    options: dict[str, Any] = {} if given is None else {"cores": given}
+    # nutpie uses threads; PyMC's sampler would fork a process with running threads
+    n_cores = cores if cores is not None or sampler == "nutpie" else 1
+    options: dict[str, Any] = {**SAMPLING, **sampling, **({} if n_cores is None else {"cores": n_cores})}
+    options |= {"random_seed": options.pop("seed"), "progressbar": options.pop("progress")}
     logging.getLogger("pymc").setLevel(logging.ERROR)  # its warnings are in check()
     with _sampler_errors(), warnings_ignored(), model:
-        trace = pm.sample(
-            draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
-            target_accept=target_accept, compute_convergence_checks=False, **options,
-        )  # fmt: skip
-    return read(trace, labels, _method(sampler, chains, draws))
+        trace = pm.sample(nuts_sampler=sampler, compute_convergence_checks=False, **options)
+    return read(trace, labels, _nuts_method(sampler, options["chains"], options["draws"]))
 
 
 def sample_each(
-    model: Any,
-    labels: Mapping[str, tuple[tuple[str, ...], ...]],
-    given: Sequence[Mapping[str, Any]],
-    *,
-    progress: bool = True,
-    **options: Any,
+    model: Any, labels: Labels, data_sets: Sequence[Mapping[str, Any]], *, progress: bool = True, **options: Any
 ) -> list[Draws]:
     """Sample a model with each of several data sets, of ``pymc.Data`` by name, in turn; nutpie compiles it once."""
     if not find_spec("nutpie"):
-        found = []
-        for data in given:
+        samples = []
+        for data in data_sets:
             with model:
                 pymc().set_data(dict(data))
-            found.append(sample(model, labels, progress=progress, **options))
-        return found
+            samples.append(sample(model, labels, progress=progress, **options))
+        return samples
     import nutpie
 
     with _sampler_errors(), warnings_ignored():
         likelihood = [LOG_LIKELIHOOD] if LOG_LIKELIHOOD in model.named_vars else []
         compiled = nutpie.compile_pymc_model(model, var_names=[*labels, *likelihood])
-        traces = [nutpie.sample(compiled.with_data(**data), progress_bar=progress, **options) for data in given]
-    method = _method("nutpie", options["chains"], options["draws"])
+        traces = [nutpie.sample(compiled.with_data(**data), progress_bar=progress, **options) for data in data_sets]
+    method = _nuts_method("nutpie", options["chains"], options["draws"])
     return [read(trace, labels, method) for trace in traces]
 
 
-def _method(sampler: str, chains: int, draws: int) -> str:
+def _nuts_method(sampler: str, chains: int, draws: int) -> str:
     return f"posterior, NUTS ({sampler}), {chains} x {draws}"
 
 

@@ -7,11 +7,4 @@ from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.bias_models.strategy_accuracy import strategy_effects
 from judgestats.models.bias_models.ties import tie_model
 
-__all__ = [
-    "VerdictModel",
-    "item_difficulty",
-    "position_bias_model",
-    "self_preference",
-    "strategy_effects",
-    "tie_model",
-]
+__all__ = ["VerdictModel", "item_difficulty", "position_bias_model", "self_preference", "strategy_effects", "tie_model"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
@@ -38,11 +39,11 @@ class Calls:
 
     def flag(self, judge: str | None = None) -> str:
         """Flags of excluded calls of a judge, or of all judges."""
-        found = []
+        cautions = []
         for reason, counts in self.excluded:
             n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
-            found.append((flags.HALF_VOTES if reason == flags.HALF_VOTES else flags.EXCLUDED).of(n, what=reason))
-        return flags.join(*found)
+            cautions.append((flags.HALF_VOTES if reason == flags.HALF_VOTES else flags.EXCLUDED).of(n, what=reason))
+        return flags.join(*cautions)
 
 
 def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
@@ -55,16 +56,19 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
         )
 
 
-def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
+def rows(data: IntoFrame, names: Sequence[str], who: str, further: Sequence[str] = ()) -> Calls:
     """Distinct rows of some columns with their counts, without missing values; `who` asks, for messages."""
-    found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
-    return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
+    distinct_rows = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, further))
+    return Calls(
+        distinct_rows.frame.assign(n=distinct_rows.count),
+        (("calls with a missing value", {None: distinct_rows.n_missing}),),
+    )
 
 
-def excluded_calls(reason: str, judge: pd.Series[Any], n: Floats, here: Mask) -> Excluded:
+def excluded_calls(reason: str, judge: pd.Series, n: Floats, mask: Mask) -> Excluded:
     """The calls `here`, counted by judge."""
-    labelled = labels(judge).astype(str)[here]
-    return reason, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
+    labelled = labels(judge).astype(str)[mask]
+    return reason, {str(k): float(v) for k, v in pd.Series(n[mask]).groupby(labelled.to_numpy()).sum().items()}
 
 
 def recount(table: pd.DataFrame) -> pd.DataFrame:
@@ -73,7 +77,7 @@ def recount(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(keys, observed=True, sort=True, dropna=False, as_index=False)["n"].sum()
 
 
-def joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
+def joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Several columns as one label."""
     parts = [labels(table[c]).fillna("").astype(str) for c in names]
     whole = parts[0]
@@ -83,7 +87,13 @@ def joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
 
 
 def scored(
-    data: Any, outcome: str, columns: Sequence[str], judge: str, who: str, ties: str = "exact", invalid: str = "drop"
+    data: IntoFrame,
+    outcome: str,
+    columns: Sequence[str],
+    judge: str,
+    who: str,
+    ties: str = "exact",
+    invalid: str = "drop",
 ) -> Calls:
     """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no outcome.
 
@@ -105,36 +115,36 @@ def scored(
                 f"Columns: {', '.join(present)}.{suggestion(outcome, present)}"
             )
         source = "outcome"
-    found = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
-    values = found.table.pop(source)
-    hit, kept, excluded = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
-    result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.excluded, *excluded))
+    calls = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
+    values = calls.table.pop(source)
+    hit, valid, excluded = _hits(values, calls.table[judge], calls.table["n"].to_numpy(), source, ties, invalid)
+    result = Calls(recount(calls.table.assign(correct=hit)[valid]), (*without, *calls.excluded, *excluded))
     if not len(result.table):
         raise DesignError(f"{who}: there is no valid call ({result.flag() or 'the table has no rows'}).")
     return result
 
 
 def _against_gold(
-    data: Any, present: Sequence[str], columns: Sequence[str], judge: str, who: str
-) -> tuple[Any, tuple[Excluded, ...]]:
+    data: IntoFrame, present: Sequence[str], columns: Sequence[str], judge: str, who: str
+) -> tuple[IntoFrame, tuple[Excluded, ...]]:
     frame = nw.from_native(data)
     require(present, ["item", "first", "second", "choice"], who)
-    known = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
+    has_gold = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
     name = counted(frame, columns)
     weight = nw.len() if name is None else nw.col(name).sum()
-    lost = frame.filter(~known).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
-    one = frame.filter(known & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
+    lost = frame.filter(~has_gold).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
+    one = frame.filter(has_gold & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
     alike = one.collect(backend="pandas").to_native()
-    made = with_outcome(frame.filter(known & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
+    labelled = with_outcome(frame.filter(has_gold & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
     excluded = (("calls without gold", lost), ("calls on two identical candidates", alike))
-    return made, tuple(
+    return labelled, tuple(
         excluded_calls(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool))
         for what, rows in excluded
     )
 
 
 def _hits(
-    values: pd.Series[Any], judge: pd.Series[Any], n: Floats, source: str, ties: str, invalid: str
+    values: pd.Series, judge: pd.Series, n: Floats, source: str, ties: str, invalid: str
 ) -> tuple[Ints, Mask, list[Excluded]]:
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
         number = values.to_numpy(dtype=float)
@@ -147,16 +157,16 @@ def _hits(
     unknown = sorted({*text} - {*OUTCOMES})
     if unknown:
         raise SchemaError(f"{source!r} has {unknown[0]!r}. Allowed: 0 and 1, or {', '.join(OUTCOMES)}.")
-    kept, excluded = np.ones(len(text), bool), []
+    valid, excluded = np.ones(len(text), bool), []
     for name, what, drop in (("invalid", "invalid calls", invalid == "drop"), ("tie", "ties", ties == "drop")):
         if drop:
-            kept &= text != name
+            valid &= text != name
             excluded.append(excluded_calls(what, judge, n, text == name))
-    return (text == "correct").astype(np.int64), kept, excluded
+    return (text == "correct").astype(np.int64), valid, excluded
 
 
 def slotted(
-    data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
+    data: IntoFrame, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
 ) -> Calls:
     """Calls by slot, with the pair and the sign of its order, from preferences with a known order.
 
@@ -175,16 +185,16 @@ def slotted(
     filled = [nw.col(c).cast(nw.String).fill_null("").alias(f"_{c}") for c in nothing]
     source = (frame.with_columns(*filled) if filled else frame).to_native()
     names = ["item", *(f"_{c}" for c in nothing)]
-    found = rows(source, [*columns, *names, "first", "second", "choice", *both], who)
-    table = found.table
+    calls = rows(source, [*columns, *names, "first", "second", "choice", *both], who)
+    table = calls.table
     one, two = (table[c].astype(object).astype(str) for c in ("first", "second"))
     order = np.sign((one < two).to_numpy(dtype=float) - (one > two).to_numpy(dtype=float))
     low, high = one.where(order >= 0, two), two.where(order >= 0, one)
-    kept = table[list(columns)].assign(
+    by_slot = table[list(columns)].assign(
         first=one, second=two, order=order, n=table["n"], **{a: _difference(table, a) for a in attributes}
     )
-    kept["pair"] = joined(table.assign(_low=low, _high=high), [*names, "_low", "_high"])
-    return _answered(kept, table["choice"], ties, found.excluded, who)
+    by_slot["pair"] = joined(table.assign(_low=low, _high=high), [*names, "_low", "_high"])
+    return _answered(by_slot, table["choice"], ties, calls.excluded, who)
 
 
 def _difference(table: pd.DataFrame, attribute: str) -> Floats:
@@ -196,21 +206,21 @@ def _difference(table: pd.DataFrame, attribute: str) -> Floats:
     return result
 
 
-def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, excluded: tuple[Excluded, ...], who: str) -> Calls:
+def _answered(by_slot: pd.DataFrame, choice: pd.Series, ties: str, excluded: tuple[Excluded, ...], who: str) -> Calls:
     answer = choice.astype(object).astype(str).replace({"abstain": "tie"}).to_numpy(dtype=object)
     unknown = sorted({*answer} - {*CHOICES})
     if unknown:
         raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)}.")
-    n, judge = kept["n"].to_numpy(), kept["judge"]
+    n, judge = by_slot["n"].to_numpy(), by_slot["judge"]
     invalid, tie = answer == "invalid", answer == "tie"
     excluded = (*excluded, excluded_calls("invalid calls", judge, n, invalid))
     if ties == "model":
-        table = kept.assign(answer=answer)[~invalid]
+        table = by_slot.assign(answer=answer)[~invalid]
     else:
-        table = kept.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
+        table = by_slot.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
         excluded = (*excluded, excluded_calls("ties" if ties == "drop" else flags.HALF_VOTES, judge, n, tie))
     if ties == "half":
-        half = kept[tie].assign(n=n[tie] / 2)
+        half = by_slot[tie].assign(n=n[tie] / 2)
         table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)
     result = Calls(recount(table), excluded)
     if not len(table):
@@ -218,12 +228,12 @@ def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, excluded: t
     return result
 
 
-def ordered_labels(values: pd.Series[Any], first: str | None = None) -> tuple[str, ...]:
+def ordered_labels(values: pd.Series, first: str | None = None) -> tuple[str, ...]:
     """Labels in the data, sorted, with `first` before the others."""
-    known = sorted(set(labels(values).astype(str)))
-    return tuple(known if first is None else [first, *(k for k in known if k != first)])
+    levels = sorted(set(labels(values).astype(str)))
+    return tuple(levels if first is None else [first, *(k for k in levels if k != first)])
 
 
-def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical:
+def as_category(values: pd.Series, levels: Sequence[str]) -> pd.Categorical:
     """Labels as a category with these levels; the first is the reference of treatment coding."""
     return pd.Categorical(labels(values).astype(str), categories=[str(v) for v in levels])

@@ -15,13 +15,13 @@ from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
-from judgestats.models.bias_models.effect_rows import ENDLESS, VAGUE, Row, fit_flags, spread_rows, wald_row
+from judgestats.models.bias_models.effect_rows import ENDLESS, VAGUE, fit_flags, spread_rows, wald_row
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile
-from judgestats.results import estimates
+from judgestats.results import Row, estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats
 
@@ -105,9 +105,9 @@ def item_difficulty(
         "item": choose(items, ("random", "fixed"), "items"),
         "judge": choose(judges, ("random", "fixed"), "judges"),
     }
-    found = scored(data, outcome, [judge, *names(item)], judge, "item_difficulty", ties, invalid)
-    table = pd.DataFrame({"item": joined(found.table, names(item)), "judge": joined(found.table, [judge])})
-    table = recount(table.assign(correct=found.table["correct"], n=found.table["n"]))
+    calls = scored(data, outcome, [judge, *names(item)], judge, "item_difficulty", ties, invalid)
+    table = pd.DataFrame({"item": joined(calls.table, names(item)), "judge": joined(calls.table, [judge])})
+    table = recount(table.assign(correct=calls.table["correct"], n=calls.table["n"]))
     facets = {f: ordered_labels(table[f]) for f in ("item", "judge")}
     if len(facets["item"]) < 2:
         raise DesignError("item_difficulty needs two items or more. Check item=.")
@@ -121,37 +121,37 @@ def item_difficulty(
     for f, v in facets.items():
         if kinds[f] == "fixed":
             used[f] = as_category(used[f], v)
-    whole = _fit(facets, kinds, used)
-    rows = [r for f in facets for r in _levels(whole, table, f, facets, kinds, conf_level)]
+    whole = _rasch_fit(facets, kinds, used)
+    rows = [r for f in facets for r in _level_rows(whole, table, f, facets, kinds, conf_level)]
     rows += [{**r, "facet": r["term"][3:-1], "level": ""} for r in spread_rows(whole, _SPREADS, conf_level)]
     tests, fits = [], {"all": whole}
     for f in facets:
         rest = {g: v for g, v in facets.items() if g != f}
-        less = fits[f"without {f}"] = _fit(rest, kinds, used, len(whole.design.terms))
+        less = fits[f"without {f}"] = _rasch_fit(rest, kinds, used, len(whole.design.terms))
         random = kinds[f] == "random"
         tests.append(likelihood_ratio(less, whole, f"{f}s differ", f"with {f} against without", variance=random))
     for row in rows:
         row["flag"] = flags.join(
-            row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
+            row["flag"], calls.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
         )
-    made = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
-    return VerdictModel("Difficulty of items and ability of judges", fits, made, comparisons(tests))
+    frame = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
+    return VerdictModel("Difficulty of items and ability of judges", fits, frame, comparisons(tests))
 
 
 def _without_extremes(table: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
     """Drop levels of fixed facets that are always right or always wrong, until all vary."""
     used = table
     while True:
-        kept = np.ones(len(used), bool)
+        varying = np.ones(len(used), bool)
         for f in fixed:
             right = (used["n"] * used["correct"]).groupby(used[f]).transform("sum")
-            kept &= ((right > 0) & (right < used["n"].groupby(used[f]).transform("sum"))).to_numpy()
-        if kept.all():
+            varying &= ((right > 0) & (right < used["n"].groupby(used[f]).transform("sum"))).to_numpy()
+        if varying.all():
             return used.reset_index(drop=True)
-        used = used[kept]
+        used = used[varying]
 
 
-def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.DataFrame, terms: int = 0) -> Fit:
+def _rasch_fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.DataFrame, terms: int = 0) -> Fit:
     """Fit, with Laplace's approximation if a model to be compared has so many random terms that it needs it."""
     fixed = "".join(f" + C({f}, Sum)" for f in facets if kinds[f] == "fixed")
     random = "".join(f" + (1|{f})" for f in facets if kinds[f] == "random")
@@ -159,7 +159,7 @@ def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.Da
     return fit(f"correct ~ 1{fixed}{random}", table, counts="n", n_quadrature=rule)
 
 
-def _levels(
+def _level_rows(
     whole: Fit,
     table: pd.DataFrame,
     facet: str,
@@ -168,13 +168,13 @@ def _levels(
     conf_level: float,
 ) -> list[Row]:
     """One row for each level of a facet, with the other facet at its mean."""
-    known = facets[facet]
-    eta, se = _predictors(whole, facet, known, kinds)
+    fitted_levels = facets[facet]
+    eta, se = _predictors(whole, facet, fitted_levels, kinds)
     sign = -1.0 if facet == "item" else 1.0
     key, levels = table[facet], ordered_labels(table[facet])
     n = table["n"].groupby(key).sum().reindex(levels).to_numpy()
     right = (table["n"] * table["correct"]).groupby(key).sum().reindex(levels).to_numpy()
-    place = pd.Index(known).get_indexer(list(levels))
+    place = pd.Index(fitted_levels).get_indexer(list(levels))
     z, rows = normal_quantile(conf_level), []
     for k, level in enumerate(levels):
         extreme = (
@@ -189,10 +189,10 @@ def _levels(
         if abs(value) > ENDLESS or not error < VAGUE:
             value = error = math.nan
         separated = flags.SEPARATION if math.isnan(value) else None
-        made = wald_row(whole, "difficulty" if facet == "item" else "ability", value, error, z, "log-odds")
+        estimate = wald_row(whole, "difficulty" if facet == "item" else "ability", value, error, z, "log-odds")
         flag = flags.join(few, extreme, separated, fit_flags(whole, facet))
         share = float(right[k] / n[k])
-        rows.append({**made, "facet": facet, "level": level, "n": float(n[k]), "flag": flag, "share": share})
+        rows.append({**estimate, "facet": facet, "level": level, "n": float(n[k]), "flag": flag, "share": share})
     return rows
 
 

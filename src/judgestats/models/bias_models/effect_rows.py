@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -16,9 +15,8 @@ from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation.coefficient_tables import wide
 from judgestats.models.postestimation.degrees_of_freedom import degrees
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
+from judgestats.results import Row
 from judgestats.typing import Floats
-
-Row = dict[str, Any]
 
 #: A larger log-odds, or one with a larger standard error, is taken as infinite.
 ENDLESS, VAGUE = 15.0, 30.0
@@ -44,28 +42,24 @@ def critical(conf_level: float, df: float | None) -> float:
 
 def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: str, df: float | None = None) -> Row:
     """Row of an estimate with Wald's interval."""
-    return {
-        "term": term, "estimate": value, "std_error": se, "conf_low": value - z * se, "conf_high": value + z * se,
-        "n": fit.n, "method": described(fit, df), "flag": fit_flags(fit), "scale": scale,
-    }  # fmt: skip
+    ends = {"conf_low": value - z * se, "conf_high": value + z * se}
+    about = {"n": fit.n, "method": described(fit, df), "flag": fit_flags(fit), "scale": scale}
+    return {"term": term, "estimate": value, "std_error": se, **ends, **about}
 
 
 def effect_row(
     fit: Fitted, c: Floats, term: str, conf_level: float, scale: str = "log-odds", df: float | None = None
 ) -> Row:
-    """Estimate of a linear function c (P,) of the parameters, with Wald's interval; an infinite one is NaN, flagged.
-
-    `df`: of an effect that varies between judges, their number minus one; by default those of the fit.
-    """
+    """Estimate of a linear function c (P,) of the parameters, with Wald's interval; NaN and flagged if infinite."""
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     endless = bool((c[np.isin(fit.names, fit.options.separated)] != 0).any())
     endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
         value = se = math.nan
-    found = float(degrees(fit, c[: fit.n_location])) if df is None else df
-    df = found if math.isfinite(found) else None
-    made = wald_row(fit, term, value, se, critical(conf_level, df), scale, df)
-    return {**made, "flag": flags.join(flags.SEPARATION, made["flag"])} if endless else made
+    fit_df = float(degrees(fit, c[: fit.n_location])) if df is None else df
+    df = fit_df if math.isfinite(fit_df) else None
+    row = wald_row(fit, term, value, se, critical(conf_level, df), scale, df)
+    return {**row, "flag": flags.join(flags.SEPARATION, row["flag"])} if endless else row
 
 
 def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
@@ -86,15 +80,15 @@ def points_row(
     def change(params: Floats) -> Floats:
         variance = np.full(len(X), sum(float(S.sum()) for S in fit.covariances(params)))
         beta = params[: X.shape[1]]
-        there = LINKS[fit.link].average(X @ beta, variance)[0]
-        here = np.full(len(X), 0.5) if base is None else LINKS[fit.link].average(base @ beta, variance)[0]
-        return np.array([100 * float(np.mean(there - here))])
+        mean = LINKS[fit.link].average(X @ beta, variance)[0]
+        base_mean = np.full(len(X), 0.5) if base is None else LINKS[fit.link].average(base @ beta, variance)[0]
+        return np.array([100 * float(np.mean(mean - base_mean))])
 
     values, jacobian = delta(change, fit.params, fit.covariance)
     value, se = float(values[0]), float(spread(jacobian[0], fit.covariance))
-    made = wald_row(fit, term, value, se, critical(conf_level, df), "percentage points", df)
-    low, high = float(np.maximum(made["conf_low"], -100.0)), float(np.minimum(made["conf_high"], 100.0))
-    return {**made, "conf_low": low, "conf_high": high}
+    row = wald_row(fit, term, value, se, critical(conf_level, df), "percentage points", df)
+    low, high = float(np.maximum(row["conf_low"], -100.0)), float(np.minimum(row["conf_high"], 100.0))
+    return {**row, "conf_low": low, "conf_high": high}
 
 
 def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
@@ -108,8 +102,8 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
         se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
         factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
         flag = flags.join(fit_flags(fit, term.factor), wide(se / value) if value > 0 else None)
-        made = wald_row(fit, names[term.factor], value, se, z, LINKS[fit.link].unit)
-        rows.append({**made, "conf_low": value / factor, "conf_high": value * factor, "flag": flag})
+        row = wald_row(fit, names[term.factor], value, se, z, LINKS[fit.link].unit)
+        rows.append({**row, "conf_low": value / factor, "conf_high": value * factor, "flag": flag})
     return rows
 
 

@@ -11,9 +11,10 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from judgestats import flags
-from judgestats.models.bias_models.effect_rows import Row, fit_flags, without
+from judgestats.models.bias_models.effect_rows import fit_flags, without
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.delta_method import spread
+from judgestats.results import Row
 from judgestats.typing import Floats
 
 #: Columns of the tests, after the grouping columns.
@@ -54,9 +55,9 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
 def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
     """Joint Wald test that K linear functions of the parameters, `C` (K, P), are 0."""
     value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
-    known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
-    statistic = float(value @ np.linalg.solve(V, value)) if known else math.nan
-    p = float(chdtrc(len(C), statistic)) if known else math.nan
+    estimable = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
+    statistic = float(value @ np.linalg.solve(V, value)) if estimable else math.nan
+    p = float(chdtrc(len(C), statistic)) if estimable else math.nan
     return tested(question, compared, "Wald", statistic, len(C), p, fit_flags(fit))
 
 

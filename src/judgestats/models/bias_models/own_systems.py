@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,15 +17,16 @@ from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, Excluded, excluded_calls, recount, require, slotted
-from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.effect_rows import ALL, effect_row, linear, points_row, ratio_row, spread_rows
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.coding.factor_levels import labels
 from judgestats.models.coding.model_frames import columns
 from judgestats.models.estimation import fit
+from judgestats.models.families import FamilyName
 from judgestats.models.fits import Fit
 from judgestats.models.links import LINKS
-from judgestats.results import estimates
+from judgestats.results import Row, estimates
 from judgestats.schema.columns import By
 
 #: Largest number of systems with an effect for each.
@@ -133,20 +133,20 @@ def self_preference(
     data = as_runs(data, average_over)
     present = columns(data)
     if "score" in present or "mean" in present:
-        given = _rated(data, identity, family)
+        spec = _rating_specification(data, identity, family)
     else:
-        given = _chosen(data, present, identity, family, ties, without_worth)
-    judges = sorted(set(given.calls.table["judge"]))
-    table = given.calls.table
+        spec = _preference_specification(data, present, identity, family, ties, without_worth)
+    judges = sorted(set(spec.calls.table["judge"]))
+    table = spec.calls.table
     if not (table["own"] != 0).any():
         raise DesignError(
             "self_preference: no judge judges its own system. Give identity={system: judge} or family={name: family}. "
-            f"Judges: {', '.join(judges)}; systems: {', '.join(given.systems[:12])}."
+            f"Judges: {', '.join(judges)}; systems: {', '.join(spec.systems[:12])}."
         )
     own = {j: f"own{k}" for k, j in enumerate(j for j in judges if (table["own"][table["judge"] == j] != 0).any())}
     for j, name in own.items():
         table[name] = table["own"] * (table["judge"] == j)
-    rows, tests, fits = _compared(given, own, conf_level)
+    rows, tests, fits = _compared_models(spec, own, conf_level)
     for j in judges:
         if j not in own:
             gone = {
@@ -155,31 +155,29 @@ def self_preference(
                 "estimate": math.nan,
                 "flag": flags.join(flags.NO_DATA, flags.JUDGES_NO_OWN),
             }
-            rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in given.models]
+            rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in spec.models]
     for row in rows:
-        row["flag"] = flags.join(
-            row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"])
-        )
-    made = estimates(rows, ["judge", "model"], ["scale"], sort=False)
+        row["flag"] = flags.join(row["flag"], spec.note, spec.calls.flag(None if row["judge"] == ALL else row["judge"]))
+    frame = estimates(rows, ["judge", "model"], ["scale"], sort=False)
     order = {j: k for k, j in enumerate([*judges, ALL])}
-    made = made.sort_values("judge", key=lambda c: c.map(order), kind="stable", ignore_index=True)
-    return VerdictModel("Self-preference", fits, made, comparisons(tests))
+    frame = frame.sort_values("judge", key=lambda c: c.map(order), kind="stable", ignore_index=True)
+    return VerdictModel("Self-preference", fits, frame, comparisons(tests))
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Specification:
     calls: Calls
     systems: Sequence[str]
     response: str
     fixed: str
-    kept: str  # random terms of both models
-    worth: str  # system-by-item effect
-    options: dict[str, Any]
+    common_random: str  # random terms of both models
+    quality: str  # system-by-item effect
+    family: FamilyName
     note: str = ""
     models: Sequence[str] = (WITH, WITHOUT)  # shown
 
 
-def _owner(
+def _is_own(
     judges: Sequence[str], systems: Sequence[str], identity: Mapping[str, str] | None, family: Mapping[str, str] | None
 ) -> dict[tuple[str, str], bool]:
     """(judge, system) -> whether it is its own."""
@@ -193,29 +191,29 @@ def _owner(
     as_judge = {s: identity.get(s, s) for s in systems}
     if family is None:
         return {(j, s): as_judge[s] == j for j in judges for s in systems}
-    known = {str(k): str(v) for k, v in family.items() if not pd.isna(v)}
-    lacking = [n for n in judges if n not in known] + [
-        s for s in systems if s not in known and as_judge[s] not in known
+    families = {str(k): str(v) for k, v in family.items() if not pd.isna(v)}
+    lacking = [n for n in judges if n not in families] + [
+        s for s in systems if s not in families and as_judge[s] not in families
     ]
     if lacking:
-        raise DesignError(f"family= does not name {lacking[0]!r}.{suggestion(lacking[0], known)} Give it a family.")
-    return {(j, s): known[j] == known.get(s, known.get(as_judge[s], "")) for j in judges for s in systems}
+        raise DesignError(f"family= does not name {lacking[0]!r}.{suggestion(lacking[0], families)} Give it a family.")
+    return {(j, s): families[j] == families.get(s, families.get(as_judge[s], "")) for j in judges for s in systems}
 
 
-def _chosen(
+def _preference_specification(
     data: IntoFrame,
     present: Sequence[str],
     identity: Mapping[str, str] | None,
     family: Mapping[str, str] | None,
     ties: TiesOfPositions,
     without_worth: bool,
-) -> _Given:
+) -> _Specification:
     if ties == "model":
         raise DesignError("ties='model' is not possible here. Allowed: 'half', 'drop'.")
     beside = [c for c in ("family_first", "family_second") if c in present] if family is not None else []
     beside = beside if len(beside) == 2 else []
-    found = slotted(data, ["judge", *beside], "self_preference", (), ties)
-    table = found.table
+    calls = slotted(data, ["judge", *beside], "self_preference", (), ties)
+    table = calls.table
     table["judge"] = labels(table["judge"]).astype(str)
     judges = sorted(set(table["judge"]))
     systems = sorted({*table["first"], *table["second"]})
@@ -223,7 +221,7 @@ def _chosen(
         theirs = table["judge"].map({str(k): str(v) for k, v in family.items()})
         first, second = (table[c].astype(str) == theirs for c in beside)
     else:
-        own = _owner(judges, systems, identity, family)
+        own = _is_own(judges, systems, identity, family)
         first, second = (
             pd.Series([own[key] for key in zip(table["judge"], table[c], strict=True)]) for c in ("first", "second")
         )
@@ -236,20 +234,22 @@ def _chosen(
     fixed = f"1{' + judge' if len(judges) > 1 else ''}" + "".join(f" + {d}" for d in differences)
     again = table["n"].sum() > 1.5 * len(seen) and len(judges) > 1
     shared = table["n"].sum() > 1.1 * seen["pair"].nunique() and seen["pair"].nunique() > 1
-    return _Given(
-        Calls(table, found.excluded),
+    return _Specification(
+        Calls(table, calls.excluded),
         systems,
         "chosen",
         fixed,
         " + (0 + order|judge:pair)" if again else "",
         " + (0 + order|pair)" if shared else "",
-        {"family": "binomial"},
+        "binomial",
         "" if differences else flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS),
         (WITH, WITHOUT) if without_worth else (WITH,),
     )
 
 
-def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, str] | None) -> _Given:
+def _rating_specification(
+    data: IntoFrame, identity: Mapping[str, str] | None, family: Mapping[str, str] | None
+) -> _Specification:
     require(columns(data), ["judge", "system", "item"], "self_preference")
     table = cells(data)
     missing = table["n_missing"].to_numpy(dtype=float)
@@ -261,56 +261,62 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
     table = table.groupby(["judge", "system", "item"], as_index=False, sort=True)["mean"].mean()
     table = table.rename(columns={"mean": "score"}).assign(n=1.0)
     judges, systems = sorted(set(table["judge"])), sorted(set(table["system"]))
-    own = _owner(judges, systems, identity, family)
+    own = _is_own(judges, systems, identity, family)
     table["own"] = [float(own[key]) for key in zip(table["judge"], table["system"], strict=True)]
     N = len(table)
     fixed = "1" + " + judge" * (len(judges) > 1) + " + system" * (1 < len(systems) <= MOST_SYSTEMS)
     items = table["item"].nunique()
-    kept = " + (1|item)" * (1 < items < N) + " + (1|judge:item)" * (
+    common_random = " + (1|item)" * (1 < items < N) + " + (1|judge:item)" * (
         len(table[["judge", "item"]].drop_duplicates()) < N / 1.5
     )
-    worth = " + (1|system:item)" * (len(table[["system", "item"]].drop_duplicates()) < N / 1.1)
+    quality = " + (1|system:item)" * (len(table[["system", "item"]].drop_duplicates()) < N / 1.1)
     note = flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS) if len(systems) > MOST_SYSTEMS else ""
-    return _Given(Calls(table, (lost,)), systems, "score", fixed, kept, worth, {"family": "gaussian"}, note)
+    return _Specification(Calls(table, (lost,)), systems, "score", fixed, common_random, quality, "gaussian", note)
 
 
-def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+def _compared_models(
+    spec: _Specification, own: Mapping[str, str], conf_level: float
+) -> tuple[list[Row], list[Row], dict[str, Fit]]:
     """Models with and without the system-by-item effect, the own effect common or by judge."""
     rows: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
     by_judge = f" + {' + '.join(own.values())}"
-    no_estimate = {"judge": ALL, "term": OWN, "estimate": math.nan, "n": float(given.calls.table["n"].sum())}
-    for model, worth in zip(given.models, (given.worth, ""), strict=False):
-        if model == WITH and not worth:
+    no_estimate = {"judge": ALL, "term": OWN, "estimate": math.nan, "n": float(spec.calls.table["n"].sum())}
+    for model, quality in zip(spec.models, (spec.quality, ""), strict=False):
+        if model == WITH and not quality:
             rows.append({**no_estimate, "model": model, "flag": flags.join(flags.NO_DATA, flags.JUDGED_ONCE)})
             continue
-        random = f"{given.kept}{worth}"
+        random = f"{spec.common_random}{quality}"
         try:
-            none, common, each = (_fit(given, t, random, given.kept + given.worth) for t in ("", " + own", by_judge))
+            none, common, each = (
+                _own_fit(spec, t, random, spec.common_random + spec.quality) for t in ("", " + own", by_judge)
+            )
         except (DesignError, FitError) as error:
             rows.append({**no_estimate, "model": model, "flag": flags.NOT_FITTED.of(reason=error)})
             continue
         fits |= {f"{model}, all judges": common, f"{model}, by judge": each}
-        biased = flags.UNMODELLED_QUALITY if model == WITHOUT and given.worth and given.response == "chosen" else None
+        biased = flags.UNMODELLED_QUALITY if model == WITHOUT and spec.quality and spec.response == "chosen" else None
         rows += [
             {**r, "judge": ALL, "model": model, "flag": flags.join(biased, r["flag"])}
-            for r in _effects(common, "own", conf_level)
+            for r in _own_rows(common, "own", conf_level)
         ]
         rows += [{**r, "judge": ALL, "model": model} for r in spread_rows(common, _SPREADS, conf_level)]
         if len(own) > 1:
             for judge, name in own.items():
                 rows += [
                     {**r, "judge": judge, "model": model, "flag": flags.join(biased, r["flag"])}
-                    for r in _effects(each, name, conf_level)
+                    for r in _own_rows(each, name, conf_level)
                 ]
-        asked = [likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}")]
+        ratios = [likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}")]
         if len(own) > 1:
-            asked.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
-        tests += [{**t, "flag": flags.join(biased, t["flag"])} for t in asked]
+            ratios.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
+        tests += [{**t, "flag": flags.join(biased, t["flag"])} for t in ratios]
     if (whole := fits.get(f"{WITH}, all judges")) is not None:
         try:
-            bare = fits.get(f"{WITHOUT}, all judges") or _fit(given, " + own", given.kept, given.kept + given.worth)
+            bare = fits.get(f"{WITHOUT}, all judges") or _own_fit(
+                spec, " + own", spec.common_random, spec.common_random + spec.quality
+            )
         except (DesignError, FitError):
             return rows, tests, fits
         compared = f"{WITH} against {WITHOUT}"
@@ -318,14 +324,14 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
     return rows, tests, fits
 
 
-def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
+def _own_fit(spec: _Specification, own: str, random: str, most: str) -> Fit:
     """Fit, with Laplace's approximation if the model with all random terms, `most`, needs it."""
     rule = by_rule(most.count("|"))
-    formula = f"{given.response} ~ {given.fixed}{own}{random}"
-    return fit(formula, given.calls.table, counts="n", n_quadrature=rule, **given.options)
+    formula = f"{spec.response} ~ {spec.fixed}{own}{random}"
+    return fit(formula, spec.calls.table, counts="n", n_quadrature=rule, family=spec.family)
 
 
-def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
+def _own_rows(model: Fit, name: str, conf_level: float) -> list[Row]:
     """Rows of an own effect; NaN if it is a linear combination of other effects."""
     if any(n.startswith("own") for n in model.design.fixed.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": flags.CONFOUNDED}]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +16,14 @@ from judgestats.counting.patterns import TiesOfPositions
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
-from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.effect_rows import ALL, effect_row, linear, points_row, ratio_row, spread_rows
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, tested
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.results import estimates
+from judgestats.results import Row, estimates
 from judgestats.schema.columns import By, names
+from judgestats.typing import Floats
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
@@ -115,25 +115,25 @@ def position_bias_model(
     """
     confidence(conf_level)
     slopes, groups = names(attribute), names(by)
-    found = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias_model", slopes, ties)
-    table = _prepared(found.table, slopes, groups)
-    asked = _Asked(slopes, groups, ties, unsigned, conf_level)
+    counted = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias_model", slopes, ties)
+    table = _prepared(counted.table, slopes, groups)
+    analysis = _Analysis(slopes, groups, ties, unsigned, conf_level)
     kinds = ordered_labels(table["group"])
     judges = sorted(set(table["judge"]))
     for name in [*judges, *([ALL] if pooled and len(judges) > 1 else [])]:
         calls = table if name == ALL else table[table["judge"] == name]
         for kind in kinds:
-            _grouped(name, kind, calls[calls["group"] == kind], asked)
+            _add_group(name, kind, calls[calls["group"] == kind], analysis)
         if len(kinds) > 1:
-            _between(name, calls, kinds, asked)
-    for row in asked.rows:
-        row["flag"] = flags.join(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
-    made = estimates(asked.rows, ["judge", *groups], ["scale"], sort=False)
-    return VerdictModel("Slot bias", asked.fits, made, comparisons(asked.tests, ["judge", *groups]))
+            _add_group_test(name, calls, kinds, analysis)
+    for row in analysis.rows:
+        row["flag"] = flags.join(row["flag"], counted.flag(None if row["judge"] == ALL else row["judge"]))
+    frame = estimates(analysis.rows, ["judge", *groups], ["scale"], sort=False)
+    return VerdictModel("Slot bias", analysis.fits, frame, comparisons(analysis.tests, ["judge", *groups]))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Analysis:
     slopes: Sequence[str]
     groups: Sequence[str]
     ties: TiesOfPositions
@@ -146,9 +146,9 @@ class _Asked:
 
 def _prepared(table: pd.DataFrame, slopes: Sequence[str], groups: Sequence[str]) -> pd.DataFrame:
     """Labels as text, slopes standardised over all calls, `groups` as one column."""
-    made = table.drop(columns=["first", "second"]).assign(judge=joined(table, ["judge"]), group="")
+    prepared = table.drop(columns=["first", "second"]).assign(judge=joined(table, ["judge"]), group="")
     if groups:
-        made["group"] = joined(table, list(groups))
+        prepared["group"] = joined(table, list(groups))
     n = table["n"].to_numpy()
     for k, name in enumerate(slopes):
         x = table[name].to_numpy(dtype=float)
@@ -156,38 +156,40 @@ def _prepared(table: pd.DataFrame, slopes: Sequence[str], groups: Sequence[str])
         sd = math.sqrt(n @ (x - mean) ** 2 / n.sum())
         if not sd > 0:
             raise DesignError(f"attribute={name!r}: the difference is the same in every call. Leave it out.")
-        made[f"slope{k}"] = x / sd  # not centred: at 0 the candidates are equal
-    return made
+        prepared[f"slope{k}"] = x / sd  # not centred: at 0 the candidates are equal
+    return prepared
 
 
-def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
+def _add_group(name: str, kind: str, table: pd.DataFrame, analysis: _Analysis) -> None:
     """Fit one judge, or all, in one group, and add its rows."""
     keys = {"judge": name}
-    if len(table) and asked.groups:
-        keys |= {g: table[g].iloc[0] for g in asked.groups}
-    elif asked.groups:
-        keys |= dict.fromkeys(asked.groups, kind)
+    if len(table) and analysis.groups:
+        keys |= {g: table[g].iloc[0] for g in analysis.groups}
+    elif analysis.groups:
+        keys |= dict.fromkeys(analysis.groups, kind)
     label = ", ".join([name, *([kind] if kind else [])])
-    right, note = _right(table, name == ALL)
-    slopes = "".join(f" + slope{k}" for k in range(len(asked.slopes)))
+    right, note = _random_part(table, name == ALL)
+    slopes = "".join(f" + slope{k}" for k in range(len(analysis.slopes)))
     try:
-        whole = _fit(f"1{slopes}{right}", table, asked)
+        whole = _slot_fit(f"1{slopes}{right}", table, analysis)
     except (DesignError, FitError) as error:
         reason = flags.NO_DATA if not len(table) else flags.NOT_FITTED.of(reason=error)
-        asked.rows.append({**keys, "term": FIRST, "estimate": math.nan, "n": float(table["n"].sum()), "flag": reason})
+        analysis.rows.append(
+            {**keys, "term": FIRST, "estimate": math.nan, "n": float(table["n"].sum()), "flag": reason}
+        )
         return
-    asked.fits[label] = whole
-    made = _table(whole, asked)
-    if asked.unsigned and SIGNED in right:
-        wrong = _fit(f"1{slopes}{' + (1|pair)'}", table, asked)
-        asked.fits[f"{label}, (1|pair)"] = wrong
-        row = effect_row(wrong, _slot(wrong), UNSIGNED, asked.conf_level)
-        made.append({**row, "flag": flags.join(flags.UNSIGNED_CONTENT, flags.join(*wrong.notes), row["flag"])})
-    asked.rows.extend({**r, **keys, "flag": flags.join(r["flag"], note)} for r in made)
-    asked.tests.extend({**t, **keys} for t in _tests(whole, table, slopes, right, asked))
+    analysis.fits[label] = whole
+    rows = _slot_rows(whole, analysis)
+    if analysis.unsigned and SIGNED in right:
+        wrong = _slot_fit(f"1{slopes}{' + (1|pair)'}", table, analysis)
+        analysis.fits[f"{label}, (1|pair)"] = wrong
+        row = effect_row(wrong, _slot(wrong), UNSIGNED, analysis.conf_level)
+        rows.append({**row, "flag": flags.join(flags.UNSIGNED_CONTENT, flags.join(*wrong.notes), row["flag"])})
+    analysis.rows.extend({**r, **keys, "flag": flags.join(r["flag"], note)} for r in rows)
+    analysis.tests.extend({**t, **keys} for t in _slot_tests(whole, table, slopes, right, analysis))
 
 
-def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
+def _random_part(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
     """Random terms, and a flag."""
     sides = table[table["order"] != 0][["judge", "pair", "order"]].drop_duplicates()
     pairs = sides[["judge", "pair"]].drop_duplicates()
@@ -201,17 +203,17 @@ def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
     return SIGNED, ""
 
 
-def _fit(right: str, table: pd.DataFrame, asked: _Asked, beside: str = "") -> Fit:
+def _slot_fit(right: str, table: pd.DataFrame, analysis: _Analysis, larger: str = "") -> Fit:
     """Fit, with Laplace's approximation if the larger model `beside` needs it."""
-    rule = by_rule((beside or right).count("|"))
-    if asked.ties != "model":
+    rule = by_rule((larger or right).count("|"))
+    if analysis.ties != "model":
         return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=rule)
     bare = right.removeprefix("1").removeprefix("0").removeprefix(" + ") or "1"
     bare = bare if not bare.startswith("(") else f"1 + {bare}"
     return fit(f"answer ~ {bare}", table, counts="n", family="cumulative", thresholds="symmetric", n_quadrature=rule)
 
 
-def _slot(whole: Fit) -> Any:
+def _slot(whole: Fit) -> Floats:
     """The slot bias as a function of the parameters."""
     return linear(whole, {"Intercept": 1.0} if not whole.distribution.ordered else {"midpoint": -1.0})
 
@@ -222,49 +224,49 @@ def _df(whole: Fit) -> float | None:
     return judges[0] - 1.0 if judges else None
 
 
-def _table(whole: Fit, asked: _Asked) -> list[Row]:
+def _slot_rows(whole: Fit, analysis: _Analysis) -> list[Row]:
     df = _df(whole)
-    slot = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
-    rows = [slot, ratio_row(slot), _points(whole, asked, df)]
-    for k, name in enumerate(asked.slopes):
+    slot = effect_row(whole, _slot(whole), FIRST, analysis.conf_level, df=df)
+    rows = [slot, ratio_row(slot), _slot_points(whole, analysis, df)]
+    for k, name in enumerate(analysis.slopes):
         if f"slope{k}" in whole.names:
-            slope = effect_row(whole, linear(whole, {f"slope{k}": 1.0}), f"{name}, per sd", asked.conf_level)
+            slope = effect_row(whole, linear(whole, {f"slope{k}": 1.0}), f"{name}, per sd", analysis.conf_level)
             rows += [slope, ratio_row(slope)]
     if "half-width" in whole.names:
-        rows.append(effect_row(whole, linear(whole, {"half-width": 1.0}), "tie criterion", asked.conf_level))
-    return [*rows, *spread_rows(whole, _SPREADS, asked.conf_level)]
+        rows.append(effect_row(whole, linear(whole, {"half-width": 1.0}), "tie criterion", analysis.conf_level))
+    return [*rows, *spread_rows(whole, _SPREADS, analysis.conf_level)]
 
 
-def _points(whole: Fit, asked: _Asked, df: float | None) -> Row:
+def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Row:
     """Share of the first slot minus one half; with a tie model, share of first minus share of second."""
     if not whole.distribution.ordered:
         X = np.zeros((1, whole.n_fixed))
         X[0, whole.names.index("Intercept")] = 1.0
-        return points_row(whole, X, None, FIRST, asked.conf_level, df)
+        return points_row(whole, X, None, FIRST, analysis.conf_level, df)
     # P(first) - P(second) = F(-upper) - F(lower), thresholds in place of fixed effects
     lower, upper = whole.thresholds.map[0][0], whole.thresholds.map[0][-1]
     pad = np.zeros((1, whole.n_fixed))
-    there, here = np.hstack([pad, -upper[None]]), np.hstack([pad, lower[None]])
-    return points_row(whole, there, here, FIRST, asked.conf_level, df)
+    state, base = np.hstack([pad, -upper[None]]), np.hstack([pad, lower[None]])
+    return points_row(whole, state, base, FIRST, analysis.conf_level, df)
 
 
-def _tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Asked) -> list[Row]:
-    rows = [_no_bias(whole, table, slopes, right, asked)]
-    for k, name in enumerate(asked.slopes):
-        without = _fit(f"1{slopes.replace(f' + slope{k}', '')}{right}", table, asked)
+def _slot_tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> list[Row]:
+    rows = [_no_bias(whole, table, slopes, right, analysis)]
+    for k, name in enumerate(analysis.slopes):
+        without = _slot_fit(f"1{slopes.replace(f' + slope{k}', '')}{right}", table, analysis)
         rows.append(likelihood_ratio(without, whole, f"{name} matters", f"slope on {name} against none"))
     if " + (1|judge)" in right:
-        alike = _fit(f"1{slopes}{right.replace(' + (1|judge)', '')}", table, asked, right)
+        alike = _slot_fit(f"1{slopes}{right.replace(' + (1|judge)', '')}", table, analysis, right)
         rows.append(likelihood_ratio(alike, whole, "judges differ", "with (1|judge) against without", variance=True))
     return rows
 
 
-def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Asked) -> Row:
+def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> Row:
     question, compared = "there is a slot bias", "with a slot bias against without"
     df = _df(whole)
     if not whole.distribution.ordered and df is None:
-        return likelihood_ratio(_fit(f"0{slopes}{right}", table, asked), whole, question, compared)
-    z = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
+        return likelihood_ratio(_slot_fit(f"0{slopes}{right}", table, analysis), whole, question, compared)
+    z = effect_row(whole, _slot(whole), FIRST, analysis.conf_level, df=df)
     t = z["estimate"] / z["std_error"]
     if df is not None:  # like its interval, for judges as a sample
         p = 2 * float(stdtr(df, -abs(t))) if t == t else math.nan
@@ -274,20 +276,20 @@ def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _A
     return tested(question, "slot bias is 0", "Wald", square, 1, p, z["flag"])
 
 
-def _between(name: str, table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> None:
+def _add_group_test(name: str, table: pd.DataFrame, kinds: Sequence[str], analysis: _Analysis) -> None:
     """Test whether the slot bias differs between groups, with the same contents in all groups."""
-    here = table[table["group"].isin(kinds)]
-    if here["group"].nunique() < 2:
+    subset = table[table["group"].isin(kinds)]
+    if subset["group"].nunique() < 2:
         return
-    calls = here.assign(group=as_category(here["group"], ordered_labels(here["group"])))
-    right, _ = _right(here, name == ALL)
-    slopes = "".join(f" + slope{k}" for k in range(len(asked.slopes)))
+    calls = subset.assign(group=as_category(subset["group"], ordered_labels(subset["group"])))
+    right, _ = _random_part(subset, name == ALL)
+    slopes = "".join(f" + slope{k}" for k in range(len(analysis.slopes)))
     try:
-        common = _fit(f"1{slopes}{right}", calls, asked)
-        by_group = _fit(f"1 + group{slopes}{right}", calls, asked)
+        common = _slot_fit(f"1{slopes}{right}", calls, analysis)
+        by_group = _slot_fit(f"1 + group{slopes}{right}", calls, analysis)
     except (DesignError, FitError):
         return
-    asked.fits[f"{name}, by {', '.join(asked.groups)}"] = by_group
-    question = f"slot bias differs by {', '.join(asked.groups)}"
+    analysis.fits[f"{name}, by {', '.join(analysis.groups)}"] = by_group
+    question = f"slot bias differs by {', '.join(analysis.groups)}"
     row = likelihood_ratio(common, by_group, question, "one for each group against one for all")
-    asked.tests.append({**row, "judge": name})
+    analysis.tests.append({**row, "judge": name})

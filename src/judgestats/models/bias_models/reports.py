@@ -94,26 +94,26 @@ class VerdictModel:
 
     def __repr__(self) -> str:
         """The question, the table and the tests as text; flags of every row are given once, below them."""
-        shown = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")
-        parts = [self.question, "", *_shown(shown)]
+        estimates = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")
+        parts = [self.question, "", *_text_lines(estimates)]
         if len(self.tests):
-            parts += ["", "Compared", *_shown(self.tests)]
-        return "\n".join([*parts, "", "Models", *dict.fromkeys(_named(f) for f in self.fits.values())])
+            parts += ["", "Compared", *_text_lines(self.tests)]
+        return "\n".join([*parts, "", "Models", *dict.fromkeys(_fit_line(f) for f in self.fits.values())])
 
 
-def _named(fit: Fit) -> str:
+def _fit_line(fit: Fit) -> str:
     """A fit in a line, with its notes."""
     return f"{fit.formula}  [{fit.family}, {fit.link}, {fit.method}]" + (
         f": {flags.join(*fit.notes)}" if fit.notes else ""
     )
 
 
-def _shown(table: pd.DataFrame) -> list[str]:
+def _text_lines(table: pd.DataFrame) -> list[str]:
     """A table as text, with the flags of all rows in a line below."""
     rows = [[f for f in str(cell).split("; ") if f] for cell in table["flag"]]
     common = [f for f in (rows[0] if len(rows) > 1 else []) if all(f in row for row in rows)]
-    shown = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
-    texts = shown.select_dtypes(exclude="number").columns
-    shown[texts] = shown[texts].astype(object).where(shown[texts].notna(), "")
-    shown = shown if shown["flag"].any() else shown.drop(columns="flag")
-    return [shown.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]
+    printed = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
+    texts = printed.select_dtypes(exclude="number").columns
+    printed[texts] = printed[texts].astype(object).where(printed[texts].notna(), "")
+    printed = printed if printed["flag"].any() else printed.drop(columns="flag")
+    return [printed.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +13,15 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
-from judgestats.models.bias_models.effect_rows import ALL, Row, effect_row, linear, points_row, ratio_row, spread_rows
+from judgestats.models.bias_models.effect_rows import ALL, effect_row, linear, points_row, ratio_row, spread_rows
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, wald
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.coding.model_frames import columns
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.results import estimates
+from judgestats.results import Row, estimates
 from judgestats.schema.columns import COUNTS, By, N, names
+from judgestats.typing import Floats
 
 #: Smallest number of judges for a variance of the effects between them.
 ENOUGH = 5
@@ -117,90 +117,82 @@ def strategy_effects(
     2     g   S8  percentage points    20.000     7.604     32.396
     """
     confidence(conf_level)
-    found, table, has_item = _read(data, outcome, strategy, item, judge, benchmark, ties, invalid)
-    known = set(table["strategy"])
-    if baseline not in known:
+    calls, table, has_item = _accuracy_table(data, outcome, strategy, item, judge, benchmark, ties, invalid)
+    strategies = set(table["strategy"])
+    if baseline not in strategies:
         raise DesignError(
-            f"baseline={baseline!r} is not a value of {strategy!r}. Values: {', '.join(sorted(known))}."
-            f"{suggestion(str(baseline), known)}"
+            f"baseline={baseline!r} is not a value of {strategy!r}. Values: {', '.join(sorted(strategies))}."
+            f"{suggestion(str(baseline), strategies)}"
         )
     rows: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
     judges = sorted(set(table["judge"]))
-    for name in judges:
-        here = table[table["judge"] == name]
-        _judged(name, here, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
-    if pooled and len(judges) > 1:
-        _judged(ALL, table, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
+    for name in [*judges, *([ALL] if pooled and len(judges) > 1 else [])]:
+        of_judge = table if name == ALL else table[table["judge"] == name]
+        own, compared, fitted = _judge_results(name, of_judge, baseline, has_item, benchmark is not None, conf_level)
+        note = flags.join(calls.flag(None if name == ALL else name), None if has_item else flags.NO_ITEMS)
+        rows += [{**row, "judge": name, "flag": flags.join(row["flag"], note)} for row in own]
+        tests += [{**test, "judge": name} for test in compared]
+        fits |= fitted
     by = ["judge", *([benchmark] if benchmark else [])]
-    for row in rows:
-        row["flag"] = flags.join(
-            row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]), None if has_item else flags.NO_ITEMS
-        )
-        if benchmark:
-            row[benchmark] = row.pop("benchmark", "")
-    made = estimates(rows, by, ["scale"], sort=False)
-    return VerdictModel(f"Accuracy by strategy, against {baseline}", fits, made, comparisons(tests, ["judge"]))
+    for row in rows if benchmark else ():
+        row[str(benchmark)] = row.pop("benchmark", "")
+    frame = estimates(rows, by, ["scale"], sort=False)
+    return VerdictModel(f"Accuracy by strategy, against {baseline}", fits, frame, comparisons(tests, ["judge"]))
 
 
-def _read(
-    data: Any, outcome: str, strategy: str, item: By, judge: str, benchmark: str | None, ties: str, invalid: str
+def _accuracy_table(
+    data: IntoFrame, outcome: str, strategy: str, item: By, judge: str, benchmark: str | None, ties: str, invalid: str
 ) -> tuple[Calls, pd.DataFrame, bool]:
     present = columns(data)
     items = names(item)
     tallied = bool({N, COUNTS} & {*present}) and not set(items) & set(present)
     wanted = [judge, strategy, *([benchmark] if benchmark else []), *([] if tallied else items)]
-    found = scored(data, outcome, wanted, judge, "strategy_effects", ties, invalid)
-    labelled = {"judge": joined(found.table, [judge]), "strategy": joined(found.table, [strategy])}
-    table = pd.DataFrame({**labelled, "correct": found.table["correct"], "n": found.table["n"]})
+    calls = scored(data, outcome, wanted, judge, "strategy_effects", ties, invalid)
+    labelled = {"judge": joined(calls.table, [judge]), "strategy": joined(calls.table, [strategy])}
+    table = pd.DataFrame({**labelled, "correct": calls.table["correct"], "n": calls.table["n"]})
     if benchmark:
-        table["benchmark"] = joined(found.table, [benchmark])
+        table["benchmark"] = joined(calls.table, [benchmark])
     if not tallied:
-        table["item"] = joined(found.table, [*([benchmark] if benchmark else []), *items])
-    return found, table, not tallied
+        table["item"] = joined(calls.table, [*([benchmark] if benchmark else []), *items])
+    return calls, table, not tallied
 
 
-def _judged(
-    name: str, table: pd.DataFrame, baseline: str, has_item: bool, crossed: bool, conf_level: float,
-    rows: list[Row], tests: list[Row], fits: dict[str, Fit],
-) -> None:  # fmt: skip
-    """Fit a judge, or all of them, and add its rows."""
+def _judge_results(
+    name: str, table: pd.DataFrame, baseline: str, has_item: bool, crossed: bool, conf_level: float
+) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+    """Rows, tests and fits of a judge, or of all of them."""
     levels = ordered_labels(table["strategy"], baseline)
-    no_estimate = {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum())}
+    no_estimate = {"term": "strategy", "estimate": math.nan, "n": float(table["n"].sum())}
     if baseline not in set(table["strategy"]) or len(levels) < 2:
-        rows.append({**no_estimate, "flag": flags.NO_DATA})
-        return
+        return [{**no_estimate, "flag": flags.NO_DATA}], [], {}
     calls = table.assign(strategy=as_category(table["strategy"], levels))
     benches: Sequence[str] = ordered_labels(table["benchmark"]) if crossed else ()
     crossed = len(benches) > 1
     if crossed:
         calls["benchmark"] = as_category(table["benchmark"], benches)
-    random, note = _random(calls, name == ALL, has_item)
+    random, note = _random_terms(calls, name == ALL, has_item)
     plain = "strategy + benchmark" if crossed else "strategy"
     try:
-        whole = _fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", calls)
-        none = _fit(f"{'benchmark' if crossed else '1'}{random}", calls)
+        whole = _accuracy_fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", calls)
+        none = _accuracy_fit(f"{'benchmark' if crossed else '1'}{random}", calls)
     except (DesignError, FitError) as error:
-        rows.append({**no_estimate, "flag": flags.NOT_FITTED.of(reason=error)})
-        return
-    fits[name] = whole
+        return [{**no_estimate, "flag": flags.NOT_FITTED.of(reason=error)}], [], {}
+    rows: list[Row] = []
     df = table["judge"].nunique() - 1.0 if VARYING in random else None
     for bench in benches or ("",):
-        found = _effects(whole, levels, bench if crossed else "", conf_level, df)
-        rows += [{**r, "judge": name, "benchmark": bench, "flag": flags.join(r["flag"], note)} for r in found]
-    rows += [
-        {**r, "judge": name, "flag": flags.join(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)
-    ]
-    steady = whole
-    if crossed:
-        steady = _fit(f"{plain}{random}", calls)
-        fits[f"{name}, no interaction"] = steady
-        tests += [{**t, "judge": name} for t in _interaction(steady, whole)]
-    tests += [{**t, "judge": name} for t in _main(calls, plain, random, steady, none, levels)]
+        effects = _strategy_rows(whole, levels, bench if crossed else "", conf_level, df)
+        rows += [{**r, "benchmark": bench} for r in effects]
+    rows = [{**r, "flag": flags.join(r["flag"], note)} for r in (*rows, *spread_rows(whole, _SPREADS, conf_level))]
+    if not crossed:
+        return rows, _main_tests(calls, plain, random, whole, none, levels), {name: whole}
+    steady = _accuracy_fit(f"{plain}{random}", calls)
+    tests = [*_interaction_tests(steady, whole), *_main_tests(calls, plain, random, steady, none, levels)]
+    return rows, tests, {name: whole, f"{name}, no interaction": steady}
 
 
-def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str]:
+def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str]:
     """Random terms, and a flag."""
     random = " + (1|item)" if has_item and table["item"].nunique() > 1 else ""
     if not pooled:
@@ -214,15 +206,15 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
     return random, flags.FEW_JUDGES_EQUAL
 
 
-def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
+def _accuracy_fit(right: str, table: pd.DataFrame, larger: str = "") -> Fit:
     """Fit, with Laplace's approximation if the larger model `beside` needs it."""
-    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((beside or right).count("|")))
+    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((larger or right).count("|")))
 
 
-def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:
+def _strategy_rows(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:
     """Effect of each strategy, in three units."""
 
-    def coded(strategy: str) -> Any:
+    def coded(strategy: str) -> Floats:
         grid = pd.DataFrame({"strategy": as_category(pd.Series([strategy]), levels)})
         if bench:
             kinds = list(whole.design.fixed.coder.factors["benchmark"])
@@ -243,7 +235,7 @@ def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, d
     return rows
 
 
-def _interaction(steady: Fit, whole: Fit) -> list[Row]:
+def _interaction_tests(steady: Fit, whole: Fit) -> list[Row]:
     """Tests whether effects differ between benchmarks."""
     terms = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
     C = np.array([linear(whole, {n: 1.0}) for n in terms]).reshape(len(terms), len(whole.params))
@@ -251,11 +243,13 @@ def _interaction(steady: Fit, whole: Fit) -> list[Row]:
     return [likelihood_ratio(steady, whole, question, compared), wald(whole, C, question, compared)]
 
 
-def _main(table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]) -> list[Row]:
+def _main_tests(
+    table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]
+) -> list[Row]:
     """Tests whether strategies matter, and whether judges differ in their effects."""
     compared = f"{plain} against without strategy"
     if VARYING in random:
-        equal = _fit(plain + random.replace(VARYING, ""), table, random)
+        equal = _accuracy_fit(plain + random.replace(VARYING, ""), table, random)
         with_variance = "with (1|judge:strategy) against without"
         return [
             likelihood_ratio(equal, steady, "effects differ between judges", with_variance, variance=True),

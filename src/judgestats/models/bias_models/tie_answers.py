@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, choose
 from judgestats.models.bias_models.calls import Calls, excluded_calls, joined, require, rows, slotted
@@ -14,12 +14,8 @@ from judgestats.models.coding.model_frames import columns
 from judgestats.schema.columns import COUNTS, N
 
 
-def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
-    """Answers by slot, the difference in quality (first minus second) and the condition; and whether slots are unknown.
-
-    Columns are ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``, ``answer`` (second, tie, first),
-    ``n``.
-    """
+def answers(data: IntoFrame, by: str | None, quality: str | None) -> tuple[Calls, bool]:
+    """Answers by slot, with the difference in quality (first minus second); and whether slots are unknown."""
     present = columns(data)
     if "outcome" in present and "choice" not in present:
         return _folded(data, present, by), True
@@ -29,17 +25,17 @@ def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool
     sides = [f"{quality}_{slot}" for slot in ("first", "second")]
     if quality is not None and quality not in present:
         require(present, sides, f"tie_model, quality={quality!r},")
-        found = slotted(data, groups, "tie_model", [quality], "model")
-        made = found.table.rename(columns={quality: "x"})
+        calls = slotted(data, groups, "tie_model", [quality], "model")
+        table = calls.table.rename(columns={quality: "x"})
     else:
         frame = frame.with_columns(_signed(present, quality).alias("_x"))
-        found = slotted(frame.to_native(), [*groups, "_x"], "tie_model", (), "model")
-        made = found.table.rename(columns={"_x": "x"})
-    made = made.assign(group=joined(made, [by]) if by else "", judge=joined(made, ["judge"]))
-    return Calls(made[["judge", "group", "x", "order", "pair", "answer", "n"]], found.excluded), False
+        calls = slotted(frame.to_native(), [*groups, "_x"], "tie_model", (), "model")
+        table = calls.table.rename(columns={"_x": "x"})
+    table = table.assign(group=joined(table, [by]) if by else "", judge=joined(table, ["judge"]))
+    return Calls(table[["judge", "group", "x", "order", "pair", "answer", "n"]], calls.excluded), False
 
 
-def _signed(present: Sequence[str], quality: str | None) -> Any:
+def _signed(present: Sequence[str], quality: str | None) -> nw.Expr:
     if quality is not None:
         return nw.col(quality).cast(nw.Float64)
     if "better" not in present:
@@ -58,14 +54,14 @@ def _signed(present: Sequence[str], quality: str | None) -> Any:
     )
 
 
-def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
+def _folded(data: IntoFrame, present: Sequence[str], by: str | None) -> Calls:
     """A tally relative to the better candidate as answers by slot: each count is split equally over the two orders."""
     who = "tie_model, given a tally,"
     counts = COUNTS if COUNTS in present else N
     require(present, ["judge", "delta", "outcome", counts, *([by] if by else [])], who)
     frame = nw.from_native(data).with_columns(nw.col("delta").cast(nw.Float64).fill_null(0.0).fill_nan(0.0))
-    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who, ["stimulus"])
-    table = found.table
+    calls = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who, ["stimulus"])
+    table = calls.table
     outcome = table["outcome"].astype(object).astype(str)
     for name in sorted({*outcome} - {"correct", "wrong", "tie", "preference", "invalid"}):
         choose(name, ("correct", "wrong", "tie", "preference", "invalid"), "outcome")
@@ -83,6 +79,6 @@ def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
         answer = [sides.get(o, ("tie", "tie"))[k] for o in outcome]
         parts.append(base.assign(x=sign * delta, answer=answer)[~invalid])
     invalid_calls = excluded_calls("invalid calls", table["judge"], table["n"].to_numpy(), invalid)
-    made = pd.concat(parts, ignore_index=True)
-    made = made.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
-    return Calls(made, (*found.excluded, invalid_calls))
+    halves = pd.concat(parts, ignore_index=True)
+    halves = halves.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
+    return Calls(halves, (*calls.excluded, invalid_calls))

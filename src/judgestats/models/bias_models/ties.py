@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -15,14 +15,15 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import ordered_labels
-from judgestats.models.bias_models.effect_rows import Row, described, effect_row, fit_flags, linear
+from judgestats.models.bias_models.effect_rows import described, effect_row, fit_flags, linear
 from judgestats.models.bias_models.model_comparisons import comparisons, likelihood_ratio
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.bias_models.tie_answers import answers
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile, spread
-from judgestats.results import estimates
+from judgestats.results import Row, estimates
+from judgestats.typing import Floats
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
@@ -130,16 +131,16 @@ def tie_model(
     confidence(conf_level)
     confidence(1 - alpha)
     links = [choose(link, LINKS, "links") for link in ([links] if isinstance(links, str) else links)]  # type: ignore[misc]
-    found, folded = answers(preferences, by, quality)
-    table = found.table
+    calls, folded = answers(preferences, by, quality)
+    table = calls.table
     by = by or ""
-    asked = _Asked(by, tuple(links), content and not folded, alpha, conf_level, folded)
+    options = _Options(by, tuple(links), content and not folded, alpha, conf_level, folded)
     result: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
     for judge in sorted(set(table["judge"])):
-        here = table[table["judge"] == judge]
-        kinds = ordered_labels(here["group"])
+        of_judge = table[table["judge"] == judge]
+        kinds = ordered_labels(of_judge["group"])
         if baseline is None and by and len(kinds) > 1:
             raise DesignError(f"{by!r} has {len(kinds)} values ({', '.join(kinds)}). Choose one as baseline=.")
         if baseline is not None and by and baseline not in kinds:
@@ -147,9 +148,11 @@ def tie_model(
                 f"baseline={baseline!r} is not a value of {by!r} for judge {judge!r}. Values: {', '.join(kinds)}."
                 f"{suggestion(baseline, kinds)}"
             )
-        made, compared, fitted = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
-        note = flags.join(found.flag(judge), flags.ORDER_UNKNOWN if folded else None)
-        result += [{**r, "judge": judge, "flag": flags.join(r["flag"], note)} for r in made]
+        rows, compared, fitted = _judge_results(
+            of_judge, ordered_labels(of_judge["group"], baseline if by else None), options
+        )
+        note = flags.join(calls.flag(judge), flags.ORDER_UNKNOWN if folded else None)
+        result += [{**r, "judge": judge, "flag": flags.join(r["flag"], note)} for r in rows]
         tests += [{**t, "judge": judge} for t in compared]
         fits |= {f"{judge}, {name}": f for name, f in fitted.items()}
     groups = ["judge", *([by] if by else []), "link"]
@@ -159,7 +162,7 @@ def tie_model(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Options:
     by: str
     links: tuple[str, ...]
     content: bool
@@ -168,57 +171,64 @@ class _Asked:
     folded: bool
 
 
-def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+def _judge_results(
+    table: pd.DataFrame, kinds: Sequence[str], options: _Options
+) -> tuple[list[Row], list[Row], dict[str, Fit]]:
     """Table, tests and fits of one judge."""
     lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
     constant = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
     no_estimate = {"term": "criterion", "estimate": math.nan, "n": float(table["n"].sum())}
     if lacking or constant:
-        where = f" under {(lacking or constant)[0]}" if asked.by else ""
+        where = f" under {(lacking or constant)[0]}" if options.by else ""
         flag = flags.join(flags.NO_DATA, (flags.NO_TIES_UNDER if lacking else flags.NO_QUALITY).of(where=where))
-        return [{**no_estimate, "flag": flag, "link": link} for link in asked.links], [], {}
+        return [{**no_estimate, "flag": flag, "link": link} for link in options.links], [], {}
     calls = table.copy()
     for k, kind in enumerate(kinds[1:], 1):
         calls[f"x{k}"] = calls["x"] * (calls["group"] == kind)
-    known = calls[calls["pair"] != ""]
-    shared = known["n"].sum() > known["pair"].nunique() > 0
-    made: list[Row] = []
+    paired = calls[calls["pair"] != ""]
+    shared = paired["n"].sum() > paired["pair"].nunique() > 0
+    rows: list[Row] = []
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
-    for link in asked.links:
+    for link in options.links:
         try:
-            grid = {c: _fit(calls, link, len(kinds), c, asked) for c in VERDICTS}
+            grid = {c: _tie_fit(calls, link, len(kinds), c, options) for c in VERDICTS}
         except (DesignError, FitError) as error:
-            made.append({**no_estimate, "flag": flags.NOT_FITTED.of(reason=error), "link": link})
+            rows.append({**no_estimate, "flag": flags.NOT_FITTED.of(reason=error), "link": link})
             continue
         whole = grid[True, True]
-        fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
+        fits |= {f"{link}, {_variant(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
         note = flags.NOT_INDEPENDENT if shared and not whole.design.terms else ""
         single: dict[str, Fit] = {}
         if {flags.NO_HESSIAN, flags.SEPARATION} & {*whole.notes} and not whole.design.terms:
             # separate fits, so that infinite estimates in one condition do not affect the others
-            single = {k: _fit(calls[calls["group"] == k], link, 1, (False, False), asked) for k in kinds}
-        made += [{**r, "link": link, "flag": flags.join(r["flag"], note)} for r in _table(whole, kinds, asked, single)]
+            single = {k: _tie_fit(calls[calls["group"] == k], link, 1, (False, False), options) for k in kinds}
+        rows += [
+            {**r, "link": link, "flag": flags.join(r["flag"], note)}
+            for r in _condition_rows(whole, kinds, options, single)
+        ]
         if len(kinds) > 1:
-            tests += [{**t, "link": link, "flag": flags.join(t["flag"], note)} for t in _tests(grid, kinds, asked)]
+            tests += [
+                {**t, "link": link, "flag": flags.join(t["flag"], note)} for t in _link_tests(grid, kinds, options)
+            ]
     if tests:
         tests.append(_overall(tests))
-    return made, tests, fits
+    return rows, tests, fits
 
 
-def _named(which: tuple[bool, bool]) -> str:
+def _variant(which: tuple[bool, bool]) -> str:
     criterion, resolution = ("by group" if free else "common" for free in which)
     return f"criterion {criterion}, resolution {resolution}"
 
 
-def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], asked: _Asked) -> Fit:
+def _tie_fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], options: _Options) -> Fit:
     criterion, resolution = which
     slopes = "x" + "".join(f" + x{k}" for k in range(1, groups)) * resolution
     sides = table[table["order"] != 0][["pair", "order"]].drop_duplicates()
-    pairs = asked.content and len(sides) > sides["pair"].nunique() > 1
+    pairs = options.content and len(sides) > sides["pair"].nunique() > 1
     by: dict[str, str] = {}
     if groups > 1:
-        by = {**({} if asked.folded else {"midpoint": "group"}), **({"half-width": "group"} if criterion else {})}
+        by = {**({} if options.folded else {"midpoint": "group"}), **({"half-width": "group"} if criterion else {})}
     return fit(
         f"answer ~ {slopes}{' + (0 + order|pair)' if pairs else ''}",
         table,
@@ -230,35 +240,38 @@ def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], 
     )
 
 
-def _table(
-    whole: Fit, kinds: Sequence[str], asked: _Asked, single: Mapping[str, Fit] = MappingProxyType({})
+def _condition_rows(
+    whole: Fit, kinds: Sequence[str], options: _Options, single: Mapping[str, Fit] = MappingProxyType({})
 ) -> list[Row]:
     """Rows of each condition, from the fit of all conditions or from `single` fits."""
     rows = []
     for k, kind in enumerate(kinds):
         used = single.get(kind, whole)
-        places = {"slot bias": _names(used, "midpoint", kind, -1.0), "criterion": _names(used, "half-width", kind)}
+        places = {
+            "slot bias": _threshold_weights(used, "midpoint", kind, -1.0),
+            "criterion": _threshold_weights(used, "half-width", kind),
+        }
         places["resolution"] = {"x": 1.0, **({f"x{k}": 1.0} if k and used is whole else {})}
-        if asked.folded:
+        if options.folded:
             places.pop("slot bias")
-        group = {asked.by: kind} if asked.by else {}
-        rows += [{**effect_row(used, linear(used, w), term, asked.conf_level), **group} for term, w in places.items()]
+        group = {options.by: kind} if options.by else {}
+        rows += [{**effect_row(used, linear(used, w), term, options.conf_level), **group} for term, w in places.items()]
         if k and single:
             gone = {"estimate": math.nan, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
             rows += [{**gone, "term": f"{term} ratio", **group} for term in ("criterion", "resolution")]
         elif k:
-            base = {"criterion": _names(whole, "half-width", kinds[0]), "resolution": {"x": 1.0}}
+            base = {"criterion": _threshold_weights(whole, "half-width", kinds[0]), "resolution": {"x": 1.0}}
             for term, weights in base.items():
                 pair = linear(whole, places[term]), linear(whole, weights)
-                rows.append({**_ratio(whole, *pair, f"{term} ratio", asked.conf_level), **group})
+                rows.append({**_parameter_ratio(whole, *pair, f"{term} ratio", options.conf_level), **group})
     return rows
 
 
-def _names(whole: Fit, stem: str, kind: str, weight: float = 1.0) -> dict[str, float]:
+def _threshold_weights(whole: Fit, stem: str, kind: str, weight: float = 1.0) -> dict[str, float]:
     return {f"{stem}[{kind}]" if f"{stem}[{kind}]" in whole.names else stem: weight}
 
 
-def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
+def _parameter_ratio(whole: Fit, one: Floats, two: Floats, term: str, conf_level: float) -> Row:
     """Ratio of two positive parameters, with the interval of its logarithm."""
     above, below = float(one @ whole.params), float(two @ whole.params)
     row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
@@ -272,7 +285,7 @@ def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
     return {**row, "estimate": ratio, "std_error": ratio * se, **ends}
 
 
-def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Asked) -> list[Row]:
+def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], options: _Options) -> list[Row]:
     """Likelihood ratio tests under one link, and the verdict."""
     steps = [
         ("criterion moved", (False, False), (True, False), "resolution common"),
@@ -284,18 +297,18 @@ def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Ask
     rows = [likelihood_ratio(grid[a], grid[b], question, compared) for question, a, b, compared in steps]
     p = {(r["question"], r["compared"]): r["p_value"] for r in rows}
     moved = (
-        p["criterion moved", "resolution by group"] < asked.alpha,
-        p["resolution moved", "criterion by group"] < asked.alpha,
+        p["criterion moved", "resolution by group"] < options.alpha,
+        p["resolution moved", "criterion by group"] < options.alpha,
     )
     flag, verdict = "", VERDICTS[moved]
-    if not any(moved) and p["something moved", "both by group against both common"] < asked.alpha:
+    if not any(moved) and p["something moved", "both by group against both common"] < options.alpha:
         verdict, flag = DEPENDS, flags.NOT_BOTH_IDENTIFIABLE
     elif not moved[1]:
-        ratios = [r for r in _table(grid[True, True], kinds, asked) if r["term"] == "resolution ratio"]
+        ratios = [r for r in _condition_rows(grid[True, True], kinds, options) if r["term"] == "resolution ratio"]
         flag = flags.WIDE if any(not (r["conf_low"] > 0.5 and r["conf_high"] < 2) for r in ratios) else ""
     return [
         *rows,
-        {"question": "what moved", "compared": f"at alpha = {asked.alpha:g}", "flag": flag, "verdict": verdict},
+        {"question": "what moved", "compared": f"at alpha = {options.alpha:g}", "flag": flag, "verdict": verdict},
     ]
 
 

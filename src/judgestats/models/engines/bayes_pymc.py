@@ -11,8 +11,7 @@ import numpy as np
 
 from judgestats import flags
 from judgestats.models.bayes.draws import Draws
-from judgestats.models.bayes.prior_draws import from_priors
-from judgestats.models.bayes.priors import Priors, single, sizes
+from judgestats.models.bayes.priors import Priors, from_priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.bayes.sampling import Sampling, pymc, sample, sampling_options
 from judgestats.models.designs import Design

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.draws import Draws
-from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, sample_each, sampling_options
 from judgestats.models.hierarchical.joint_distributions import (
     CENTRES,
@@ -36,9 +35,10 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     scales,
     tabled,
-    with_tops,
+    with_top_parameters,
 )
 from judgestats.models.hierarchical.strategy_counts import Arms, paired, read
+from judgestats.results import Row
 from judgestats.schema.columns import By
 from judgestats.typing import Floats
 
@@ -52,11 +52,8 @@ def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
     return first / first.sum(axis=-1, keepdims=True), top - accuracy
 
 
-def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -> Floats:
-    """Probability that McNemar's test of `n` pairs is not significant (normal approximation, uncorrected, two-sided).
-
-    `effect`, `discordance`: P(correct only under the strategy) minus, and plus, P(correct only under the baseline).
-    """
+def miss_probability(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -> Floats:
+    """Probability that McNemar's test of `n` pairs is not significant, by difference and sum of discordant shares."""
     z = -ndtri(level / 2)
     spread = np.sqrt(np.maximum(discordance - effect**2, 1e-12))
     reach, middle = z * np.sqrt(discordance), np.sqrt(n) * effect
@@ -65,33 +62,31 @@ def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -
 
 
 def choice_rows(
-    arms: Arms, drawn: Draws, priors: Mapping[str, float], margin: float, level: float, conf_level: float, flag: str
-) -> list[dict[str, Any]]:
+    arms: Arms, draws: Draws, priors: Mapping[str, float], margin: float, level: float, conf_level: float, flag: str
+) -> list[Row]:
     """Rows under one joint distribution: effects by judge and strategy, the best one, and the same over all judges."""
-    accuracy, both = joint(arms, drawn.values)
-    odds, there = drawn.values["logit"], arms.there
-    rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "dependence": arms.law, "draws": drawn}
+    accuracy, both = joint(arms, draws.values)
+    odds, there = draws.values["logit"], arms.there
+    rows: list[Row] = []
+    shared = {"conf_level": conf_level, "dependence": arms.law, "draws": draws}
     for j, name in enumerate(arms.judges):
-        asked = np.flatnonzero(there[j])
-        whole = flags.join(flag, arms.excluded.get(name), flags.SMALL_N if np.nanmax(arms.n[j, asked]) < 30 else "")
-        more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in asked]
-        for s, m in zip(asked, more, strict=True):
+        used = np.flatnonzero(there[j])
+        whole = flags.join(flag, arms.excluded.get(name), flags.SMALL_N if np.nanmax(arms.n[j, used]) < 30 else "")
+        more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in used]
+        for s, m in zip(used, more, strict=True):
             if s:
                 effect = accuracy[..., j, s] - accuracy[..., j, 0]
                 discordance = accuracy[..., j, s] + accuracy[..., j, 0] - 2 * both[..., j, s]
                 pairs = float(np.nanmin([arms.n[j, s], arms.n[j, 0]]))
-                not_seen = missed(effect, discordance, pairs, level)
-                rows += _effect(effect, odds[..., j, s] - odds[..., j, 0], not_seen, margin, m, whole)
-        rows += _choice(accuracy[..., j, asked], more, whole)
+                not_seen = miss_probability(effect, discordance, pairs, level)
+                rows += _effect_rows(effect, odds[..., j, s] - odds[..., j, 0], not_seen, margin, m, whole)
+        rows += _best_rows(accuracy[..., j, used], more, whole)
     if len(arms.judges) > 1:
-        rows += _pooled(arms, drawn, accuracy, priors, shared, flag)
+        rows += _pooled_rows(arms, draws, accuracy, priors, shared, flag)
     return rows
 
 
-def _effect(
-    effect: Floats, odds: Floats, not_seen: Floats, margin: float, more: dict[str, Any], flag: str
-) -> list[dict[str, Any]]:
+def _effect_rows(effect: Floats, odds: Floats, not_seen: Floats, margin: float, more: Row, flag: str) -> list[Row]:
     real = (100 * np.abs(effect) > margin).astype(float)
     share = real.mean()
     probability = {**more, "scale": "probability"}
@@ -108,32 +103,36 @@ def _effect(
     ]
 
 
-def _choice(accuracy: Floats, more: list[dict[str, Any]], flag: str) -> list[dict[str, Any]]:
+def _best_rows(accuracy: Floats, more: list[Row], flag: str) -> list[Row]:
     best, loss = ranked(accuracy)
     rows = [probability_row("best", best[..., i], flag=flag, scale="probability", **m) for i, m in enumerate(more)]
-    points: dict[str, Any] = {"flag": flag, "scale": "percentage points"}
+    points: Row = {"flag": flag, "scale": "percentage points"}
     return rows + [row("loss", 100 * loss[..., i], **points, **m) for i, m in enumerate(more)]
 
 
-def _pooled(
-    arms: Arms, drawn: Draws, accuracy: Floats, priors: Mapping[str, float], shared: dict[str, Any], flag: str
-) -> list[dict[str, Any]]:
+def _pooled_rows(
+    arms: Arms, draws: Draws, accuracy: Floats, priors: Mapping[str, float], shared: Row, flag: str
+) -> list[Row]:
     rows, there = [], arms.there
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
-        asked = there[:, s]
-        some = "" if asked.all() else flags.CELLS_OF.of(asked.sum(), total=len(asked), what="judges")
-        effect = 100 * (accuracy[..., asked, s] - accuracy[..., asked, 0]).mean(axis=-1)
+        with_strategy = there[:, s]
+        some = (
+            ""
+            if with_strategy.all()
+            else flags.CELLS_OF.of(with_strategy.sum(), total=len(with_strategy), what="judges")
+        )
+        effect = 100 * (accuracy[..., with_strategy, s] - accuracy[..., with_strategy, 0]).mean(axis=-1)
         rows.append(row("effect", effect, flag=flags.join(flag, some), scale="percentage points", judge=ALL, **more[s]))
-        mean = drawn.values["effect"][..., s - 1]
+        mean = draws.values["effect"][..., s - 1]
         population = {**more[s], "scale": "log-odds", "judge": "population"}
         driven = flags.PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
         rows.append(row("effect", mean, flag=flags.join(flag, driven), **population))
-        spread = drawn.values["sd_effect"][..., s - 1]
+        spread = draws.values["sd_effect"][..., s - 1]
         driven = flags.PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
         rows.append(row("sd_effect", spread, flag=flags.join(flag, driven), **population))
     if there.all():
-        rows += _choice(accuracy.mean(axis=-2), [{**m, "judge": ALL} for m in more], flag)
+        rows += _best_rows(accuracy.mean(axis=-2), [{**m, "judge": ALL} for m in more], flag)
     return rows
 
 
@@ -251,24 +250,24 @@ def strategies(
     if not 0 < level < 1:
         raise DesignError(f"significance_level={level!r} is not allowed. It must be between 0 and 1, for example 0.05.")
     chosen = scales(PRIORS, priors)
-    found = read(data, baseline, judge, strategy, item, ties, invalid)
-    laws, why = _laws(found, dependence)
-    partial = found.partial if selected is None else selected
-    stated = _stated(replace(found, law=laws[0]), chosen)
-    rows: list[dict[str, Any]] = []
-    checks: list[dict[str, Any]] = []
+    counts = read(data, baseline, judge, strategy, item, ties, invalid)
+    laws, why = _joint_laws(counts, dependence)
+    partial = counts.partial if selected is None else selected
+    stated = _prior_frame(replace(counts, law=laws[0]), chosen)
+    rows: list[Row] = []
+    checks: list[Row] = []
     predicted: list[pd.DataFrame] = []
     options = sampling_options(sampling)
-    designs = [replace(paired(found) if law == "discordant" else found, law=law) for law in laws]
+    designs = [replace(paired(counts) if law == "discordant" else counts, law=law) for law in laws]
     data_sets = [observed(arms) for arms in designs]
-    drawn = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
-    drawn = [with_tops(d, chosen, CENTRES) for d in drawn]
-    for law, arms, draws in zip(laws, designs, drawn, strict=True):
+    samples = sample_each(model(designs[0], chosen), labels(designs[0]), data_sets, **options)
+    samples = [with_top_parameters(d, chosen, CENTRES) for d in samples]
+    for law, arms, draws in zip(laws, designs, samples, strict=True):
         flag = flags.join(why, flags.SELECTED if partial else "")
         rows += choice_rows(arms, draws, chosen, margin, level, conf_level, flag)
-        again, before = _replicated(arms, draws, chosen, options["seed"])
-        predicted.append(_beside(arms, again, before, draws.method))
-        each = [*convergence(draws, stated), *conflicts(draws), *_predicted(arms, again)]
+        again, before = _replicated_arms(arms, draws, chosen, options["seed"])
+        predicted.append(_predicted_calls(arms, again, before, draws.method))
+        each = [*convergence(draws, stated), *conflicts(draws), *_predictive_checks(arms, again)]
         checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in each]
     if partial:
         checks.append(finding("comparisons", math.nan, flags.SELECTED))
@@ -277,10 +276,10 @@ def strategies(
     table = tabled(rows, ["dependence", "judge", "strategy"], ("scale",))
     question = f"Which strategy is best for which judge? Effects against {baseline}"
     whole = pd.concat(predicted, ignore_index=True)
-    return Posterior(question, table, stated, pd.DataFrame(checks), drawn[0], whole)
+    return Posterior(question, table, stated, pd.DataFrame(checks), samples[0], whole)
 
 
-def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
+def _joint_laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
     """Joint distributions under which the data are analysed, and a flag."""
     discordant = bool(np.isfinite(arms.b).any())
     if dependence == "discordant" and not discordant:
@@ -299,43 +298,43 @@ def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
     return BOUNDS, flags.UNKNOWN_JOINT
 
 
-def _replicated(arms: Arms, drawn: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:
+def _replicated_arms(arms: Arms, draws: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:
     """The same design with counts drawn from the posterior, and from the prior."""
-    values = {k: drawn.flat(k) for k in drawn.values}
+    values = {k: draws.flat(k) for k in draws.values}
     some = {k: v[:: max(1, len(v) // 400)] for k, v in values.items()}
     rng = np.random.default_rng(seed)
     again = [simulated(arms, {k: v[i] for k, v in some.items()}, rng) for i in range(len(some["logit"]))]
     return again, [prior_draw(arms, priors, rng)[1] for _ in range(200)]
 
 
-def _predicted(arms: Arms, again: list[Arms]) -> list[dict[str, Any]]:
-    checks: list[dict[str, Any]] = []
+def _predictive_checks(arms: Arms, again: list[Arms]) -> list[Row]:
+    checks: list[Row] = []
     for what, name in COUNTED.items():
         seen = getattr(arms, name)
-        here = np.isfinite(seen)
-        if here.any():
-            checks += predictive(what, seen[here], np.array([getattr(a, name)[here] for a in again]))
+        present = np.isfinite(seen)
+        if present.any():
+            checks += predictive(what, seen[present], np.array([getattr(a, name)[present] for a in again]))
     return checks
 
 
-def _beside(arms: Arms, again: list[Arms], before: list[Arms], draws: str) -> pd.DataFrame:
+def _predicted_calls(arms: Arms, again: list[Arms], before: list[Arms], draws: str) -> pd.DataFrame:
     """Every known count with its predictive intervals."""
     rows, seen, n = [], [], []
-    made: tuple[list[Floats], list[Floats]] = [], []
+    replicated: tuple[list[Floats], list[Floats]] = [], []
     for what, name in COUNTED.items():
         observed_ = getattr(arms, name)
-        here = np.isfinite(observed_)
-        rows += [(arms.law, arms.judges[j], arms.strategies[s], what) for j, s in np.argwhere(here)]
-        seen.append(observed_[here])
-        n.append(np.nan_to_num(arms.n[here]))
-        for side, some in zip(made, (again, before), strict=True):
-            side.append(np.array([getattr(a, name)[here] for a in some]))
+        present = np.isfinite(observed_)
+        rows += [(arms.law, arms.judges[j], arms.strategies[s], what) for j, s in np.argwhere(present)]
+        seen.append(observed_[present])
+        n.append(np.nan_to_num(arms.n[present]))
+        for side, some in zip(replicated, (again, before), strict=True):
+            side.append(np.array([getattr(a, name)[present] for a in some]))
     cells = pd.DataFrame(rows, columns=["dependence", "judge", "strategy", "outcome"])
-    after, first = (np.concatenate(side, axis=1) for side in made)
-    return beside(cells, np.concatenate(seen), after, first, np.concatenate(n), draws=draws)
+    after, first = (np.concatenate(side, axis=1) for side in replicated)
+    return predictive_table(cells, np.concatenate(seen), after, first, np.concatenate(n), draws=draws)
 
 
-def _stated(arms: Arms, priors: Mapping[str, float]) -> pd.DataFrame:
+def _prior_frame(arms: Arms, priors: Mapping[str, float]) -> pd.DataFrame:
     laws = {
         "baseline": (f"normal(0, {priors['baseline']:g})", "log-odds of a correct call under the baseline"),
         "effect": (f"normal(0, {priors['effect']:g})", "effect of a strategy on the log-odds, mean of judges"),

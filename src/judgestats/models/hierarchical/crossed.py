@@ -13,8 +13,8 @@ from scipy.linalg import cho_factor, cho_solve
 from judgestats import flags
 from judgestats.defaults import SEED
 from judgestats.models.bayes.centred_priors import Prior
-from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top
-from judgestats.models.bayes.importance_sampling import Target, drawn
+from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, TopParameter
+from judgestats.models.bayes.importance_sampling import Target, importance_draws
 from judgestats.models.bayes.sampling import pymc
 from judgestats.typing import Floats, Ints, Mask
 
@@ -64,14 +64,19 @@ class Panel:
         J, S, C = len(self.judges), len(self.systems), len(self.conditions)
         pair = self.judge * S + self.system
         nobody = np.full(len(self.y), -1)
-        found = {"level": (nobody + 1, 1), "judge": (self.judge, J), "system": (self.system, S), "taste": (pair, J * S)}
+        levels = {
+            "level": (nobody + 1, 1),
+            "judge": (self.judge, J),
+            "system": (self.system, S),
+            "taste": (pair, J * S),
+        }
         selves = {"mean_self": (np.where(self.own, 0, -1), 1), "self": (np.where(self.own, self.judge, -1), J)}
-        found |= selves if self.own.any() else {}
+        levels |= selves if self.own.any() else {}
         if C > 1:
-            for name, (code, size) in list(found.items()):
+            for name, (code, size) in list(levels.items()):
                 inside = (code >= 0) & (self.condition >= 0)
-                found[f"{name}_shift"] = (np.where(inside, self.condition * size + code, -1), C * size)
-        return {name: found[name] for name in EFFECTS if name in found}
+                levels[f"{name}_shift"] = (np.where(inside, self.condition * size + code, -1), C * size)
+        return {name: levels[name] for name in EFFECTS if name in levels}
 
     @property
     def sds(self) -> tuple[str, ...]:
@@ -113,7 +118,7 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
         both = [p.stretched(z[..., i]) for i, p in enumerate(laws)]
         return np.stack([b[0] for b in both], axis=-1), np.stack([b[1] for b in both], axis=-1)
 
-    def factored(z: Floats) -> tuple[float, Any]:
+    def factored(z: Floats) -> tuple[float, tuple[Floats, bool] | None]:
         covariance = base + np.tensordot(scales(z)[0] ** 2, grams, axes=1)
         try:
             factor = cho_factor(covariance, lower=True, check_finite=False)
@@ -142,18 +147,20 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
         lambda z, _: scales(z)[0],
         "effects integrated",
     )
-    return drawn(target, draws, seed)
+    return importance_draws(target, draws, seed)
 
 
-def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
+def prior_draw(
+    data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator
+) -> tuple[dict[str, float | Floats], Floats]:
     """Sds and effects (``<effect>_effect``) drawn from the prior, and mean scores (N,) drawn from them."""
-    found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
+    parameters: dict[str, float | Floats] = {name: float(priors[name].draw(rng)) for name in data.sds}
     y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
     for name, (code, size) in data.groups.items():
-        effect = found.get(name, priors[name].scale) * rng.standard_normal(size)
+        effect = parameters.get(name, priors[name].scale) * rng.standard_normal(size)
         y += np.where(code >= 0, effect[code], 0.0)
-        found[f"{name}_effect"] = effect
-    return found, y
+        parameters[f"{name}_effect"] = effect
+    return parameters, y
 
 
 def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
@@ -162,22 +169,22 @@ def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 
     chains, length = draws.values["taste"].shape
     flat = {name: draws.flat(name) for name in data.sds}
     number = chains * length
-    found = {name: np.empty((number, size)) for name, (_, size) in data.groups.items()}
+    values = {name: np.empty((number, size)) for name, (_, size) in data.groups.items()}
     base = data.base(priors)
     for first in range(0, number, 256):
         part = slice(first, min(first + 256, number))
         sd = {n: flat[n][part] if n in flat else np.full(part.stop - first, priors[n].scale) for n in data.groups}
-        _conditional(data, base, sd, found, part, rng)
-    return {name: value.reshape(chains, length, -1) for name, value in found.items()}
+        _conditional(data, base, sd, values, part, rng)
+    return {name: value.reshape(chains, length, -1) for name, value in values.items()}
 
 
-def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mapping[str, Floats]) -> Draws:
+def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, values: Mapping[str, Floats]) -> Draws:
     """Draws of the sds with their log likelihood given the effects of :data:`FIXED`, and with the priors to check."""
     shape = draws.values["taste"].shape
     sds = {name: draws.flat(name) for name in data.sds}
-    fixed = {name: found[name].reshape(shape[0] * shape[1], -1) for name in data.groups if name in FIXED}
+    fixed = {name: values[name].reshape(shape[0] * shape[1], -1) for name in data.groups if name in FIXED}
     number = shape[0] * shape[1]
-    tops = tuple(Top(n, v.reshape(*shape, -1), priors[n]) for n, v in (sds | fixed).items())
+    top_parameters = tuple(TopParameter(n, v.reshape(*shape, -1), priors[n]) for n, v in (sds | fixed).items())
     rest = np.repeat(data.y[None], number, axis=0)
     for name, value in fixed.items():
         code = data.groups[name][0]
@@ -190,46 +197,48 @@ def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, foun
         factor = np.linalg.cholesky(covariance)
         z = np.linalg.solve(factor, rest[part, :, None])[..., 0]
         likelihood[part] = -(z**2).sum(axis=1) / 2 - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    return replace(draws, tops=tops, log_likelihood=likelihood.reshape(shape))
+    return replace(draws, top_parameters=top_parameters, log_likelihood=likelihood.reshape(shape))
 
 
 def _conditional(
-    data: Panel, base: Floats, sd: dict[str, Floats], found: dict[str, Floats], part: slice, rng: np.random.Generator
+    data: Panel, base: Floats, sd: dict[str, Floats], values: dict[str, Floats], part: slice, rng: np.random.Generator
 ) -> None:
     """Matheron's rule: a draw from the prior plus a correction from the difference between its scores and the data."""
     n = part.stop - part.start
     covariance = np.repeat(base[None], n, axis=0)
-    known = sum((np.diag(data.grams[f]) * sd[f][0] ** 2 for f in data.groups if f in FIXED), np.zeros(len(data.y)))
-    residual = data.y - np.sqrt(np.maximum(np.diag(base) - known, 0.0)) * rng.standard_normal((n, len(data.y)))
+    fixed_variance = sum(
+        (np.diag(data.grams[f]) * sd[f][0] ** 2 for f in data.groups if f in FIXED), np.zeros(len(data.y))
+    )
+    residual = data.y - np.sqrt(np.maximum(np.diag(base) - fixed_variance, 0.0)) * rng.standard_normal((n, len(data.y)))
     for name, (code, size) in data.groups.items():
         if name not in FIXED:
             covariance += sd[name][:, None, None] ** 2 * data.grams[name]
         effect = sd[name][:, None] * rng.standard_normal((n, size))
-        found[name][part] = effect
+        values[name][part] = effect
         residual -= np.where(code >= 0, effect[:, code], 0.0)
     weight = np.linalg.solve(covariance, residual[..., None])[..., 0]
     for name, (code, size) in data.groups.items():
         inside = np.flatnonzero(code >= 0)
         Z = np.zeros((len(code), size))
         Z[inside, code[inside]] = 1.0
-        found[name][part] += sd[name][:, None] ** 2 * (weight @ Z)
+        values[name][part] += sd[name][:, None] ** 2 * (weight @ Z)
 
 
-def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
+def replicated(data: Panel, values: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
     """Replicated mean scores, (200, N): same judges, systems and self-preference, new interactions and noise."""
     rng = np.random.default_rng([seed, 8])
     number = len(draws.flat("taste"))
     which = np.linspace(0, number - 1, 200).astype(int)
     y = np.sqrt(data.noise) * rng.standard_normal((200, len(data.y)))
     for name, (code, size) in data.groups.items():
-        effect = found[name].reshape(number, -1)[which]
+        effect = values[name].reshape(number, -1)[which]
         if name.startswith("taste"):
             effect = draws.flat(name)[which][:, None] * rng.standard_normal((200, size))
         y += np.where(code >= 0, effect[:, code], 0.0)
     return np.asarray(y, np.float64)
 
 
-def weight_flags(found: Draws) -> list[str]:
+def weight_flags(draws: Draws) -> list[str]:
     """Flags of draws by their importance weights."""
-    few: list[str] = [flags.FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
-    return few + ([flags.HEAVY] if found.pareto_k > MOST_PARETO else [])
+    few: list[str] = [flags.FEW_EFFECTIVE] if draws.importance_ess < LEAST_ESS else []
+    return few + ([flags.HEAVY] if draws.pareto_k > MOST_PARETO else [])

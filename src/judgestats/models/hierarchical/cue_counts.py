@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.tallies import count
@@ -19,6 +19,10 @@ from judgestats.typing import Floats
 
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
 Favoured = str | Mapping[str, str] | Callable[[str], str]
+_UNKNOWN = (
+    "The candidate that the cue favours is not known. Give favoured={probe: candidate}, or one candidate for all "
+    "probes; or, with columns label_first and label_second, favoured_label=."
+)
 _NO_SIDE = ("tie", "invalid")
 #: Scheme that the others are compared with by default.
 BASELINE = "Baseline"
@@ -44,14 +48,14 @@ class Outcomes:
             return []
         against = BASELINE if against is None else against
         if against not in self.schemes:
-            known = [s for s in self.schemes if s]
-            advice = f"It has: {', '.join(known)}." if known else "The table has no scheme: leave against= out."
-            raise DesignError(f"against={against!r} is not in 'scheme'. {advice}{suggestion(against, known)}")
+            schemes = [s for s in self.schemes if s]
+            advice = f"It has: {', '.join(schemes)}." if schemes else "The table has no scheme: leave against= out."
+            raise DesignError(f"against={against!r} is not in 'scheme'. {advice}{suggestion(against, schemes)}")
         base = self.schemes.index(against)
         return [(s, base) for s in range(len(self.schemes)) if s != base]
 
 
-def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
+def outcomes(counts: IntoFrame | Mapping[str, IntoFrame], blind: str, reference: str | None = None) -> Outcomes:
     """Read counts of outcomes; `counts` as in :func:`susceptibility`."""
     if isinstance(counts, Mapping):
         table, dependent = _printed(counts), ""
@@ -74,12 +78,12 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
         )
     if len(probes) < 2:
         raise DesignError(f"'probe' has only the baseline {blind!r}. Add the calls under a cue.")
-    kept = table[table["outcome"] != "invalid"]
+    valid = table[table["outcome"] != "invalid"]
     axes = [sorted(set(table["judge"])), sorted(set(table["scheme"])), [blind, *(p for p in probes if p != blind)]]
-    kinds = sorted(set(kept["outcome"]))
-    if len(kinds) < 2 or not kept["n"].sum() > 0:
+    kinds = sorted(set(valid["outcome"]))
+    if len(kinds) < 2 or not valid["n"].sum() > 0:
         raise DesignError(f"Outcomes are {', '.join(kinds) or 'none'}: a model of outcomes needs two or more.")
-    cube = _cube(kept, [*axes, kinds])
+    cube = _cube(valid, [*axes, kinds])
     if reference is not None and reference not in kinds:
         raise DesignError(
             f"reference={reference!r} is not an outcome. Outcomes: {', '.join(kinds)}.{suggestion(reference, kinds)}"
@@ -90,13 +94,15 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     order = [first, *(k for k in range(len(kinds)) if k != first)]
     kinds, cube = [kinds[k] for k in order], cube[..., order]
     invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
-    excluded = {(int(j), int(s), int(p)): flags.in_part(axes[2][p], flags.INVALID_EXCLUDED.of(invalid[j, s, p]))
-              for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
+    excluded = {
+        (j, s, p): flags.in_part(axes[2][p], flags.INVALID_EXCLUDED.of(invalid[j, s, p]))
+        for j, s, p in np.argwhere(invalid > 0).tolist()
+    }
     judges, schemes, ordered = (tuple(a) for a in axes)
     return Outcomes(judges, schemes, ordered, tuple(kinds), cube, excluded, dependent)
 
 
-def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
+def _printed(tables: Mapping[str, IntoFrame]) -> pd.DataFrame:
     """Printed tables, one for each probe, as a tally."""
     parts = []
     for probe, table in tables.items():
@@ -126,39 +132,43 @@ def _cube(table: pd.DataFrame, axes: list[list[str]]) -> Floats:
     return cube
 
 
-def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label: str | None) -> dict[str, str]:
+def favoured_sides(
+    counts: IntoFrame | Mapping[str, IntoFrame], data: Outcomes, favoured: Favoured | None, label: str | None
+) -> dict[str, str]:
     """Candidate that the cue favours, by probe; `favoured` and `label` as in :func:`judgestats.anchoring`."""
     labelled = data.probes[1:]
-    named: dict[str, set[str]]
+    by_probe: dict[str, set[str]]
     if favoured is None:
-        named = _shown(counts, label)
+        if isinstance(counts, Mapping):
+            raise DesignError(_UNKNOWN)
+        by_probe = _sides_of_frame(counts, label)
     elif callable(favoured):
-        named = {p: {str(favoured(p))} for p in labelled}
+        by_probe = {p: {str(favoured(p))} for p in labelled}
     elif isinstance(favoured, Mapping):
-        named = {str(p): {str(c)} for p, c in favoured.items()}
+        by_probe = {str(p): {str(c)} for p, c in favoured.items()}
     else:
-        named = {p: {str(favoured)} for p in labelled}
+        by_probe = {p: {str(favoured)} for p in labelled}
     candidates = [o for o in data.outcomes if o not in _NO_SIDE]
     sides = {}
     for probe in labelled:
-        found = sorted(named.get(probe, set()))
-        if len(found) != 1:
+        choices = sorted(by_probe.get(probe, set()))
+        if len(choices) != 1:
             raise DesignError(
-                f"Probe {probe!r} needs one favoured candidate, and has {', '.join(found) or 'none'}. Give favoured= "
+                f"Probe {probe!r} needs one favoured candidate, and has {', '.join(choices) or 'none'}. Give favoured= "
                 "{probe: candidate}; if it differs between items, relabel the candidates so that it does not."
             )
-        if found[0] not in candidates:
+        if choices[0] not in candidates:
             raise DesignError(
-                f"favoured={found[0]!r} of probe {probe!r} is never chosen. Candidates chosen: {', '.join(candidates)}."
-                f"{suggestion(found[0], candidates)}"
+                f"favoured={choices[0]!r} of probe {probe!r} is never chosen. Candidates chosen: "
+                f"{', '.join(candidates)}.{suggestion(choices[0], candidates)}"
             )
-        sides[probe] = found[0]
+        sides[probe] = choices[0]
     return sides
 
 
-def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
+def _sides_of_frame(counts: IntoFrame, label: str | None) -> dict[str, set[str]]:
     """Favoured candidates named by the columns of a frame, by probe."""
-    present = [] if isinstance(counts, Mapping) else list(nw.from_native(counts).collect_schema().names())
+    present = nw.from_native(counts).collect_schema().names()
     if "favoured" in present:
         table = nw.from_native(counts).lazy().select("probe", "favoured").collect(backend="pandas").to_native()
         side = table["favoured"].astype(object).where(table["favoured"].notna() & (table["favoured"] != ""), None)
@@ -168,12 +178,9 @@ def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
         one, two = (table[f"label_{slot}"].astype(object).astype(str) == label for slot in ("first", "second"))
         side = table["first"].astype(object).where(one & ~two, table["second"].astype(object).where(two & ~one, None))
     else:
-        raise DesignError(
-            "The candidate that the cue favours is not known. Give favoured={probe: candidate}, or one candidate for "
-            "all probes; or, with columns label_first and label_second, favoured_label=."
-        )
-    known = side.notna()
-    pairs = zip(table["probe"][known].astype(str), side[known].astype(str), strict=True)
+        raise DesignError(_UNKNOWN)
+    has_side = side.notna()
+    pairs = zip(table["probe"][has_side].astype(str), side[has_side].astype(str), strict=True)
     result: dict[str, set[str]] = {}
     for probe, name in pairs:
         result.setdefault(probe, set()).add(name)

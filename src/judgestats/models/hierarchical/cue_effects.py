@@ -12,12 +12,14 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import confidence
-from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.draws import Draws, Labels
+from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample, sampling_options
 from judgestats.models.hierarchical.cue_counts import Favoured, Outcomes, favoured_sides, outcomes
 from judgestats.models.hierarchical.cue_shifts import Probed, Terms
 from judgestats.models.hierarchical.posterior_checks import finding, predictive
-from judgestats.models.hierarchical.posteriors import Posterior, result, scales, tabled, with_tops
+from judgestats.models.hierarchical.posteriors import Posterior, result, scales, tabled, with_top_parameters
+from judgestats.results import Row
 from judgestats.typing import Floats, Ints, Mask
 
 #: Name -> scale of the prior.
@@ -116,31 +118,29 @@ def susceptibility(
     chosen = scales(PRIORS, priors)
     compared = data.compared(against)
     options = sampling_options(sampling)
-    found = with_tops(sample(model(data, chosen), _labels(data), **options), chosen)
+    draws = with_top_parameters(sample(model(data, chosen), _variable_labels(data), **options), chosen)
     rng = np.random.default_rng(options["seed"])
-    shares = _with_new_judge(found, data, rng)
+    shares = _with_new_judge(draws, data, rng)
     rows = [
         r
         for p, probe in enumerate(data.probes[1:], 1)
-        for r in Probed(data, p, sides[probe], shares, conf_level, found).rows(compared)
+        for r in Probed(data, p, sides[probe], shares, conf_level, draws).rows(compared)
     ]
     seen = data.counts.sum(axis=-1) > 0
-    again = _replicated(found.flat("shares"), data, seen, rng)
+    again = _replicated_counts(draws.flat("shares"), data, seen, rng)
     laws = {name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in chosen.items()}
     checks = [*predictive("counts", data.counts[seen].ravel(), again), *_data_checks(data)]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
     before = np.stack([prior_draw(data, chosen, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
-    predicted = beside(_cells(data, seen), data.counts[seen].ravel(), again, before, n, draws=found.method)
-    return result("How far does the cue move each judge?", table, found, laws, checks, predicted)
+    predicted = predictive_table(
+        _cell_labels(data, seen), data.counts[seen].ravel(), again, before, n, draws=draws.method
+    )
+    return result("How far does the cue move each judge?", table, draws, laws, checks, predicted)
 
 
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
-    """The PyMC model, with data ``counts`` (J, S, P, K).
-
-    Variables: ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), ``shares`` (J, S, P, K), and with two or more judges the sds
-    ``sd_blind`` and ``sd_probe`` (S, K-1).
-    """
+    """The PyMC model, with data ``counts`` (J, S, P, K) and the variables of :func:`_variable_labels`."""
     pm = pymc()
     import pytensor.tensor as pt
 
@@ -167,21 +167,21 @@ def prior_draw(data: Outcomes, priors: Mapping[str, float] | None, rng: np.rando
     """Parameters drawn from the prior, and counts (J, S, P, K) with the same totals: the model without PyMC."""
     scale = scales(PRIORS, priors)
     J, S, P, K = data.counts.shape
-    drawn: Terms = {
+    parameters: Terms = {
         "mean": rng.normal(0, scale["mean"], (S, K - 1)),
         "probe": rng.normal(0, scale["probe"], (S, P - 1, K - 1)),
     }
-    blind, added = drawn["mean"], drawn["probe"]
+    blind, added = parameters["mean"], parameters["probe"]
     if J > 1:
-        drawn |= {name: np.abs(rng.normal(0, scale[name], (S, K - 1))) for name in ("sd_blind", "sd_probe")}
+        parameters |= {name: np.abs(rng.normal(0, scale[name], (S, K - 1))) for name in ("sd_blind", "sd_probe")}
         noise = rng.standard_normal((J, S, P, K - 1))
-        blind = blind + drawn["sd_blind"] * noise[:, :, 0]
-        added = added + drawn["sd_probe"][:, None] * noise[:, :, 1:]
-    drawn["shares"] = np.broadcast_to(_shares(blind, added), (J, S, P, K))
-    return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), drawn["shares"])
+        blind = blind + parameters["sd_blind"] * noise[:, :, 0]
+        added = added + parameters["sd_probe"][:, None] * noise[:, :, 1:]
+    parameters["shares"] = np.broadcast_to(_outcome_shares(blind, added), (J, S, P, K))
+    return parameters, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), parameters["shares"])
 
 
-def _shares(blind: Floats, added: Floats) -> Floats:
+def _outcome_shares(blind: Floats, added: Floats) -> Floats:
     """Shares (..., P, K) from the log-odds blind (..., K - 1), and what each probe adds (..., P - 1, K - 1)."""
     blind = blind[..., None, :]
     odds = np.concatenate([blind, blind + added], axis=-2)
@@ -191,9 +191,9 @@ def _shares(blind: Floats, added: Floats) -> Floats:
     return shares
 
 
-def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _variable_labels(data: Outcomes) -> Labels:
     free, labelled = data.outcomes[1:], data.probes[1:]
-    names: dict[str, tuple[tuple[str, ...], ...]] = {
+    names: Labels = {
         "mean": (data.schemes, free),
         "probe": (data.schemes, labelled, free),
         "shares": (data.judges, data.schemes, data.probes, data.outcomes),
@@ -203,26 +203,26 @@ def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:
     return names
 
 
-def _with_new_judge(found: Any, data: Outcomes, rng: np.random.Generator) -> Floats:
+def _with_new_judge(draws: Draws, data: Outcomes, rng: np.random.Generator) -> Floats:
     """Shares (chains, draws, J + 1, S, P, K), the last of a new judge; unchanged if there is only one judge."""
-    shares: Floats = found.values["shares"]
+    shares: Floats = draws.values["shares"]
     if len(data.judges) == 1:
         return shares
-    v = found.values
+    v = draws.values
     blind = v["mean"] + v["sd_blind"] * rng.standard_normal(v["mean"].shape)
     added = v["probe"] + v["sd_probe"][..., None, :] * rng.standard_normal(v["probe"].shape)
-    return np.concatenate([shares, _shares(blind, added)[:, :, None]], axis=2)
+    return np.concatenate([shares, _outcome_shares(blind, added)[:, :, None]], axis=2)
 
 
-def _replicated(shares: Floats, data: Outcomes, seen: Mask, rng: np.random.Generator) -> Floats:
+def _replicated_counts(shares: Floats, data: Outcomes, seen: Mask, rng: np.random.Generator) -> Floats:
     """Replicated counts from 400 of the draws, (400, cells times K)."""
     n = np.rint(data.counts.sum(axis=-1)[seen]).astype(np.int64)
-    kept = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
-    kept = kept / kept.sum(axis=-1, keepdims=True)
-    return rng.multinomial(n[None], kept).reshape(400, -1).astype(float)
+    sampled = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
+    sampled = sampled / sampled.sum(axis=-1, keepdims=True)
+    return rng.multinomial(n[None], sampled).reshape(400, -1).astype(float)
 
 
-def _cells(data: Outcomes, seen: Mask) -> pd.DataFrame:
+def _cell_labels(data: Outcomes, seen: Mask) -> pd.DataFrame:
     """Labels of each count."""
     rows = [
         (data.judges[j], data.schemes[s], data.probes[p], outcome)
@@ -232,7 +232,7 @@ def _cells(data: Outcomes, seen: Mask) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "scheme", "probe", "outcome"])
 
 
-def _data_checks(data: Outcomes) -> list[dict[str, Any]]:
+def _data_checks(data: Outcomes) -> list[Row]:
     """Rows of ``checks`` on the data."""
     empty = float((data.counts.sum(axis=(0, 2)) == 0).sum())
     rare = "Their shares are near 0; how near depends on the prior. Vary mean and probe in priors=."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,11 @@ from judgestats import flags
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.cue_counts import Outcomes
 from judgestats.models.hierarchical.posteriors import row
+from judgestats.results import Row
 from judgestats.typing import Floats
 
 Terms = dict[str, Floats]
-Rows = Iterator[dict[str, Any]]
+Rows = Iterator[Row]
 
 #: Values of the column ``judge`` in rows about all judges.
 MEAN, ANOTHER = "mean of judges", "another judge"
@@ -91,7 +91,7 @@ class Probed:
         for one, two in compared:
             yield from self._differences(terms, parts(blind, probe, one, two), one, two)
 
-    def _judges(self, schemes: tuple[int, ...]) -> Iterator[tuple[str, list[int], float, bool, str]]:
+    def _judge_cells(self, schemes: tuple[int, ...]) -> Iterator[tuple[str, list[int], float, bool, str]]:
         """Name, indices, calls, whether no tie was counted, and flag: of each judge, their mean, and a new judge."""
         data = self.data
         cells = np.ix_(range(len(data.judges)), schemes, (0, self.probe))
@@ -105,61 +105,71 @@ class Probed:
             yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags.join(small, data.dependent, *excluded)
         if len(data.judges) > 1:
             few = flags.join(flags.FEW_JUDGES if len(data.judges) < 5 else "", data.dependent)
-            known = [int(j) for j in np.flatnonzero(n)]
-            yield MEAN, known, float(n.sum()), bool(tieless.all()), few
-            yield ANOTHER, [len(data.judges)] if known else [], float(n.sum()), bool(tieless.all()), few
+            counted = [int(j) for j in np.flatnonzero(n)]
+            yield MEAN, counted, float(n.sum()), bool(tieless.all()), few
+            yield ANOTHER, [len(data.judges)] if counted else [], float(n.sum()), bool(tieless.all()), few
 
-    def _key(self, judge: str, one: int, two: int | None = None) -> dict[str, Any]:
-        named = {"judge": judge, "scheme": self.data.schemes[one], "probe": self.data.probes[self.probe]}
-        return {**named, "against": "" if two is None else self.data.schemes[two], "favoured": self.favoured}
+    def _key(self, judge: str, one: int, two: int | None = None) -> Row:
+        labels = {"judge": judge, "scheme": self.data.schemes[one], "probe": self.data.probes[self.probe]}
+        return {**labels, "against": "" if two is None else self.data.schemes[two], "favoured": self.favoured}
 
-    def _row(self, term: str, values: Floats, n: float, flag: str, key: dict[str, Any]) -> dict[str, Any]:
+    def _mean_row(self, term: str, values: Floats, n: float, flag: str, key: Row) -> Row:
         """Row of the mean over the last axis; NaN if that is empty."""
         if not values.shape[-1] or np.isnan(values).any():
             return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
-        made = row(term, values.mean(axis=-1), self.draws, conf_level=self.conf_level, n=n, flag=flag, **key)
-        if made["conf_low"] < made["conf_high"]:
-            return made
-        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(flag, flags.DRAWS_AGREE)}
+        estimate = row(term, values.mean(axis=-1), self.draws, conf_level=self.conf_level, n=n, flag=flag, **key)
+        if estimate["conf_low"] < estimate["conf_high"]:
+            return estimate
+        return {**estimate, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(flag, flags.DRAWS_AGREE)}
 
     def _moved(self, terms: Terms, s: int) -> Rows:
-        for judge, places, n, tieless, flag in self._judges((s,)):
-            made = {}
+        for judge, places, n, tieless, flag in self._judge_cells((s,)):
+            by_term = {}
             for term, values in terms.items():
                 whole = flags.join(flag, flags.PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
-                made[term] = self._row(term, values[..., s][..., places], n, whole, self._key(judge, s))
+                by_term[term] = self._mean_row(term, values[..., s][..., places], n, whole, self._key(judge, s))
             if places:
-                include_0 = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
-                made["lao"]["flag"] = flags.join(made["lao"]["flag"], flags.NOT_SIGNIFICANT if include_0 else "")
+                include_0 = all(
+                    not (by_term[t]["conf_low"] > 0 or by_term[t]["conf_high"] < 0) for t in _GAINS.values()
+                )
+                by_term["lao"]["flag"] = flags.join(by_term["lao"]["flag"], flags.NOT_SIGNIFICANT if include_0 else "")
                 if judge not in (MEAN, ANOTHER):
-                    made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
-            yield from made.values()
+                    by_term |= {gain: clipped(by_term[gain], by_term[signed]) for gain, signed in _GAINS.items()}
+            yield from by_term.values()
 
     def _differences(self, terms: Terms, pieces: Terms, one: int, two: int) -> Rows:
-        for judge, places, n, tieless, flag in self._judges((one, two)):
+        for judge, places, n, tieless, flag in self._judge_cells((one, two)):
             key = self._key(judge, one, two)
             for term, values in terms.items():
                 whole = flags.join(flag, flags.PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 changed = (values[..., one] - values[..., two])[..., places]
-                yield self._row(f"{term} difference", changed, n, whole, key)
+                yield self._mean_row(f"{term} difference", changed, n, whole, key)
             for term, values in pieces.items():
-                yield self._row(term, values[..., places], n, flag, key)
+                yield self._mean_row(term, values[..., places], n, flag, key)
             lds = [terms["lds"][..., s][..., places] for s in (one, two)]
             part = [pieces[name][..., places].mean(axis=-1) for name in ("by_abstaining", "by_choosing") if places]
-            events: dict[str, Any] = dict.fromkeys(("probability_helps", "probability_bought"), np.array(math.nan))
+            events = dict.fromkeys(("probability_helps", "probability_bought"), math.nan)
             if places:
-                events["probability_helps"] = lds[0].mean(axis=-1) < lds[1].mean(axis=-1)
-                events["probability_bought"] = (part[0] < 0) & (part[0] < part[1])
+                events["probability_helps"] = float((lds[0].mean(axis=-1) < lds[1].mean(axis=-1)).mean())
+                events["probability_bought"] = float(((part[0] < 0) & (part[0] < part[1])).mean())
             if judge == MEAN and places:
-                events["probability_helps_all"] = (lds[0] < lds[1]).all(axis=-1)
-            for name, event in events.items():
-                value = float(event.mean())
-                yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
+                events["probability_helps_all"] = float((lds[0] < lds[1]).all(axis=-1).mean())
+            for name, share in events.items():
+                yield {**key, "term": name, "estimate": share, "n": n, "method": self.draws.method, "flag": flag}
 
 
-def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
+def clipped(gain: Row, signed: Row) -> Row:
     """The row of a gain from the row of its signed shift, clipped at 0; without an interval if that would be [0, 0]."""
-    made = {**gain, **{k: max(0.0, signed[k]) for k in ("estimate", "conf_low", "conf_high")}, "flag": signed["flag"]}
-    if made["conf_high"] > 0:
-        return made
-    return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags.join(made["flag"], flags.AT_ZERO)}
+    clipped_row = {
+        **gain,
+        **{k: max(0.0, signed[k]) for k in ("estimate", "conf_low", "conf_high")},
+        "flag": signed["flag"],
+    }
+    if clipped_row["conf_high"] > 0:
+        return clipped_row
+    return {
+        **clipped_row,
+        "conf_low": math.nan,
+        "conf_high": math.nan,
+        "flag": flags.join(clipped_row["flag"], flags.AT_ZERO),
+    }

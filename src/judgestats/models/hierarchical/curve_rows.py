@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from judgestats.models.hierarchical.cue_shifts import MEAN
 from judgestats.models.hierarchical.ladders import Ladder, threshold
 from judgestats.models.hierarchical.posterior_checks import of_prior
 from judgestats.models.hierarchical.posteriors import row
+from judgestats.results import Row
 from judgestats.typing import Floats, Mask
 
 Fits = Mapping[tuple[str, str], "Fitted"]
@@ -71,32 +71,32 @@ def _prior_driven(term: str, values: Floats, prior: Floats, wide: Floats | None)
     return flags.PRIOR_DRIVEN if moved else ""
 
 
-def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
+def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[Row]:
     """Rows of every judge, condition, link and prior; `fits` are by link and prior."""
     data = next(iter(fits.values())).data
-    made: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for j, judge in enumerate(data.judges):
         for g, condition in enumerate(data.conditions):
             for link, prior in fits:
                 key = {"judge": judge, **({by: condition} if by else {}), "link": link, "prior": prior}
-                made += _of_curve(fits, (link, prior), j, g, key, level, conf_level)
+                rows += _of_curve(fits, (link, prior), j, g, key, level, conf_level)
                 if g:
-                    made += _of_change(fits, (link, prior), [j], g, key, conf_level)
+                    rows += _of_change(fits, (link, prior), [j], g, key, conf_level)
     if len(data.judges) > 1:
         for g, condition in enumerate(data.conditions[1:], 1):
             for link, prior in fits:
                 key = {"judge": MEAN, by or "condition": condition, "link": link, "prior": prior}
-                made += _of_change(fits, (link, prior), [*range(len(data.judges))], g, key, conf_level)
-    return made
+                rows += _of_change(fits, (link, prior), [*range(len(data.judges))], g, key, conf_level)
+    return rows
 
 
 def _of_curve(
-    fits: Fits, which: tuple[str, str], j: int, g: int, key: dict[str, Any], level: float, conf_level: float
-) -> Iterator[dict[str, Any]]:
+    fits: Fits, which: tuple[str, str], j: int, g: int, key: Row, level: float, conf_level: float
+) -> Iterator[Row]:
     fitted = fits[which]
     data = fitted.data
-    here = (data.judge == j) & (data.condition == g)
-    n = float(data.counts[here].sum())
+    cells = (data.judge == j) & (data.condition == g)
+    n = float(data.counts[cells].sum())
     tied = "" if data.random[j, 1] else flags.NO_TIES_UNDER.of(where="")
     flag = flags.join(data.flag.get(data.judges[j], ""), flags.SMALL_N if n < 30 else "", tied)
     before = consequences(data, fitted.prior, level)
@@ -109,7 +109,7 @@ def _of_curve(
         driven = _prior_driven(term, first.values[term][..., j, g], prior, second)
         if term == "threshold":
             driven = flags.join(of_prior(draws, fitted.draws), driven)
-            yield _threshold_row(draws, data, here, conf_level, flag, driven, common)
+            yield _threshold_row(draws, data, cells, conf_level, flag, driven, common)
             continue
         unknown = flags.SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
         yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags.join(flag, unknown, driven), **key)
@@ -123,32 +123,31 @@ def _of_curve(
 
 
 def _threshold_row(
-    values: Floats, data: Ladder, here: Mask, conf_level: float, flag: str, driven: str,
-    common: dict[str, Any],
-) -> dict[str, Any]:  # fmt: skip
+    values: Floats, data: Ladder, cells: Mask, conf_level: float, flag: str, driven: str, common: Row
+) -> Row:
     """Posterior median and quantiles; a limit above the last step is inf."""
-    steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
-    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags.join(flag, flags.NO_STEP)}
+    steps = np.abs(data.x[cells & (data.x != 0)]) * data.unit
+    empty = {**common, "term": "threshold", "estimate": math.nan, "flag": flags.join(flag, flags.NO_STEP)}
     if not len(steps):
-        return made
+        return empty
     tail = (1 - conf_level) / 2
     low, middle, high = (float(v) for v in np.quantile(values, [tail, 0.5, 1 - tail], method="inverted_cdf"))
     last, least = float(steps.max()), float(steps.min())
     ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
     lacking = flags.incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
     if middle > last:
-        return {**made, **ends, "flag": flags.join(flag, lacking, flags.RIGHT_CENSORED, driven)}
+        return {**empty, **ends, "flag": flags.join(flag, lacking, flags.RIGHT_CENSORED, driven)}
     under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
     over = float(steps[steps >= middle].min(initial=last))
     far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
     more = (flags.LEFT_CENSORED, flags.PRIOR_DRIVEN) if middle < least else (driven, flags.BETWEEN if far else "")
     error = float(values.std(ddof=1)) if np.isfinite(values).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags.join(flag, lacking, *more)}
+    return {**empty, **ends, "estimate": middle, "std_error": error, "flag": flags.join(flag, lacking, *more)}
 
 
 def _of_change(
-    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: dict[str, Any], conf_level: float
-) -> Iterator[dict[str, Any]]:
+    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: Row, conf_level: float
+) -> Iterator[Row]:
     """Log ratios of criterion and slope to the baseline, and the probability that the criterion changed more."""
     fitted = fits[which]
     data = fitted.data
@@ -168,6 +167,6 @@ def _of_change(
         driven.append(_prior_driven(term, ratio(first.draws.values, name), ratio(first.prior, name), second))
         whole = flags.join(flag, driven[-1])
         yield row(term, moved[-1], fitted.draws, conf_level=conf_level, n=n, flag=whole, **key)
-    made = {"term": "probability_criterion_moved_more", "n": n, "method": fitted.draws.method, **key}
+    common = {"term": "probability_criterion_moved_more", "n": n, "method": fitted.draws.method, **key}
     more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
-    yield {**made, "estimate": more, "flag": flags.join(flag, *driven)}
+    yield {**common, "estimate": more, "flag": flags.join(flag, *driven)}

@@ -13,8 +13,8 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.centred_priors import Prior
-from judgestats.models.bayes.draws import Draws, Top
-from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.draws import Draws, Labels, TopParameter
+from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample_each, sampling_options
 from judgestats.models.hierarchical.curve_rows import Fitted, consequences, curve_rows
 from judgestats.models.hierarchical.ladders import Ladder, ladder, shares
@@ -23,9 +23,7 @@ from judgestats.models.hierarchical.posteriors import Posterior, prior_table, sc
 from judgestats.typing import Floats, Mask
 
 #: Name -> scale of the prior.
-PRIORS: dict[str, float] = {
-    "slope": 1.5, "criterion": 1.5, "bias": 1.0, "lapse": 1.0, "ratio": 1.0, "spread": 0.5, "spread_ratio": 0.5,
-}  # fmt: skip
+PRIORS = {"slope": 1.5, "criterion": 1.5, "bias": 1.0, "lapse": 1.0, "ratio": 1.0, "spread": 0.5, "spread_ratio": 0.5}
 MEANING = {
     "slope": ("normal", "log of the slope per smallest step"),
     "criterion": ("normal", "log of the half-width of the tie interval"),
@@ -60,7 +58,7 @@ class Predictor:
 
 def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     """Design of the model of a ladder; `scale` has the scales of the priors."""
-    columns = [*_population(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
+    columns = [*_population_columns(data, scale), *(_judge_columns(data, scale) if len(data.judges) > 1 else ())]
     spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
     shared = np.array([[float(spread == s) for s in spreads] for _, spread in columns]).reshape(len(columns), -1)
     names = tuple(" and ".join(r for r, w in zip(ROWS, weight, strict=True) if w.any()) for weight, _ in columns)
@@ -68,7 +66,7 @@ def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     return Predictor(weights, 1 - shared.sum(axis=1), shared, names, tuple(spreads))
 
 
-def _population(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
+def _population_columns(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
     """Means, and changes between conditions.
 
     Slope and criterion are rotated: the sum and the difference of two independent standard normal variables, divided by
@@ -77,39 +75,42 @@ def _population(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floa
     """
     later, root = range(1, len(data.conditions)), np.sqrt(0.5)
     for sign in (root, -root):
-        yield _block(data, {"slope": root * scale["slope"], "criterion": sign * scale["criterion"]}), ""
+        yield _effect_block(data, {"slope": root * scale["slope"], "criterion": sign * scale["criterion"]}), ""
         for g in later:
-            yield _block(data, {"slope": root * scale["ratio"], "criterion": sign * scale["ratio"]}, None, [g]), ""
+            yield (
+                _effect_block(data, {"slope": root * scale["ratio"], "criterion": sign * scale["ratio"]}, None, [g]),
+                "",
+            )
     if data.folded:  # absolute value: the sign does not change the likelihood
         for j, g in np.ndindex(len(data.judges), len(data.conditions)):
-            yield _block(data, {"bias": scale["bias"]}, [j], [g]), ""
+            yield _effect_block(data, {"bias": scale["bias"]}, [j], [g]), ""
     else:
-        yield _block(data, {"bias": scale["bias"]}), ""
+        yield _effect_block(data, {"bias": scale["bias"]}), ""
         for g in later:
-            yield _block(data, {"bias": scale["ratio"]}, None, [g]), ""
-    yield _block(data, {"lapse": scale["lapse"]}), ""
+            yield _effect_block(data, {"bias": scale["ratio"]}, None, [g]), ""
+    yield _effect_block(data, {"lapse": scale["lapse"]}), ""
 
 
-def _judges(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
+def _judge_columns(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
     """Deviations of each judge from the mean, and of its changes from the mean change, with their spread."""
     for name in ROWS:
         if name == "bias" and data.folded:
             continue
         for j in range(len(data.judges)):
-            yield _block(data, {name: scale["spread"]}, [j]), name
+            yield _effect_block(data, {name: scale["spread"]}, [j]), name
         for g in range(1, len(data.conditions) if name in NAMES else 1):
             for j in range(len(data.judges)):
-                yield _block(data, {name: scale["spread_ratio"]}, [j], [g]), f"change of {name}"
+                yield _effect_block(data, {name: scale["spread_ratio"]}, [j], [g]), f"change of {name}"
 
 
-def _block(
+def _effect_block(
     data: Ladder, sizes: Mapping[str, float], judges: Sequence[int] | None = None, groups: Sequence[int] | None = None
 ) -> Floats:
-    made = np.zeros((len(ROWS), len(data.judges), len(data.conditions)))
+    effects = np.zeros((len(ROWS), len(data.judges), len(data.conditions)))
     j, g = (slice(None) if codes is None else list(codes) for codes in (judges, groups))
     for name, size in sizes.items():
-        made[ROWS.index(name), j, g] = size
-    return made
+        effects[ROWS.index(name), j, g] = size
+    return effects
 
 
 Link = Literal["logit", "probit"]
@@ -209,22 +210,24 @@ def psychometric(
     """
     confidence(conf_level)
     confidence(performance)
-    asked = [choose(k, LINKS, "links") for k in ([links] if isinstance(links, str) else links)]
-    if not asked:
+    link_names = [choose(k, LINKS, "links") for k in ([links] if isinstance(links, str) else links)]
+    if not link_names:
         raise DesignError("links= is empty. Give 'logit', 'probit' or both.")
     stated = scales(PRIORS, priors)
     base = ladder(data, by, quality, baseline)
     options = sampling_options(sampling, target_accept=ACCEPT)
     seed = options["seed"]
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
-    models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
-    found = sample_each(
-        model(base, stated), _labels(base, stated), [given(*each) for each in models.values()], **options
+    models = {(link, name): (replace(base, link=link), scale) for link in link_names for name, scale in widths}
+    samples = sample_each(
+        model(base, stated), _draw_labels(base, stated), [model_data(*each) for each in models.values()], **options
     )
-    found = [_with_tops(base, drawn, stated) for drawn in found]
+    samples = [_with_top_parameters(base, draws, stated) for draws in samples]
     fits = {
-        key: Fitted(linked, drawn, consequences(linked, drawn.values, performance), _prior(linked, scale, seed))
-        for (key, (linked, scale)), drawn in zip(models.items(), found, strict=True)
+        key: Fitted(
+            linked, draws, consequences(linked, draws.values, performance), _prior_parameters(linked, scale, seed)
+        )
+        for (key, (linked, scale)), draws in zip(models.items(), samples, strict=True)
     }
     rows = curve_rows(fits, by, performance, conf_level)
     first = next(iter(fits.values()))
@@ -234,22 +237,22 @@ def psychometric(
         sum(f.draws.divergences for f in fits.values()),
         first.draws.method,
     )
-    again = {k: _replicated(f, seed) for k, f in fits.items()}
+    again = {k: _replicated_answers(f, seed) for k, f in fits.items()}
     priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
     checks = convergence(whole, priors_)
     for key, fitted in fits.items():
         checks += conflicts(fitted.draws, ", ".join(key))
     for key in fits:
-        used = _used(base)
+        used = _existing_counts(base)
         checks += predictive(f"counts ({', '.join(key)})", base.counts[used], again[key][:, used])
-    predicted = [_beside(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
+    predicted = [_predicted_answers(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
-    return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
-                     whole, pd.concat(predicted, ignore_index=True))  # fmt: skip
+    question, predictions = "What does each judge resolve, and where is its criterion?", pd.concat(predicted)
+    return Posterior(question, table, priors_, pd.DataFrame(checks), whole, predictions.reset_index(drop=True))
 
 
 def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
-    """The PyMC model, with the data of :func:`given`.
+    """The PyMC model, with the data of :func:`model_data`.
 
     Every sampled variable is standard normal. A spread between judges, and a bias with unknown slots, is the absolute
     value of one: the likelihood is the same for either sign, and the sampler has no boundary at 0. Variables are
@@ -261,7 +264,7 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     J, G = len(data.judges), len(data.conditions)
     design = predictor(data, scales(PRIORS, priors))
     with pm.Model() as built:
-        inputs = {name: pm.Data(name, value) for name, value in given(data, priors).items()}
+        inputs = {name: pm.Data(name, value) for name, value in model_data(data, priors).items()}
         size = pt.as_tensor(design.fixed)
         if J > 1:
             size = size + (design.shared * pm.Normal("spread", shape=design.shared.shape[1])).sum(axis=1)
@@ -279,7 +282,7 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     return built
 
 
-def given(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
+def model_data(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
     """Data of the model: ``counts`` (N, 4), the ``design``, which includes the scales of the priors, and the link."""
     design = predictor(data, scales(PRIORS, priors)).weights
     return {"counts": data.counts, "design": design, "probit": np.array(float(data.link == "probit"))}
@@ -304,92 +307,97 @@ def prior_draw(
     data: Ladder, priors: Mapping[str, float] | None, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], Floats]:
     """Parameters drawn from the prior, and counts (N, 4) with the same totals: the model without PyMC."""
-    drawn = _parameters(data, scales(PRIORS, priors), rng)
-    return drawn, drawn_counts(data, shares(data, **drawn), rng)
+    parameters = _parameters(data, scales(PRIORS, priors), rng)
+    return parameters, sampled_counts(data, shares(data, **parameters), rng)
 
 
 def _parameters(data: Ladder, scale: Mapping[str, float], rng: np.random.Generator) -> dict[str, Floats]:
     J, G = len(data.judges), len(data.conditions)
     several = float(J > 1)
-    made: dict[str, Floats] = {}
+    parameters: dict[str, Floats] = {}
     for name in NAMES:
         judges = rng.normal(0, scale[name]) + several * abs(rng.normal(0, scale["spread"])) * rng.normal(size=J)
         value = np.repeat(judges[:, None], G, axis=1)
         spread = several * abs(rng.normal(0, scale["spread_ratio"]))
         value[:, 1:] += rng.normal(0, scale["ratio"], G - 1) + spread * rng.normal(size=(J, G - 1))
-        made[name] = value if name == "bias" else np.exp(value)
+        parameters[name] = value if name == "bias" else np.exp(value)
     if data.folded:
-        made["bias"] = np.abs(rng.normal(0, scale["bias"], (J, G)))
+        parameters["bias"] = np.abs(rng.normal(0, scale["bias"], (J, G)))
     centre = LAPSE_CENTRE + rng.normal(0, scale["lapse"])
     odds = centre + several * abs(rng.normal(0, scale["spread"])) * rng.normal(size=J)
-    made["lapse"] = MOST_LAPSE / (1 + np.exp(-odds))
-    return made
+    parameters["lapse"] = MOST_LAPSE / (1 + np.exp(-odds))
+    return parameters
 
 
-def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
+def sampled_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
     """Counts (..., N, 4) drawn from probabilities (..., N, 3), with the totals of the data."""
     n = np.rint(data.counts.sum(axis=1)).astype(np.int64)
-    made = rng.multinomial(np.broadcast_to(n, p.shape[:-1]), p / p.sum(axis=-1, keepdims=True)).astype(float)
-    either = np.where(data.merged, made[..., 0] + made[..., 2], 0.0)
-    made[..., [0, 2]] *= ~data.merged[:, None]
-    return np.concatenate([made, either[..., None]], axis=-1)
+    counts = rng.multinomial(np.broadcast_to(n, p.shape[:-1]), p / p.sum(axis=-1, keepdims=True)).astype(float)
+    either = np.where(data.merged, counts[..., 0] + counts[..., 2], 0.0)
+    counts[..., [0, 2]] *= ~data.merged[:, None]
+    return np.concatenate([counts, either[..., None]], axis=-1)
 
 
-def _labels(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _draw_labels(data: Ladder, scale: Mapping[str, float]) -> Labels:
     """Variables whose draws are kept, with their labels."""
     design = predictor(data, scale)
-    names: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(NAMES, (data.judges, data.conditions))
+    names: Labels = dict.fromkeys(NAMES, (data.judges, data.conditions))
     names |= {"lapse": (data.judges,), "z": (design.names,)}
     return names | ({"spread": (design.spreads,)} if len(data.judges) > 1 else {})
 
 
-def _with_tops(data: Ladder, drawn: Draws, scale: Mapping[str, float]) -> Draws:
-    """The draws with the standard normal variables as `tops`; the sign of a spread has no meaning."""
-    design, values = predictor(data, scale), dict(drawn.values)
+def _with_top_parameters(data: Ladder, draws: Draws, scale: Mapping[str, float]) -> Draws:
+    """The draws with the standard normal variables as `top_parameters`; the sign of a spread has no meaning."""
+    design, values = predictor(data, scale), dict(draws.values)
     z, spread = values.pop("z"), values.pop("spread", None)
     fixed = np.array(design.names)[design.fixed == 1]
     z = z[..., design.fixed == 1]
-    tops = [Top(name, z[..., fixed == name], Prior(1.0, None, False)) for name in dict.fromkeys(fixed.tolist())]
+    top_parameters = [
+        TopParameter(name, z[..., fixed == name], Prior(1.0, None, False)) for name in dict.fromkeys(fixed.tolist())
+    ]
     if spread is not None:
-        tops += [
-            Top(f"spread of {n}", np.abs(spread[..., k]), Prior(1.0, None, True)) for k, n in enumerate(design.spreads)
+        top_parameters += [
+            TopParameter(f"spread of {n}", np.abs(spread[..., k]), Prior(1.0, None, True))
+            for k, n in enumerate(design.spreads)
         ]
-    return replace(drawn, values=values, labels={k: drawn.labels[k] for k in values}, tops=tuple(tops))
+    return replace(
+        draws, values=values, labels={k: draws.labels[k] for k in values}, top_parameters=tuple(top_parameters)
+    )
 
 
-def _prior(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000) -> dict[str, Floats]:
+def _prior_parameters(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000) -> dict[str, Floats]:
     """Draws of the parameters from the prior, (1, size, ...)."""
     rng = np.random.default_rng([seed, 1])
-    drawn = [_parameters(data, scale, rng) for _ in range(size)]
-    return {name: np.stack([d[name] for d in drawn])[None] for name in drawn[0]}
+    draws = [_parameters(data, scale, rng) for _ in range(size)]
+    return {name: np.stack([d[name] for d in draws])[None] for name in draws[0]}
 
 
-def _replicated(fitted: Fitted, seed: int) -> Floats:
+def _replicated_answers(fitted: Fitted, seed: int) -> Floats:
     """Replicated counts from 400 of the draws, (400, N, 4)."""
     data, flat = fitted.data, {name: fitted.draws.flat(name) for name in (*NAMES, "lapse")}
-    kept = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
-    p = shares(data, **{name: v[kept] for name, v in flat.items()})
-    return drawn_counts(data, p, np.random.default_rng(seed))
+    sampled = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
+    p = shares(data, **{name: v[sampled] for name, v in flat.items()})
+    return sampled_counts(data, p, np.random.default_rng(seed))
 
 
-def _used(data: Ladder) -> Mask:
+def _existing_counts(data: Ladder) -> Mask:
     """Which counts exist, (N, 4)."""
     return np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
 
 
-def _beside(
+def _predicted_answers(
     key: tuple[str, str], fitted: Fitted, again: Floats, scale: Mapping[str, float], by: str | None, seed: int
 ) -> pd.DataFrame:
     """Every count with its predictive intervals."""
-    data, used, rng = fitted.data, _used(fitted.data), np.random.default_rng([seed, 2])
+    data, used, rng = fitted.data, _existing_counts(fitted.data), np.random.default_rng([seed, 2])
     before = np.stack([prior_draw(data, scale, rng)[1] for _ in again])
-    named = ("correct", "tie", "wrong", "preference") if data.folded else ("first", "tie", "second", "either slot")
+    outcomes = ("correct", "tie", "wrong", "preference") if data.folded else ("first", "tie", "second", "either slot")
+    labels = [(data.judges[j], data.conditions[g], *key) for j, g in zip(data.judge, data.condition, strict=True)]
     rows = [
-        (data.judges[data.judge[i]], data.conditions[data.condition[i]], *key, data.x[i] * data.unit,
-         "no preference" if k == 1 and data.merged[i] else named[k])
+        (*labels[i], data.x[i] * data.unit, "no preference" if k == 1 and data.merged[i] else outcomes[k])
         for i, k in np.argwhere(used)
-    ]  # fmt: skip
+    ]
     table = pd.DataFrame(rows, columns=["judge", by or "condition", "link", "prior", "delta", "outcome"])
     table = table if by else table.drop(columns="condition")
     n = np.repeat(data.counts.sum(axis=1)[:, None], 4, axis=1)[used]
-    return beside(table, data.counts[used], again[:, used], before[:, used], n, draws=fitted.draws.method)
+    return predictive_table(table, data.counts[used], again[:, used], before[:, used], n, draws=fitted.draws.method)

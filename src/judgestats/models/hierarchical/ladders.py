@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, suggestion
@@ -42,15 +42,15 @@ class Ladder:
         return np.asarray(self.folded & (self.x == 0))
 
 
-def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
+def ladder(data: IntoFrame, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
     """Read answers by difference in quality; arguments as in :func:`psychometric`."""
     _check_columns(data, by, quality)
-    found, folded = answers(data, by, quality)
-    table = found.table
+    calls, folded = answers(data, by, quality)
+    table = calls.table
     table = table[table["n"] > 0]
     if table.empty:
         raise DesignError(
-            f"There is no valid call ({flags.join(found.flag()) or 'all counts are 0'}). Check choice and n."
+            f"There is no valid call ({flags.join(calls.flag()) or 'all counts are 0'}). Check choice and n."
         )
     if not np.isfinite(table["x"].to_numpy(dtype=float)).all():
         raise SchemaError("A difference in quality is infinite or missing. Leave these calls out.")
@@ -72,14 +72,14 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     counts = wide[["first", "tie", "second", "either"]].to_numpy(dtype=float)
     tied = np.bincount(code, counts[:, 1], minlength=len(judges)) > 0
     random = np.where(tied[:, None], 1 / 3, np.array([0.5, 0.0, 0.5])[None])
-    known = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
-    shared = {str(j) for j, n, pairs in known.itertuples() if n > pairs}
-    notes = {j: flags.join(found.flag(j), flags.NOT_INDEPENDENT if j in shared else "") for j in judges}
+    per_judge = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
+    shared = {str(j) for j, n, pairs in per_judge.itertuples() if n > pairs}
+    notes = {j: flags.join(calls.flag(j), flags.NOT_INDEPENDENT if j in shared else "") for j in judges}
     x = wide["x"].to_numpy(dtype=float) / unit
     return Ladder(judges, conditions, code, group, x, counts, folded, random, unit, link, notes)
 
 
-def _check_columns(data: Any, by: str | None, quality: str | None) -> None:
+def _check_columns(data: IntoFrame, by: str | None, quality: str | None) -> None:
     """Raise if there is no column of counts, of the difference in quality, or of answers."""
     present = columns(data)
     tallied = "outcome" in present and "choice" not in present
@@ -92,8 +92,8 @@ def _check_columns(data: Any, by: str | None, quality: str | None) -> None:
         how = "A tally for psychometric() has judge, delta (difference in quality, 0 or more), outcome and n"
     else:
         sided = quality is not None and {f"{quality}_first", f"{quality}_second"} <= {*present}
-        known = sided or quality in present or (quality is None and "better" in present)
-        lacking = [c for c in ("judge", "choice") if c not in present] + ([] if known else [quality or "better"])
+        has_quality = sided or quality in present or (quality is None and "better" in present)
+        lacking = [c for c in ("judge", "choice") if c not in present] + ([] if has_quality else [quality or "better"])
         how = (
             "Preferences for psychometric() have judge, first, second, choice, and delta and better, or quality= (a "
             "column, or the stem of <quality>_first and <quality>_second)"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats import flags
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, mixing_flags
+from judgestats.results import Row
 from judgestats.typing import Floats
 
 #: Power-scaling sensitivity at and above which a prior, or a likelihood, matters (Kallioinen et al. 2024).
 SENSITIVE = 0.05
 
 
-def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
+def finding(what: str, value: float, flag: str = "", todo: str = "") -> Row:
     """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
     remedy = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
     return {"what": what, "value": value, "flag": flag, "remedy": remedy}
@@ -39,14 +39,14 @@ def parts(column: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def flagged(table: pd.DataFrame) -> list[dict[str, Any]]:
+def flagged(table: pd.DataFrame) -> list[Row]:
     """Rows of ``checks`` on the column ``flag`` of estimates, one for each flag."""
     return [
         finding(f"{n:,} estimate{'s' * (n > 1)}: {flag}", float(n), flag) for flag, n in parts(table["flag"]).items()
     ]
 
 
-def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
+def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[Row]:
     """Rows of ``checks`` on the chains, or on the importance weights, with advice that names the priors of spreads."""
     if not np.isnan(draws.pareto_k):
         k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
@@ -74,16 +74,16 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
     ]
 
 
-def conflicts(draws: Draws, of: str = "") -> list[dict[str, Any]]:
+def conflicts(draws: Draws, of: str = "") -> list[Row]:
     """Rows of ``checks`` on parameters whose prior conflicts with the data; one without a flag, if none does."""
     suffix = f" ({of})" if of else ""
-    found = draws.conflicts().items()
-    rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in found]
-    least = min((t.tail for t in draws.tops), default=float("nan"))
+    tails = draws.conflicts().items()
+    rows = [finding(f"tail area of {name} under its prior{suffix}", p, flags.CONFLICT) for name, p in tails]
+    least = min((t.tail for t in draws.top_parameters), default=float("nan"))
     return rows or [finding(f"smallest tail area under a prior{suffix}", least)]
 
 
-def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:
+def predictive(what: str, observed: Floats, simulated: Floats) -> list[Row]:
     """Posterior predictive check, a row of ``checks``: share of (N,) counts within 95 % of (S, N) replicated ones."""
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     share = float(((observed >= low) & (observed <= high)).mean())

@@ -22,11 +22,11 @@ def summary(question: str, table: pd.DataFrame, priors: pd.DataFrame, checks: pd
     """Text of a posterior, in lines of at most 120 characters."""
     counts = parts(table["flag"])
     number = {flag: k for k, flag in enumerate(counts, 1)}
-    blocks = [_wrapped(question), _table(table, number), _priors(priors), _cautions(counts, checks)]
+    blocks = [_wrapped(question), _estimate_lines(table, number), _prior_lines(priors), _caution_lines(counts, checks)]
     return "\n\n".join(b for b in (*blocks, f"method: {method}") if b)
 
 
-def _table(table: pd.DataFrame, number: dict[str, int]) -> str:
+def _estimate_lines(table: pd.DataFrame, number: dict[str, int]) -> str:
     """The first rows; constant columns are given once, above them."""
     before = list(table.columns[: table.columns.get_loc("term")])
     extra = [c for c in table.columns if c not in (*before, *COLUMNS)]
@@ -34,18 +34,18 @@ def _table(table: pd.DataFrame, number: dict[str, int]) -> str:
     text = [c for c in [*before, "term", *extra] if c not in numbers]
     same = {c: str(table[c].iloc[0]) for c in text if c != "term" and table[c].nunique(dropna=False) == 1}
     text = [c for c in text if c not in same]
-    shown = table.head(MOST_ROWS)
-    columns = {c: ["" if pd.isna(v) else str(v) for v in shown[c]] for c in text}
+    visible = table.head(MOST_ROWS)
+    columns = {c: ["" if pd.isna(v) else str(v) for v in visible[c]] for c in text}
     intervals = [
-        "" if math.isnan(low) and math.isnan(high) else f"[{_digits(low)}, {_digits(high)}]"
-        for low, high in zip(shown["conf_low"], shown["conf_high"], strict=True)
+        "" if math.isnan(low) and math.isnan(high) else f"[{_three_digits(low)}, {_three_digits(high)}]"
+        for low, high in zip(visible["conf_low"], visible["conf_high"], strict=True)
     ]
-    right = {"estimate": [_digits(v) for v in shown["estimate"]], "interval": intervals}
-    right |= {c: [_digits(v) for v in shown[c]] for c in numbers}
-    marks = [",".join(map(str, sorted(number[f] for f in parts([flag])))) for flag in shown["flag"]]
+    right = {"estimate": [_three_digits(v) for v in visible["estimate"]], "interval": intervals}
+    right |= {c: [_three_digits(v) for v in visible[c]] for c in numbers}
+    marks = [",".join(map(str, sorted(number[f] for f in parts([flag])))) for flag in visible["flag"]]
     lines = _lines(columns, right, [f"[{m}]" if m else "" for m in marks])
     above = ", ".join(f"{c} = {v}" for c, v in same.items() if v)
-    hidden = len(table) - len(shown)
+    hidden = len(table) - len(visible)
     more = [f"... {hidden:,} more rows, see .tidy()"] if hidden else []
     return "\n".join([*([_wrapped(f"all rows: {above}")] if above else []), *lines, *more])
 
@@ -69,14 +69,14 @@ def _cell(value: str, width: int) -> str:
     return (value if len(value) <= width else value[: width - 2] + "..").ljust(width)
 
 
-def _digits(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Three significant digits, and all digits before the decimal point: ``0.0123``, ``12,346``."""
     if math.isnan(value):
         return ""
     return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
 
 
-def _priors(priors: pd.DataFrame) -> str:
+def _prior_lines(priors: pd.DataFrame) -> str:
     if priors.empty:
         return ""
     name, law = (max(map(len, priors[c].astype(str))) for c in ("parameter", "prior"))
@@ -84,12 +84,12 @@ def _priors(priors: pd.DataFrame) -> str:
     return "\n".join(["priors", *(_wrapped(f"  {p:<{name}}  {q:<{law}}  {m}", name + law + 6) for p, q, m in rows)])
 
 
-def _cautions(counts: dict[str, int], checks: pd.DataFrame) -> str:
+def _caution_lines(counts: dict[str, int], checks: pd.DataFrame) -> str:
     """Numbered flags of the table, then those of the fit alone."""
     estimates = [f"  [{k}] {flag} ({n:,} of the estimates)" for k, (flag, n) in enumerate(counts.items(), 1)]
     others = checks[~checks["flag"].isin(["", *counts])]
     whole = [
-        f"  -  {flag} ({what}{'' if math.isnan(value) else f': {_digits(value)}'})"
+        f"  -  {flag} ({what}{'' if math.isnan(value) else f': {_three_digits(value)}'})"
         for what, value, flag in others[["what", "value", "flag"]].itertuples(index=False)
     ]
     lines = [*(_wrapped(line, 6) for line in (*estimates, *whole))]

@@ -13,11 +13,11 @@ import pandas as pd
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.bayes.centred_priors import Prior
-from judgestats.models.bayes.draws import Draws, Top, diagnostics, inference_data, mixing_flags
+from judgestats.models.bayes.draws import Draws, TopParameter, diagnostics, inference_data, mixing_flags
 from judgestats.models.bayes.replicates import Kind, of_kind
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, flagged, of_prior
 from judgestats.models.hierarchical.posterior_text import summary
-from judgestats.results import estimates
+from judgestats.results import Row, estimates, with_interval
 from judgestats.typing import Floats
 
 
@@ -107,16 +107,13 @@ class Posterior:
             sampling, which has no chains), ``pareto_k`` (of importance weights), ``n_estimates``, ``method``,
             ``flag`` (of the posterior as a whole).
         """
-        found, chains = self.posterior, np.isnan(self.posterior.pareto_k)
-        first = next(iter(found.values.values()), np.zeros((0, 0)))
-        table = found.summary() if chains and first.size else pd.DataFrame(columns=["rhat", "ess_bulk", "ess_tail"])
-        row = {
-            "chains": len(first), "draws": first.shape[1], "divergences": found.divergences,
-            "rhat": table["rhat"].max(), "ess": table[["ess_bulk", "ess_tail"]].min(axis=None),
-            "pareto_k": found.pareto_k, "n_estimates": len(self.table), "method": found.method,
-            "flag": flags.join(*found.notes()) if first.size else "",
-        }  # fmt: skip
-        return pd.DataFrame([row])
+        draws, chains = self.posterior, np.isnan(self.posterior.pareto_k)
+        first = next(iter(draws.values.values()), np.zeros((0, 0)))
+        table = draws.summary() if chains and first.size else pd.DataFrame(columns=["rhat", "ess_bulk", "ess_tail"])
+        size = {"chains": len(first), "draws": first.shape[1], "divergences": draws.divergences}
+        worst = {"rhat": table["rhat"].max(), "ess": table[["ess_bulk", "ess_tail"]].min(axis=None)}
+        about = {"pareto_k": draws.pareto_k, "n_estimates": len(self.table), "method": draws.method}
+        return pd.DataFrame([{**size, **worst, **about, "flag": flags.join(*draws.notes()) if first.size else ""}])
 
     def draws(self) -> pd.DataFrame:
         """Draws from the posterior distribution.
@@ -176,27 +173,20 @@ class Posterior:
         return self.summary()
 
 
-def row(
-    term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any
-) -> dict[str, Any]:
-    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged.
-
-    Chains are flagged if they have not mixed; importance sampling has none, and its weights are checked as a whole.
-    """
+def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any) -> Row:
+    """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged."""
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     mixing = ""
-    if np.isnan(draws.pareto_k):
+    if np.isnan(draws.pareto_k):  # there are chains
         rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None]))
         mixing = mixing_flags(rhat, min(bulk, end))
-    return {
-        **more, "term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)),
-        "conf_low": float(low), "conf_high": float(high), "n": n, "method": draws.method,
-        "flag": flags.join(flag, of_prior(values, draws), mixing),
-    }  # fmt: skip
+    flag = flags.join(flag, of_prior(values, draws), mixing)
+    cells = {**more, "term": term, "estimate": float(values.mean()), "n": n, "method": draws.method, "flag": flag}
+    return with_interval(values.std(ddof=1), low, high, **cells)
 
 
-def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> dict[str, Any]:
+def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> Row:
     """Row of a probability: the mean of (chains, draws) of 0 and 1, with its Monte Carlo error and no interval."""
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
@@ -206,7 +196,7 @@ def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", 
     return {**more, **estimate, "method": draws.method, "flag": flag}
 
 
-def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
+def tabled(rows: list[Row], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """The rows as a frame of estimates, in their order, with the condition columns `by` and `extra` ones."""
     return estimates(rows, by, extra, sort=False)
 
@@ -216,7 +206,7 @@ Laws = Mapping[str, tuple[str, str]]
 
 
 def result(
-    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Any], predicted: pd.DataFrame
+    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Row], predicted: pd.DataFrame
 ) -> Posterior:
     """What a model that was drawn once returns, its chains and priors checked before the rest."""
     priors = prior_table(laws)
@@ -224,14 +214,16 @@ def result(
     return Posterior(question, table, priors, whole, draws, predicted)
 
 
-def with_tops(draws: Draws, scales: Mapping[str, float], centres: Mapping[str, float] = MappingProxyType({})) -> Draws:
+def with_top_parameters(
+    draws: Draws, scales: Mapping[str, float], centres: Mapping[str, float] = MappingProxyType({})
+) -> Draws:
     """The draws, with the parameters whose (half-)normal priors have these scales and depend on no other."""
-    tops = [
-        Top(name, values, Prior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
+    top_parameters = [
+        TopParameter(name, values, Prior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
         for name, values in draws.values.items()
         if name in scales
     ]
-    return replace(draws, tops=tuple(tops))
+    return replace(draws, top_parameters=tuple(top_parameters))
 
 
 def prior_table(priors: Laws) -> pd.DataFrame:

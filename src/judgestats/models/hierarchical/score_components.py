@@ -16,15 +16,16 @@ from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.centred_priors import Prior, prior_of
-from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.draws import Draws, TopParameter
 from judgestats.models.bayes.importance_sampling import integrated
-from judgestats.models.bayes.replicates import spread_beside, spreads
+from judgestats.models.bayes.replicates import spread_table, spreads
 from judgestats.models.bayes.sampling import Sampling, pymc, sampling_options
 from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posterior_checks import convergence, finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, result, row, tabled
 from judgestats.models.specifications import Model
+from judgestats.results import Row
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Ints
 
@@ -37,7 +38,7 @@ MEANINGS = {
 }
 
 
-def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def read(ratings: IntoFrame, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Mean score of each subject, as one label, judge and level of the facets; flags of all estimates."""
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
         raise DesignError(f"{twice[0]!r} is used twice among subjects=, facets= and the judges. Name it once.")
@@ -45,14 +46,14 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
         raise DesignError(f"A facet cannot be called {wrong[0]!r} here. Rename the column.")
     table = cells(ratings, [c for c in (*subjects, *facets) if c not in ABOUT])
     missing = float(table["n_missing"].sum()) if "n_missing" in table else 0.0
-    known = table[table["mean"].notna()]
+    valid = table[table["mean"].notna()]
     keys = [*subjects, *facets, "judge"]
     notes = [
         flags.N_SCORES_EXCLUDED.of(missing),
-        flags.REPLICATES_AVERAGED if (known["runs"] > 1).any() else "",
-        *(flags.AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and known[c].nunique() > 1),
+        flags.REPLICATES_AVERAGED if (valid["runs"] > 1).any() else "",
+        *(flags.AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and valid[c].nunique() > 1),
     ]
-    table = known.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
+    table = valid.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
     subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
     levels = [subject.nunique(), *(table[c].nunique() for c in (*facets, "judge"))]
     return table.assign(subject=subject), notes + [flags.INCOMPLETE_DESIGN] * (len(table) != int(np.prod(levels)))
@@ -153,7 +154,7 @@ def agreement(
     codes = {c: pd.factorize(table[c], sort=True)[0].astype(np.int64) for c in ("subject", "judge", *facets)}
     centre = float(y.mean()) if len(y) else 0.0
     data = Scores(y - centre, codes, centre)
-    chosen = _priors(data, priors or {})
+    chosen = _component_priors(data, priors or {})
     laws = {n: (str(p), MEANINGS.get(n, f"sd of {n}")) for n, p in chosen.items()}
     if reason := _not_estimable(data):
         return _empty(data, prior_table(laws), reason)
@@ -161,30 +162,34 @@ def agreement(
     for name in sampling or {}:
         choose(name, ("draws", "seed"), "sampling: option")
     draws, seed = options["draws"], options["seed"]
-    found = posterior(data, chosen, draws=draws, seed=seed)
+    sample = posterior(data, chosen, draws=draws, seed=seed)
     k, sizes = data.sizes["judge"], data.sizes
     few = flags.FEW_RATERS if k < 10 else ""
-    sds = {name: found.values[name] for name in (*data.codes, "residual")}
+    sds = {name: sample.values[name] for name in (*data.codes, "residual")}
     driven = {name: flags.PRIOR_DRIVEN if chosen[name].decides(v) else "" for name, v in sds.items()}
     count = {**sizes, "residual": len(data.y)}
-    rows = [_row(name, v**2, found, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()]
+    rows = [
+        _component_row(name, v**2, sample, conf_level, count[name], *notes, driven[name]) for name, v in sds.items()
+    ]
     checks = []
     if not facets:
         one_way = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
         one = posterior(one_way, chosen, draws=draws, seed=seed)
         checks += convergence(one, prior_table(laws), "ICC(1,1)")
         value = one.values["subject"] ** 2 / (one.values["subject"] ** 2 + one.values["residual"] ** 2)
-        rows.append(_row("ICC(1,1)", value, one, conf_level, sizes["subject"], *notes))
+        rows.append(_component_row("ICC(1,1)", value, one, conf_level, sizes["subject"], *notes))
     for name, value in correlations(sds, k).items():
         used = ("subject", "residual") if name == "ICC(3,1)" else tuple(sds)
-        rows.append(_row(name, value, found, conf_level, sizes["subject"], *notes, few, *(driven[u] for u in used)))
+        rows.append(
+            _component_row(name, value, sample, conf_level, sizes["subject"], *notes, few, *(driven[u] for u in used))
+        )
     question = f"How much of the scores of {k} judges is about the {sizes['subject']} subjects?"
-    again = _replicated(data, found, seed)
+    again = _replicated_spreads(data, sample, seed)
     checks += predictive("extremes and quartiles", spreads(data.y[None])[0], again)
     rng = np.random.default_rng(seed + 2)
     before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
-    predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
-    return result(question, tabled(rows, [], ("median",)), found, laws, checks, predicted)
+    predicted = spread_table(data.y + data.centre, again + data.centre, before + data.centre, draws=sample.method)
+    return result(question, tabled(rows, [], ("median",)), sample, laws, checks, predicted)
 
 
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
@@ -206,13 +211,15 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     names = {"Intercept": "level", "sd(residual)": "residual"}
     names |= {f"sd({c})": name for c, name in zip(columns, data.codes, strict=True)}
     laws = {term: priors[name] for term, name in names.items()}
-    asked = {term: p.scale if p.df is None else (p.scale, p.df) for term, p in laws.items()}
-    found = integrated(Model(coded, "gaussian", "identity"), asked, draws=draws, seed=seed)
+    overrides = {term: p.scale if p.df is None else (p.scale, p.df) for term, p in laws.items()}
+    sample = integrated(Model(coded, "gaussian", "identity"), overrides, draws=draws, seed=seed)
     order = ["level", *data.codes, "residual"]
-    values = {names[k]: v for k, v in found.values.items()}
+    values = {names[k]: v for k, v in sample.values.items()}
     # the level is integrated out of the likelihood, so only the sds have priors to check
-    tops = tuple(Top(k, values[k], priors[k]) for k in order[1:])
-    return replace(found, values={k: values[k] for k in order}, labels=dict.fromkeys(order, ()), tops=tops)
+    top_parameters = tuple(TopParameter(k, values[k], priors[k]) for k in order[1:])
+    return replace(
+        sample, values={k: values[k] for k in order}, labels=dict.fromkeys(order, ()), top_parameters=top_parameters
+    )
 
 
 def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
@@ -240,15 +247,15 @@ def _noise(data: Scores, parameters: Mapping[str, float], rng: np.random.Generat
     return y
 
 
-def _priors(data: Scores, given: Mapping[str, Any]) -> dict[str, Prior]:
+def _component_priors(data: Scores, overrides: Mapping[str, object]) -> dict[str, Prior]:
     names = ("level", *data.codes, "residual")
-    if unknown := [n for n in given if n not in names]:
+    if unknown := [n for n in overrides if n not in names]:
         raise DesignError(f"priors has {unknown[0]!r}, which is not a parameter. Parameters: {', '.join(names)}.")
     unit = float(data.y.std(ddof=1)) if len(data.y) > 1 and np.ptp(data.y) > 0 else 1.0
-    found = {n: prior_of(given.get(n, 10 * unit if n == "level" else unit), n, half=n != "level") for n in names}
-    if found["level"].df is not None:
+    priors = {n: prior_of(overrides.get(n, 10 * unit if n == "level" else unit), n, half=n != "level") for n in names}
+    if priors["level"].df is not None:
         raise DesignError("priors['level'] is the scale of a normal. Give one number.")
-    return found
+    return priors
 
 
 def _not_estimable(data: Scores) -> str:
@@ -279,15 +286,15 @@ def _empty(data: Scores, priors: pd.DataFrame, why: str) -> Posterior:
     return Posterior("What is the agreement of the judges?", table, priors, checks, Draws({}, {}, 0, "no posterior"))
 
 
-def _row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> dict[str, Any]:
-    made = row(term, values, draws, conf_level=conf_level, n=n, flag=flags.join(*notes, *weight_flags(draws)))
-    return {**made, "median": float(np.median(values))}
+def _component_row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> Row:
+    estimate = row(term, values, draws, conf_level=conf_level, n=n, flag=flags.join(*notes, *weight_flags(draws)))
+    return {**estimate, "median": float(np.median(values))}
 
 
-def _replicated(data: Scores, found: Draws, seed: int) -> Floats:
+def _replicated_spreads(data: Scores, draws: Draws, seed: int) -> Floats:
     """Lowest, quartile and highest score in 200 replicated data sets, with new subjects and judges, (200, 5)."""
     rng = np.random.default_rng(seed + 1)
-    flat = {name: found.flat(name) for name in found.values}
+    flat = {name: draws.flat(name) for name in draws.values}
     which = np.linspace(0, len(flat["level"]) - 1, 200).astype(int)
-    made = [flat["level"][s] + _noise(data, {k: float(v[s]) for k, v in flat.items()}, rng) for s in which]
-    return spreads(np.stack(made))
+    scores = [flat["level"][s] + _noise(data, {k: float(v[s]) for k, v in flat.items()}, rng) for s in which]
+    return spreads(np.stack(scores))

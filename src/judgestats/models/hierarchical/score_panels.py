@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.models.hierarchical.crossed import (
-    Panel,
-)
+from judgestats.models.hierarchical.crossed import Panel
 
 REFERENCE = "reference"
 
 
 def panel(
-    ratings: Any, identity: Mapping[str, str] | None, reference: Any, condition: str | None, final: str | None
+    ratings: IntoFrame,
+    identity: Mapping[str, str] | None,
+    reference: IntoFrame,
+    condition: str | None,
+    final: str | None,
 ) -> tuple[Panel, list[str]]:
     """Mean scores with known noise, and flags of all estimates; arguments as in :func:`severity`."""
     present = list(nw.from_native(ratings).collect_schema().names())
@@ -44,7 +46,7 @@ def panel(
             f"severity needs two judges and two systems or more; got {len(judges)} and {len(systems)}. Add ratings, or "
             "compare mean scores."
         )
-    own = _own(identity or {}, judges, systems)
+    own = _judge_of_system(identity or {}, judges, systems)
     conditions = sorted(set(table["where"]))
     table = table.assign(
         own=[own.get(s) == j for j, s in zip(table["judge"].astype(str), table["system"].astype(str), strict=True)]
@@ -52,18 +54,16 @@ def panel(
     if reference is not None:
         if REFERENCE in judges:
             raise DesignError(f"A judge is called {REFERENCE!r}, the name of the reference. Rename the judge.")
-        table = pd.concat([table, _reference(reference, systems, own, column, conditions)], ignore_index=True)
+        table = pd.concat([table, _reference_scores(reference, systems, own, column, conditions)], ignore_index=True)
         judges = [*judges, REFERENCE]
     centre = float(table["mean"].mean())
     judge, system, where = (
         np.asarray(pd.Index(k).get_indexer(table[c].astype(str)), np.int64)
         for k, c in ((judges, "judge"), (systems, "system"), (conditions, "where"))
     )
-    data = Panel(
-        table["mean"].to_numpy(float) - centre, table["noise"].to_numpy(float), judge, system, where,
-        own=table["own"].to_numpy(bool), judges=tuple(judges), systems=tuple(systems), conditions=tuple(conditions),
-        reference=reference is not None, centre=centre,
-    )  # fmt: skip
+    mean, noise, selves = table["mean"].to_numpy(float), table["noise"].to_numpy(float), table["own"].to_numpy(bool)
+    labels = tuple(judges), tuple(systems), tuple(conditions)
+    data = Panel(mean - centre, noise, judge, system, where, selves, *labels, reference is not None, centre)
     return data, [*notes, *more, "" if data.own.any() else flags.NO_SELF_SCORE]
 
 
@@ -102,46 +102,46 @@ def _with_noise(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             spread = np.where(count > 1, squares / np.maximum(count - 1, 1), np.nan)
         numbers = {"mean": mean, "sd": np.sqrt(spread), "runs": count}
         rows.append(pd.DataFrame({"where": where, "judge": wide.index, "system": system, **numbers}))
-    found, notes = _by_runs(pd.concat(rows, ignore_index=True))
-    return found, [flags.OTHER_ITEMS if other_items else "", *notes]
+    means, notes = _by_runs(pd.concat(rows, ignore_index=True))
+    return means, [flags.OTHER_ITEMS if other_items else "", *notes]
 
 
 def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Noise as sd² / runs, with the pooled sd in place of one that is zero or not known."""
     sd, runs = table["sd"].to_numpy(float), table["runs"].to_numpy(float)
-    known = np.isfinite(sd) & (runs > 1)
-    zero = known & (sd == 0)
+    has_sd = np.isfinite(sd) & (runs > 1)
+    zero = has_sd & (sd == 0)
     table = table[["where", "judge", "system", "mean"]]
-    if not known.any() or zero[known].all():
-        return table.assign(noise=0.0), [flags.ALL_ZERO if known.any() else flags.NO_NOISE]
-    pooled = np.sqrt(((runs - 1)[known] @ sd[known] ** 2) / (runs - 1)[known].sum())
-    used = np.where(known & ~zero, sd, pooled)
-    notes = [flags.ZERO_SD if zero.any() else "", flags.POOLED_SD if (~known).any() else ""]
+    if not has_sd.any() or zero[has_sd].all():
+        return table.assign(noise=0.0), [flags.ALL_ZERO if has_sd.any() else flags.NO_NOISE]
+    pooled = np.sqrt(((runs - 1)[has_sd] @ sd[has_sd] ** 2) / (runs - 1)[has_sd].sum())
+    used = np.where(has_sd & ~zero, sd, pooled)
+    notes = [flags.ZERO_SD if zero.any() else "", flags.POOLED_SD if (~has_sd).any() else ""]
     return table.assign(noise=used**2 / np.where(np.isfinite(runs), runs, 1.0)), notes
 
 
-def _own(identity: Mapping[str, str], judges: list[str], systems: list[str]) -> dict[str, str]:
+def _judge_of_system(identity: Mapping[str, str], judges: list[str], systems: list[str]) -> dict[str, str]:
     """System -> judge, by default the judge of the same name."""
-    found = {s: s for s in systems}
+    judge_of = {s: s for s in systems}
     for a, b in identity.items():
         if a in systems and b in judges:
-            found[a] = b
+            judge_of[a] = b
         elif a in judges and b in systems:
-            found[b] = a
+            judge_of[b] = a
         else:
             raise SchemaError(
                 f"identity has {a!r}: {b!r}, which is not a pair of a system and a judge. "
                 f"Systems: {', '.join(systems)}. Judges: {', '.join(judges)}."
             )
-    taken = [j for j in found.values() if j in judges]
+    taken = [j for j in judge_of.values() if j in judges]
     if twice := [j for j in taken if taken.count(j) > 1]:
-        same = ", ".join(repr(s) for s, j in found.items() if j == twice[0])
+        same = ", ".join(repr(s) for s, j in judge_of.items() if j == twice[0])
         raise SchemaError(f"identity maps {same} to {twice[0]!r}. It must be one-to-one.")
-    return found
+    return judge_of
 
 
-def _reference(
-    frame: Any, systems: list[str], own: Mapping[str, str], column: str | None, conditions: list[str]
+def _reference_scores(
+    frame: IntoFrame, systems: list[str], own: Mapping[str, str], column: str | None, conditions: list[str]
 ) -> pd.DataFrame:
     """The reference as the scores of one more judge."""
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()

@@ -15,8 +15,8 @@ from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence
 from judgestats.models.bayes.centred_priors import Prior, prior_of
-from judgestats.models.bayes.draws import MOST_PARETO, Draws
-from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.draws import MOST_PARETO, Draws, Labels
+from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, sample, sampling_options
 from judgestats.models.hierarchical.crossed import (
     EFFECTS,
@@ -34,6 +34,7 @@ from judgestats.models.hierarchical.crossed import (
 from judgestats.models.hierarchical.posterior_checks import finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, result, row, tabled
 from judgestats.models.hierarchical.score_panels import panel
+from judgestats.results import Row
 from judgestats.schema.columns import By
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats
@@ -50,17 +51,17 @@ class Rows:
     conf_level: float
     notes: list[str]
 
-    def _row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> dict[str, Any]:
+    def _severity_row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> Row:
         flag = flags.join(*self.notes, flag, *weight_flags(self.draws))
         keys = {"condition": "", "judge": "", "system": "", **more}
-        made = row(term, values, self.draws, conf_level=self.conf_level, n=n, flag=flag, **keys)
-        return {**made, "probability": float((values > 0).mean())}
+        estimate = row(term, values, self.draws, conf_level=self.conf_level, n=n, flag=flag, **keys)
+        return {**estimate, "probability": float((values > 0).mean())}
 
     def _scores(self, **where: int) -> int:
         """Number of scores with these codes."""
         return int(np.logical_and.reduce([getattr(self.data, k) == v for k, v in where.items()]).sum())
 
-    def main_effects(self) -> list[dict[str, Any]]:
+    def main_effects(self) -> list[Row]:
         """Severity by condition and judge, quality by condition and system."""
         rows = []
         for term, factor in (("severity", "judge"), ("severity_to_reference", "judge"), ("quality", "system")):
@@ -71,10 +72,10 @@ class Rows:
                     n = self._scores(condition=c, **{factor: k})
                     flag = flags.ONE_SCORE if n == 1 else flags.NO_DATA if n == 0 else ""
                     values = self.draws.values[term][..., c, k]
-                    rows.append(self._row(term, values, n, flag, condition=where, **{factor: label}))
+                    rows.append(self._severity_row(term, values, n, flag, condition=where, **{factor: label}))
         return rows
 
-    def selves(self) -> list[dict[str, Any]]:
+    def selves(self) -> list[Row]:
         """Self-preference and excess by condition and judge, and the population mean."""
         if "self_preference" not in self.draws.values:
             return []
@@ -86,13 +87,13 @@ class Rows:
                     n = self._scores(condition=c, judge=self.data.judges.index(judge), own=1)
                     flag = flags.NO_DATA if n == 0 else few
                     values = self.draws.values[term][..., c, j]
-                    rows.append(self._row(term, values, n, flag, condition=where, judge=judge))
+                    rows.append(self._severity_row(term, values, n, flag, condition=where, judge=judge))
         for c, where in enumerate(self.data.conditions):
             value = self.draws.values["mean_self_preference"][..., c]
-            rows.append(self._row("mean_self_preference", value, len(who), few, condition=where))
+            rows.append(self._severity_row("mean_self_preference", value, len(who), few, condition=where))
         return rows
 
-    def attenuations(self, base: int, against: int) -> list[dict[str, Any]]:
+    def attenuations(self, base: int, blinded: int) -> list[Row]:
         """Attenuation and its ratio for each judge, and mean attenuation."""
         if "self_preference" not in self.draws.values:
             return []
@@ -101,28 +102,28 @@ class Rows:
             ("self_preference", "attenuation", "attenuation_ratio"),
             ("own_excess", "excess_attenuation", "excess_ratio"),
         ):
-            a, b = (self.draws.values[source][..., c, :] for c in (base, against))
+            a, b = (self.draws.values[source][..., c, :] for c in (base, blinded))
             change = np.abs(a) - np.abs(b)
-            rows += [self._row(term, change[..., j], 1, judge=judge) for j, judge in enumerate(who)]
-            rows += [self._ratio(ratio, a[..., j], b[..., j], judge) for j, judge in enumerate(who)]
-            rows.append(self._row(f"mean_{term}", change.mean(axis=-1), len(who)))
+            rows += [self._severity_row(term, change[..., j], 1, judge=judge) for j, judge in enumerate(who)]
+            rows += [self._ratio_row(ratio, a[..., j], b[..., j], judge) for j, judge in enumerate(who)]
+            rows.append(self._severity_row(f"mean_{term}", change.mean(axis=-1), len(who)))
         return rows
 
-    def _ratio(self, term: str, a: Floats, b: Floats, judge: str) -> dict[str, Any]:
+    def _ratio_row(self, term: str, a: Floats, b: Floats, judge: str) -> Row:
         value = np.abs(b) / np.abs(a)
         tail = (1 - self.conf_level) / 2
         low, high = np.quantile(a, [tail, 1 - tail])
-        found = self._row(term, value, 1, flags.UNBOUNDED if low <= 0 <= high else "", judge=judge)
+        estimate = self._severity_row(term, value, 1, flags.UNBOUNDED if low <= 0 <= high else "", judge=judge)
         median, below_1 = float(np.median(value)), float((value < 1).mean())
-        return {**found, "estimate": median, "std_error": np.nan, "probability": below_1}
+        return {**estimate, "estimate": median, "std_error": np.nan, "probability": below_1}
 
-    def spreads(self, priors: Mapping[str, Prior]) -> list[dict[str, Any]]:
+    def spreads(self, priors: Mapping[str, Prior]) -> list[Row]:
         """The sds."""
         rows = []
         for name in self.data.sds:
             values = self.draws.values[name]
             flag = flags.PRIOR_DRIVEN if priors[name].decides(values) else ""
-            rows.append({**self._row(f"sd_{name}", values, len(self.data.y), flag), "probability": np.nan})
+            rows.append({**self._severity_row(f"sd_{name}", values, len(self.data.y), flag), "probability": np.nan})
         return rows
 
 
@@ -231,32 +232,32 @@ def severity(
     confidence(conf_level)
     ratings, reference = as_runs(ratings, average_over), reference_as_runs(reference, average_over)
     data, notes = panel(ratings, identity, reference, condition, overall_criterion)
-    pair = _compared(data, baseline, blinded)
-    chosen = _priors(data, priors or {})
+    pair = _compared_conditions(data, baseline, blinded)
+    chosen = _effect_priors(data, priors or {})
     options = sampling_options(sampling)
     seed, size = options["seed"], options["draws"] * options["chains"]
     sds = None if sampled else posterior(data, chosen, draws=size, seed=seed)
     if sds is None or (sampled is None and sds.pareto_k > MOST_PARETO):
-        labels = dict.fromkeys(data.sds, ())
+        labels: Labels = dict.fromkeys(data.sds, ())
         sds = sample(model(data, chosen), labels, **options)
-    found = effects(data, chosen, sds, seed)
-    made = _derived(data, found, with_likelihood(data, chosen, sds, found))
-    rows = Rows(data, made, conf_level, notes)
+    effect_draws = effects(data, chosen, sds, seed)
+    derived = _derived_effects(data, effect_draws, with_likelihood(data, chosen, sds, effect_draws))
+    rows = Rows(data, derived, conf_level, notes)
     table = [*rows.main_effects(), *rows.selves(), *(rows.attenuations(*pair) if pair else []), *rows.spreads(chosen)]
-    again = replicated(data, found, sds, seed)
+    again = replicated(data, effect_draws, sds, seed)
     laws = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
     checks = predictive("mean scores", data.y, again)
     if pair is None and len(data.conditions) > 1 and data.own.any():
-        known = ", ".join(data.conditions)
-        advice = f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {known}."
+        names = ", ".join(data.conditions)
+        advice = f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {names}."
         checks.append(finding("conditions", float(len(data.conditions)), flags.NO_COMPARISON, advice))
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
-    kept = tabled(table, ["condition", "judge", "system"], ("probability",))
-    predicted = _predicted(data, again, chosen, made.method, seed)
-    return result(question, kept, made, laws, checks, predicted)
+    frame = tabled(table, ["condition", "judge", "system"], ("probability",))
+    predicted = _predicted_scores(data, again, chosen, derived.method, seed)
+    return result(question, frame, derived, laws, checks, predicted)
 
 
-def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
+def _predicted_scores(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
     """Observed mean scores with replicated ones, (S, N), and with ones from the prior."""
     rng = np.random.default_rng([seed, 9])
     before = np.stack([prior_draw(data, priors, rng)[1] for _ in again])
@@ -269,47 +270,47 @@ def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: s
         }
     )
     c, one = data.centre, np.ones(len(data.y))
-    return beside(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
+    return predictive_table(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
 
 
-def _compared(data: Panel, base: str | None, against: str | None) -> tuple[int, int] | None:
+def _compared_conditions(data: Panel, base: str | None, blinded: str | None) -> tuple[int, int] | None:
     """Codes of the two conditions, or None if they are not named and none has a usual name."""
-    if base is None and against is None:
+    if base is None and blinded is None:
         usual = [pair for pair in SPELLED if set(pair) <= set(data.conditions)]
         if not usual:
             return None
-        base, against = usual[0]
-    for name, value in (("baseline", base), ("blinded", against)):
+        base, blinded = usual[0]
+    for name, value in (("baseline", base), ("blinded", blinded)):
         if value not in data.conditions:
             raise DesignError(
                 f"{name}={value!r} is not a condition. Conditions: {', '.join(data.conditions) or 'none'}."
             )
-    return data.conditions.index(str(base)), data.conditions.index(str(against))
+    return data.conditions.index(str(base)), data.conditions.index(str(blinded))
 
 
-def _priors(data: Panel, given: Mapping[str, Any]) -> dict[str, Prior]:
-    if unknown := [n for n in given if n not in data.groups]:
+def _effect_priors(data: Panel, overrides: Mapping[str, object]) -> dict[str, Prior]:
+    if unknown := [n for n in overrides if n not in data.groups]:
         raise DesignError(
             f"priors has {unknown[0]!r}, which is not a parameter here. Parameters: {', '.join(data.groups)}."
         )
     unit = float(data.y.std(ddof=1)) or 1.0
-    found = default_priors(data.groups, unit)
-    found |= {n: prior_of(value, n, half=n not in FIXED) for n, value in given.items()}
+    priors = default_priors(data.groups, unit)
+    priors |= {n: prior_of(value, n, half=n not in FIXED) for n, value in overrides.items()}
     for name in FIXED:
-        if name in found and (found[name].df is not None or np.isinf(found[name].scale)):
+        if name in priors and (priors[name].df is not None or np.isinf(priors[name].scale)):
             raise DesignError(f"priors[{name!r}] is the scale of a normal. Give one finite number.")
-    return found
+    return priors
 
 
-def _derived(data: Panel, found: Mapping[str, Floats], sds: Draws) -> Draws:
+def _derived_effects(data: Panel, effect_draws: Mapping[str, Floats], sds: Draws) -> Draws:
     """Severity, quality, self-preference and excess by condition, and the sds."""
     J, S, C = len(data.judges), len(data.systems), len(data.conditions)
     shape = sds.values["taste"].shape
 
     def whole(name: str, size: tuple[int, ...]) -> Floats:
         """Effect plus its change by condition, (chains, draws, C, ...)."""
-        result = np.repeat(found[name].reshape(*shape, 1, *size), C, axis=2)
-        more = found.get(f"{name}_shift")
+        result = np.repeat(effect_draws[name].reshape(*shape, 1, *size), C, axis=2)
+        more = effect_draws.get(f"{name}_shift")
         return np.asarray(result if more is None else result + more.reshape(*shape, C, *size), np.float64)
 
     leniency, quality, taste = whole("judge", (J,)), whole("system", (S,)), whole("taste", (J, S))
@@ -318,11 +319,11 @@ def _derived(data: Panel, found: Mapping[str, Floats], sds: Draws) -> Draws:
     values = {name: sds.values[name] for name in data.sds}
     values["severity"] = average - leniency[..., :judges]
     values["quality"] = data.centre + whole("level", (1,)) + quality + average
-    names: dict[str, tuple[tuple[str, ...], ...]] = dict.fromkeys(data.sds, ())
+    names: Labels = dict.fromkeys(data.sds, ())
     names |= {"severity": (data.conditions, data.judges[:judges]), "quality": (data.conditions, data.systems)}
     if data.reference:
         with_condition = (data.condition[data.judge == J - 1] >= 0).all()
-        reference = leniency[..., J - 1 :] if with_condition else found["judge"][..., None, J - 1 :]
+        reference = leniency[..., J - 1 :] if with_condition else effect_draws["judge"][..., None, J - 1 :]
         values["severity_to_reference"] = reference - leniency[..., :judges]
         names["severity_to_reference"] = names["severity"]
     if data.own.any():

@@ -14,12 +14,21 @@ from scipy.special import expit, gammaln
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.draws import Draws
-from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.draws import Draws, Labels
+from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample, sampling_options
 from judgestats.models.hierarchical.posterior_checks import predictive
-from judgestats.models.hierarchical.posteriors import Posterior, probability_row, result, row, scales, tabled, with_tops
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    probability_row,
+    result,
+    row,
+    scales,
+    tabled,
+    with_top_parameters,
+)
 from judgestats.models.hierarchical.target_counts import Cells, read
+from judgestats.results import Row
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Mask
 
@@ -118,19 +127,19 @@ def bias(
     if not 0 <= margin < 1:
         raise DesignError(f"margin={margin!r} is not a possible bias. Allowed: 0 to below 1, for example 0.1.")
     chosen = scales(PRIORS, priors)
-    found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
+    counts = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
     options = sampling_options(sampling)
-    drawn, seed = sample(model(found, chosen), labels(found), **options), options["seed"]
-    drawn = with_tops(drawn, _scales(found, chosen), {"mean_decisive": DECISIVE})
-    table = tabled(_rows(found, drawn, chosen, margin, conf_level, seed), [*found.keys, "judge"])
-    again = _replicated(found, drawn, seed)
-    predicted = _beside(found, again, chosen, drawn.method, seed)
-    checks: list[dict[str, Any]] = []
-    for what, k, here in _counted_cells(found):
-        if here.any():
-            checks += predictive(what, found.counts[here, k], again[:, here, k])
+    draws, seed = sample(model(counts, chosen), labels(counts), **options), options["seed"]
+    draws = with_top_parameters(draws, _scales(counts, chosen), {"mean_decisive": DECISIVE})
+    table = tabled(_estimate_rows(counts, draws, chosen, margin, conf_level, seed), [*counts.keys, "judge"])
+    again = _replicated_outcomes(counts, draws, seed)
+    predicted = _predicted_outcomes(counts, again, chosen, draws.method, seed)
+    checks: list[Row] = []
+    for what, k, mask in _counted_cells(counts):
+        if mask.any():
+            checks += predictive(what, counts.counts[mask, k], again[:, mask, k])
     question = "How biased is each judge toward the target, and how often does it decide?"
-    return result(question, table, drawn, _laws(found, chosen), checks, predicted)
+    return result(question, table, draws, _prior_laws(counts, chosen), checks, predicted)
 
 
 def observed(cells: Cells) -> dict[str, Floats]:
@@ -150,7 +159,7 @@ def model(cells: Cells, priors: Mapping[str, float]) -> Any:
     """The PyMC model, with data ``split`` and ``weight`` of :func:`observed`."""
     pm = pymc()
     tensor = pm.math
-    with pm.Model() as made:
+    with pm.Model() as built:
         split, weight = (pm.Data(name, value) for name, value in observed(cells).items())
         log_odds = {}
         for half in _HALVES:
@@ -165,30 +174,32 @@ def model(cells: Cells, priors: Mapping[str, float]) -> Any:
         s, d = (log_odds[half] + np.zeros(len(cells.n)) for half in _HALVES)
         logp = tensor.stack([-soft(-d) - soft(-s), -soft(-d) - soft(s), -soft(d)], axis=-1)
         likely(pm, tensor.logsumexp(weight + (split * logp[:, None, :]).sum(axis=-1), axis=-1).sum())
-    return made
+    return built
 
 
-def labels(cells: Cells) -> dict[str, tuple[tuple[str, ...], ...]]:
+def labels(cells: Cells) -> Labels:
     """Variables whose draws are kept, with their labels."""
-    kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+    names: Labels = {}
     for half in _HALVES:
-        kept[f"mean_{half}"] = ()
+        names[f"mean_{half}"] = ()
         for term, (_, size) in cells.parts(half).items():
-            kept[f"sd_{term}_{half}"] = ()
-            kept[f"{term}_{half}"] = (tuple(map(str, range(size))),)
-    return kept
+            names[f"sd_{term}_{half}"] = ()
+            names[f"{term}_{half}"] = (tuple(map(str, range(size))),)
+    return names
 
 
-def prior_draw(cells: Cells, priors: Mapping[str, float], rng: np.random.Generator) -> tuple[dict[str, Any], Cells]:
+def prior_draw(
+    cells: Cells, priors: Mapping[str, float], rng: np.random.Generator
+) -> tuple[dict[str, float | Floats], Cells]:
     """Parameters drawn from the prior, and the same design with counts drawn under them."""
-    drawn: dict[str, Any] = {}
+    parameters: dict[str, float | Floats] = {}
     for half in _HALVES:
-        drawn[f"mean_{half}"] = rng.normal(DECISIVE if half == "decisive" else 0.0, priors[f"mean_{half}"])
+        parameters[f"mean_{half}"] = rng.normal(DECISIVE if half == "decisive" else 0.0, priors[f"mean_{half}"])
         for term, (_, size) in cells.parts(half).items():
-            drawn[f"sd_{term}_{half}"] = abs(rng.normal(0, priors[f"sd_{half}"]))
-            drawn[f"{term}_{half}"] = rng.normal(0, drawn[f"sd_{term}_{half}"], size)
-    counts = rng.multinomial(cells.n.astype(int), _probabilities(cells, drawn)).astype(float)
-    return drawn, replace(cells, counts=_netted(cells, counts))
+            parameters[f"sd_{term}_{half}"] = abs(rng.normal(0, priors[f"sd_{half}"]))
+            parameters[f"{term}_{half}"] = rng.normal(0, parameters[f"sd_{term}_{half}"], size)
+    counts = rng.multinomial(cells.n.astype(int), _probabilities(cells, parameters)).astype(float)
+    return parameters, replace(cells, counts=_netted(cells, counts))
 
 
 def _scales(cells: Cells, priors: Mapping[str, float]) -> dict[str, float]:
@@ -207,7 +218,7 @@ def _netted(cells: Cells, counts: Floats) -> Floats:
     return result
 
 
-def _probabilities(cells: Cells, values: Mapping[str, Any]) -> Floats:
+def _probabilities(cells: Cells, values: Mapping[str, float | Floats]) -> Floats:
     """Probabilities of target, other and tie in each cell, (..., N, 3)."""
     rate = {}
     for half in _HALVES:
@@ -237,17 +248,17 @@ def _of_new_judge(cells: Cells, values: Mapping[str, Floats], condition: int, rn
     return np.stack([d * s, d * (1 - s), 1 - d], axis=-1)
 
 
-def _rows(
-    cells: Cells, drawn: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
-) -> list[dict[str, Any]]:
-    p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
-    rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "draws": drawn}
+def _estimate_rows(
+    cells: Cells, draws: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
+) -> list[Row]:
+    p, rng = _probabilities(cells, draws.values), np.random.default_rng(seed)
+    rows: list[Row] = []
+    shared = {"conf_level": conf_level, "draws": draws}
     no_ties = EQUAL if "topic" in cells.terms and cells.net.all() else flags.NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
-        key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
-        for j in np.unique(cells.judge[here]):
-            of_judge = here & (cells.judge == j)
+        key, in_condition, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
+        for j in np.unique(cells.judge[in_condition]):
+            of_judge = in_condition & (cells.judge == j)
             each.append(p[..., of_judge, :].mean(axis=-2))
             n, lost = float(cells.n[of_judge].sum()), cells.invalid[of_judge].sum()
             flag = flags.join(
@@ -256,19 +267,19 @@ def _rows(
             more = {**shared, **key, "judge": cells.judges[j], "n": n}
             rows += _bias_rows(each[-1], no_ties if cells.net[of_judge].all() else "", margin, flag, more)
         if len(cells.judges) > 1:
-            more = {**shared, **key, "n": float(cells.n[here].sum())}
-            net = no_ties if cells.net[here].all() else ""
-            predicted = _of_new_judge(cells, drawn.values, c, rng).mean(axis=-2)
+            more = {**shared, **key, "n": float(cells.n[in_condition].sum())}
+            net = no_ties if cells.net[in_condition].all() else ""
+            predicted = _of_new_judge(cells, draws.values, c, rng).mean(axis=-2)
             rows += _bias_rows(np.mean(each, axis=0), net, margin, "", {**more, "judge": ALL})
             rows += _bias_rows(predicted, net, margin, "", {**more, "judge": NEW})
-    total: dict[str, Any] = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
+    total: Row = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
     for name, scale in _scales(cells, priors).items():
-        values, prior = drawn.values[name], scale * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
+        values, prior = draws.values[name], scale * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
         rows.append(row(name, values, flag=flags.PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
     return rows
 
 
-def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: Row) -> list[Row]:
     b = p[..., 0] - p[..., 1]
     return [
         row("bias", b, flag=flag, **more),
@@ -277,9 +288,9 @@ def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: dict[str, An
     ]
 
 
-def _replicated(cells: Cells, drawn: Draws, seed: int) -> Floats:
+def _replicated_outcomes(cells: Cells, draws: Draws, seed: int) -> Floats:
     """Replicated counts, (S, N, 3)."""
-    p, rng = _probabilities(cells, {k: drawn.flat(k) for k in drawn.values}), np.random.default_rng(seed)
+    p, rng = _probabilities(cells, {k: draws.flat(k) for k in draws.values}), np.random.default_rng(seed)
     some = p[:: max(1, len(p) // 2000)]
     return _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
 
@@ -290,18 +301,20 @@ def _counted_cells(cells: Cells) -> list[tuple[str, int, Mask]]:
     return [*full, ("target minus other", 0, cells.net)]
 
 
-def _beside(cells: Cells, again: Floats, priors: Mapping[str, float], draws: str, seed: int) -> pd.DataFrame:
+def _predicted_outcomes(
+    cells: Cells, again: Floats, priors: Mapping[str, float], draws: str, seed: int
+) -> pd.DataFrame:
     """Every count with its predictive intervals."""
     rng = np.random.default_rng([seed, 1])
     before = np.stack([prior_draw(cells, priors, rng)[1].counts for _ in range(400)])
-    found = [(int(at), k, what) for what, k, here in _counted_cells(cells) for at in np.flatnonzero(here)]
-    i, k = (np.array([f[part] for f in found], np.int64) for part in (0, 1))
+    places = [(int(at), k, what) for what, k, mask in _counted_cells(cells) for at in np.flatnonzero(mask)]
+    i, k = (np.array([f[part] for f in places], np.int64) for part in (0, 1))
     rows = [
         (*cells.conditions[cells.condition[at]], cells.judges[cells.judge[at]], cells.topics[cells.topic[at]][1], what)
-        for at, _, what in found
+        for at, _, what in places
     ]
     columns = [*cells.keys, "judge", "topic", "outcome"]
-    return beside(
+    return predictive_table(
         pd.DataFrame(rows, columns=columns),
         cells.counts[i, k],
         again[:, i, k],
@@ -311,7 +324,7 @@ def _beside(cells: Cells, again: Floats, priors: Mapping[str, float], draws: str
     )
 
 
-def _laws(cells: Cells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:
+def _prior_laws(cells: Cells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:
     laws = {}
     for half, words in (("share", "for the target among decisive calls"), ("decisive", "of a decisive call")):
         centre = DECISIVE if half == "decisive" else 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
@@ -43,15 +44,15 @@ class Arms:
     @property
     def there(self) -> Mask:
         """Strategies under which each judge was asked, (J, S); always true for the baseline."""
-        found: Mask = np.isfinite(self.n)
-        found[:, 0] = True
-        return found
+        used: Mask = np.isfinite(self.n)
+        used[:, 0] = True
+        return used
 
     @property
     def partial(self) -> bool:
         """Whether some judges lack comparisons that others have."""
-        known = np.isfinite(self.b)[:, 1:]
-        return bool(not self.there.all() or (known.any() and not known.all()))
+        has_b = np.isfinite(self.b)[:, 1:]
+        return bool(not self.there.all() or (has_b.any() and not has_b.all()))
 
     @property
     def shared(self) -> Floats:
@@ -63,7 +64,7 @@ class Arms:
         return result
 
 
-def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
+def read(data: IntoFrame, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
     """Counts from calls, a tally or a printed table; arguments as in :func:`strategies`."""
     present = columns(data)
     for name in (judge, strategy):
@@ -81,41 +82,43 @@ def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: st
             f"number. Columns: {', '.join(present)}."
         )
     items = [] if {N, COUNTS} & {*present} and not {*names(item)} & {*present} else names(item)
-    found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
-    table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
-    excluded = {j: found.flag(j) for j in sorted({*table["_judge"]})}
+    calls = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
+    table = calls.table.assign(_judge=joined(calls.table, [judge]), _strategy=joined(calls.table, [strategy]))
+    excluded = {j: calls.flag(j) for j in sorted({*table["_judge"]})}
     return replace(_of_calls(table, baseline, items), excluded=excluded)
 
 
-def _levels(table: pd.DataFrame, baseline: str, *, add: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    judges, known = tuple(sorted({*table["_judge"]})), sorted({*table["_strategy"]})
-    if baseline not in known and not add:
-        raise DesignError(f"baseline={baseline!r} is not a strategy. Strategies: {', '.join(known)}.")
-    others = [s for s in known if s != baseline]
+def _judges_and_strategies(
+    table: pd.DataFrame, baseline: str, *, add: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    judges, strategies = tuple(sorted({*table["_judge"]})), sorted({*table["_strategy"]})
+    if baseline not in strategies and not add:
+        raise DesignError(f"baseline={baseline!r} is not a strategy. Strategies: {', '.join(strategies)}.")
+    others = [s for s in strategies if s != baseline]
     if not others:
         raise DesignError(f"{baseline!r} is the only strategy. Add the calls of at least one other strategy.")
     return judges, (baseline, *others)
 
 
 def _of_calls(table: pd.DataFrame, baseline: str, items: list[str]) -> Arms:
-    judges, kinds = _levels(table, baseline)
+    judges, kinds = _judges_and_strategies(table, baseline)
     at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
     n, k = np.zeros((2, len(judges), len(kinds)))
     weight = table["n"].to_numpy(dtype=float)
     np.add.at(n, at, weight)
     np.add.at(k, at, weight * table["correct"].to_numpy(dtype=float))
     n, k, none = np.where(n > 0, n, np.nan), np.where(n > 0, k, np.nan), np.full(n.shape, np.nan)
-    _refuse(n, k, none, none, judges, kinds)
+    _refuse_contradictions(n, k, none, none, judges, kinds)
     if not items:
         return Arms(judges, kinds, n, k, none, none)
     if (weight != 1).any() or table.duplicated([*items, "_judge", "_strategy"]).any():
         raise DesignError("An item was judged twice by one judge under one strategy. aggregate() it to one verdict.")
     wide = table.pivot_table(index=["_judge", *items], columns="_strategy", values="correct")[list(kinds)]
     owner = pd.Categorical(wide.index.get_level_values(0), judges).codes
-    found = pd.DataFrame(wide.to_numpy(dtype=float)).assign(owner=owner)
-    found = found.groupby([*found.columns], dropna=False).size().reset_index(name="count")
-    patterns, counts = found[[*range(len(kinds))]].to_numpy(dtype=float), found["count"].to_numpy(dtype=float)
-    owners = found["owner"].to_numpy(dtype=np.int64)
+    grouped = pd.DataFrame(wide.to_numpy(dtype=float)).assign(owner=owner)
+    grouped = grouped.groupby([*grouped.columns], dropna=False).size().reset_index(name="count")
+    patterns, counts = grouped[[*range(len(kinds))]].to_numpy(dtype=float), grouped["count"].to_numpy(dtype=float)
+    owners = grouped["owner"].to_numpy(dtype=np.int64)
     _, _, b, c = crossed(patterns, owners, counts, len(judges))
     return Arms(judges, kinds, n, k, b, c, patterns, owners, counts)
 
@@ -125,12 +128,12 @@ def crossed(answers: Floats, owner: Ints, count: Floats, judges: int) -> tuple[F
     base = answers[:, :1]
     both = np.isfinite(answers) & np.isfinite(base)
     parts = (both, answers == 1, (base == 1) & (answers == 0), (base == 0) & (answers == 1))
-    made = np.zeros((4, judges, answers.shape[1]))
-    for grid, mark in zip(made, parts, strict=True):
+    totals = np.zeros((4, judges, answers.shape[1]))
+    for grid, mark in zip(totals, parts, strict=True):
         np.add.at(grid, owner, count[:, None] * (mark & both))
-    made[:, made[0] == 0] = np.nan
-    made[2:, :, 0] = np.nan
-    return made[0], made[1], made[2], made[3]
+    totals[:, totals[0] == 0] = np.nan
+    totals[2:, :, 0] = np.nan
+    return totals[0], totals[1], totals[2], totals[3]
 
 
 def paired(arms: Arms) -> Arms:
@@ -141,7 +144,7 @@ def paired(arms: Arms) -> Arms:
     return replace(arms, n=n, k=k, b=b, c=c, answers=None, owner=None, count=None)
 
 
-def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
+def _of_changes(data: IntoFrame, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
@@ -149,37 +152,33 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
     if unknown := sorted({*answers.ravel()} - {*CHANGED}):
         raise SchemaError(f"'baseline' or 'outcome' has {unknown[0]!r}. Allowed: {', '.join(CHANGED)}.")
     out = {"missing", *(["invalid"] if invalid == "drop" else []), *(["tie"] if ties == "drop" else [])}
-    kept = ~np.isin(answers, list(out)).any(axis=1)
+    valid = ~np.isin(answers, list(out)).any(axis=1)
     right = answers == "correct"
-    calls = _numbers(table["n"], "n", table[[judge, strategy]])
-    weight = np.where(kept, calls, 0.0)
+    calls = _count_column(table["n"], "n", table[[judge, strategy]])
+    weight = np.where(valid, calls, 0.0)
     if not np.isfinite(weight).all():
         raise SchemaError("'n' is missing in a row. Give the number of pairs.")
-    pairs = _numbers(table["pairs"], "pairs", table[[judge, strategy]]) if "pairs" in table else np.nan
-    parts = {"all": kept, "base": right[:, 0], "own": right[:, 1], "b": right[:, 0] & ~right[:, 1]}
-    made = table[[judge, strategy]].assign(**{k: weight * v for k, v in parts.items()}, pairs=pairs)
-    made = made.groupby([judge, strategy]).agg({**dict.fromkeys(parts, "sum"), "pairs": "max"}).reset_index()
-    b, c = made["b"], made["own"] - made["base"] + made["b"]
-    whole = (made["all"] > b + c) | made["pairs"].isna()
-    if (made["all"] == b + c).all() and made["pairs"].isna().any():
+    pairs = _count_column(table["pairs"], "pairs", table[[judge, strategy]]) if "pairs" in table else np.nan
+    parts = {"all": valid, "base": right[:, 0], "own": right[:, 1], "b": right[:, 0] & ~right[:, 1]}
+    sums = table[[judge, strategy]].assign(**{k: weight * v for k, v in parts.items()}, pairs=pairs)
+    sums = sums.groupby([judge, strategy]).agg({**dict.fromkeys(parts, "sum"), "pairs": "max"}).reset_index()
+    b, c = sums["b"], sums["own"] - sums["base"] + sums["b"]
+    whole = (sums["all"] > b + c) | sums["pairs"].isna()
+    if (sums["all"] == b + c).all() and sums["pairs"].isna().any():
         raise SchemaError("The table has discordant pairs only. Give the number of all pairs in a column 'pairs'.")
-    wide = pd.DataFrame(
-        {
-            judge: made[judge], strategy: made[strategy], "n": made["all"].where(whole, made["pairs"]),
-            "k": made["own"].where(whole), "baseline_only": b, "strategy_only": c, "_base": made["base"].where(whole),
-        }
-    )  # fmt: skip
-    found = _of_print(wide, baseline, judge, strategy, add=True)
+    wide = sums[[judge, strategy]].assign(n=sums["all"].where(whole, sums["pairs"]), k=sums["own"].where(whole))
+    wide = wide.assign(baseline_only=b, strategy_only=c, _base=sums["base"].where(whole))
+    arms = _of_print(wide, baseline, judge, strategy, add=True)
     same = wide.groupby(judge).agg({"n": ["nunique", "first"], "_base": ["nunique", "first"]})
-    for j, name in enumerate(found.judges):  # the baseline's own count, where all comparisons have the same pairs
+    for j, name in enumerate(arms.judges):  # the baseline's own count, where all comparisons have the same pairs
         r = same.loc[next(i for i in same.index if str(i) == name)]
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
-            found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
-    lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
-    return replace(found, excluded={str(j): flags.EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
+            arms.n[j, 0], arms.k[j, 0] = r["n", "first"], r["_base", "first"]
+    lost = table.assign(_lost=np.where(valid, 0.0, calls)).groupby(judge)["_lost"].sum()
+    return replace(arms, excluded={str(j): flags.EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
 
 
-def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
+def _of_print(data: IntoFrame, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     table = table.rename(columns={"b": PRINTED[1], "c": PRINTED[2]})
     if "n" not in table:
@@ -187,43 +186,47 @@ def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool 
     table = table.assign(_judge=joined(table, [judge]), _strategy=joined(table, [strategy]))
     if table.duplicated(["_judge", "_strategy"]).any():
         raise SchemaError("A judge and a strategy have two rows. Give one row for each.")
-    judges, kinds = _levels(table, baseline, add=add or "k" not in table)
+    judges, kinds = _judges_and_strategies(table, baseline, add=add or "k" not in table)
     at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
     grids = []
     for name in ("n", *PRINTED):
         grid = np.full((len(judges), len(kinds)), np.nan)
-        grid[at] = _numbers(table[name], name, table[[judge, strategy]]) if name in table else np.nan
+        grid[at] = _count_column(table[name], name, table[[judge, strategy]]) if name in table else np.nan
         grids.append(grid)
     n, k, b, c = grids
-    _refuse(n, k, b, c, judges, kinds)
+    _refuse_contradictions(n, k, b, c, judges, kinds)
     return Arms(judges, kinds, n, k, b, c)
 
 
-def _numbers(values: pd.Series[Any], name: str, keys: pd.DataFrame) -> Floats:
+def _count_column(values: pd.Series, name: str, keys: pd.DataFrame) -> Floats:
     """A column of counts, NaN where missing; `keys` identify the row in messages."""
-    found: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
-    wrong = values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))
+    counts: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
+    wrong = values.notna().to_numpy() & ~((counts >= 0) & (counts == np.round(counts)))
     if wrong.any():
         row = first_row(keys.assign(**{name: values.to_numpy(dtype=object)}), wrong)
         raise SchemaError(
             f"{name!r} is not a count in {wrong.sum():,} of {len(wrong):,} rows (first: {row}). Give whole "
             "numbers, 0 or more; leave the cell empty where a count is not known."
         )
-    return found
+    return counts
 
 
-def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...], kinds: tuple[str, ...]) -> None:
+def _refuse_contradictions(
+    n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...], kinds: tuple[str, ...]
+) -> None:
     """Raise if counts contradict each other, or are missing."""
-    known = np.isfinite(k) | (np.isfinite(b) & np.isfinite(c))
+    counted = np.isfinite(k) | (np.isfinite(b) & np.isfinite(c))
     inconsistent = k[:, :1] - b + c != k
     inconsistent &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
     for bad, words in (
-        (known & (n == 0), "has n = 0: leave the row out"),
-        (known & ~(n >= 0), "has counts and no 'n'"), (k > n, "has more correct calls than calls"),
-        (b + c > n, "has more discordant pairs than pairs"), (np.isfinite(b) != np.isfinite(c), "has b without c"),
-        (np.isfinite(n) & ~known & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
+        (counted & (n == 0), "has n = 0: leave the row out"),
+        (counted & ~(n >= 0), "has counts and no 'n'"),
+        (k > n, "has more correct calls than calls"),
+        (b + c > n, "has more discordant pairs than pairs"),
+        (np.isfinite(b) != np.isfinite(c), "has b without c"),
+        (np.isfinite(n) & ~counted & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
         (inconsistent, "has k, b and c that contradict k of the baseline"),
-    ):  # fmt: skip
+    ):
         if bad.any():
             j, s = np.argwhere(bad)[0]
             raise SchemaError(f"{judges[j]}, {kinds[s]} {words}. Correct the table.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.tallies import count
@@ -43,18 +44,18 @@ class Cells:
     def terms(self) -> dict[str, tuple[Ints, int]]:
         """Effects estimable in the design -> level of each cell, and number of levels."""
         J, C, T = len(self.judges), len(self.conditions), len(self.topics)
-        found = {}
+        effects = {}
         if C > 1:
-            found["bias"] = (self.condition, C)
+            effects["bias"] = (self.condition, C)
         if J > 1:
-            found["judge"] = (self.judge, J)
+            effects["judge"] = (self.judge, J)
         if C > 1 and J > 1:
-            found["judge_bias"] = (self.judge * C + self.condition, J * C)
+            effects["judge_bias"] = (self.judge * C + self.condition, J * C)
         if T > C:
-            found["topic"] = (self.topic, T)
+            effects["topic"] = (self.topic, T)
         if T > C and J > 1:
-            found["judge_topic"] = (self.judge * T + self.topic, J * T)
-        return found
+            effects["judge_topic"] = (self.judge * T + self.topic, J * T)
+        return effects
 
     def parts(self, half: str) -> dict[str, tuple[Ints, int]]:
         """Effects on one half of the model; ties that are never printed vary only by bias and by judge."""
@@ -63,9 +64,16 @@ class Cells:
 
 
 def read(
-    data: Any, *, by: By = (), judge: str = "judge", bias: str = "bias", topic: str = "topic", score: str = "score",
-    digits: int = 2, invalid: str = "drop",
-) -> Cells:  # fmt: skip
+    data: IntoFrame,
+    *,
+    by: By = (),
+    judge: str = "judge",
+    bias: str = "bias",
+    topic: str = "topic",
+    score: str = "score",
+    digits: int = 2,
+    invalid: str = "drop",
+) -> Cells:
     """Counts of a frame, a tally, or printed scores; arguments as in :func:`bias`."""
     choose(invalid, get_args(InvalidDirection), "invalid")
     present = columns(data)
@@ -73,8 +81,8 @@ def read(
         raise SchemaError(
             f"There is no column {judge!r} of judges. Columns: {', '.join(present)}.{suggestion(judge, present)}"
         )
-    asked = {judge: "judge", **({bias: "bias"} if bias in present else {})}
-    frame = nw.from_native(data).rename({k: v for k, v in asked.items() if k != v}).to_native()
+    renamed = {judge: "judge", **({bias: "bias"} if bias in present else {})}
+    frame = nw.from_native(data).rename({k: v for k, v in renamed.items() if k != v}).to_native()
     extra = [topic] if topic in present else []
     keys = [*names(by), *(["bias"] if bias in present else [])]
     printed = score in present and not {"outcome", "choice"} & {*present}
@@ -82,10 +90,10 @@ def read(
     table = _scored(frame, whole, score, digits) if printed else _counted(frame, present, [*names(by), *extra], whole)
     if invalid == "tie" and not printed:
         table = table.assign(tie=table["tie"] + table["invalid"], invalid=0.0)
-    return _coded(table, keys, extra)
+    return _coded_cells(table, keys, extra)
 
 
-def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) -> pd.DataFrame:
+def _counted(frame: IntoFrame, present: list[str], by: list[str], whole: list[str]) -> pd.DataFrame:
     if "outcome" in present and "n" not in present and "choice" not in present:
         raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls of each row.")
     if "choice" not in present:
@@ -97,7 +105,7 @@ def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) ->
     return result
 
 
-def _check_outcomes(frame: Any) -> None:
+def _check_outcomes(frame: IntoFrame) -> None:
     """Raise if a tally has no outcomes, or unknown ones."""
     present = columns(frame)
     if "outcome" not in present:
@@ -105,15 +113,15 @@ def _check_outcomes(frame: Any) -> None:
             "The table has neither preferences ('choice'), nor 'outcome' with 'n', nor scores (score=) with 'n'. "
             f"Columns: {', '.join(present)}."
         )
-    found = nw.from_native(frame).lazy().select("outcome").collect(backend="pandas").to_native()["outcome"]
-    if wrong := sorted({str(v) for v in found.dropna().unique()} - {*OUTCOMES}):
+    outcomes = nw.from_native(frame).lazy().select("outcome").collect(backend="pandas").to_native()["outcome"]
+    if wrong := sorted({str(v) for v in outcomes.dropna().unique()} - {*OUTCOMES}):
         raise SchemaError(
             f"'outcome' has {wrong[0]!r}. Allowed: {', '.join(OUTCOMES)}. Rename it: "
             f"for example frame.replace({{'outcome': {{{wrong[0]!r}: 'target'}}}})."
         )
 
 
-def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFrame:
+def _scored(frame: IntoFrame, whole: list[str], score: str, digits: int) -> pd.DataFrame:
     present = columns(frame)
     if further := [c for c in present if c not in (*whole, score, "n")]:
         raise SchemaError(
@@ -146,13 +154,13 @@ def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFra
     return table[whole].assign(target=net, other=0.0, tie=0.0, invalid=0.0, n=n, net=True)
 
 
-def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
+def _coded_cells(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
     counts = table[["target", "other", "tie"]].to_numpy(dtype=float)
     n = table["n"].to_numpy(dtype=float) if "n" in table else counts.sum(axis=1)
-    kept = n > 0
-    if not kept.any():
+    valid = n > 0
+    if not valid.any():
         raise DesignError("There is no valid call: every row is invalid or has a count of 0. Check choice and n.")
-    table, counts, n = table[kept].reset_index(drop=True), counts[kept], n[kept]
+    table, counts, n = table[valid].reset_index(drop=True), counts[valid], n[valid]
     judge = table["judge"].astype(str).to_numpy()
     condition = list(zip(*(table[k].astype(str) for k in keys), strict=True)) if keys else [()] * len(table)
     topic = table[extra[0]].astype(object).where(table[extra[0]].notna(), "").astype(str) if extra else [""] * len(n)
@@ -160,7 +168,6 @@ def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
     at = np.array([conditions.index(c) for c in condition])
     nested = list(zip(at.tolist(), topic, strict=True))
     topics = tuple(sorted({*nested}))
-    return Cells(
-        judges, conditions, topics, np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in nested]), n,
-        counts, table["net"].to_numpy(dtype=bool), table["invalid"].to_numpy(dtype=float), tuple(keys),
-    )  # fmt: skip
+    codes = np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in nested])
+    net, invalid = table["net"].to_numpy(dtype=bool), table["invalid"].to_numpy(dtype=float)
+    return Cells(judges, conditions, topics, *codes, n, counts, net, invalid, tuple(keys))
