@@ -21,8 +21,7 @@ def cluster_sums(influence: Floats, n: Floats, unit: Codes | None) -> tuple[Floa
 def covariance(influence: Floats, n: Floats, unit: Codes | None) -> Floats:
     """Sums of products (k, k) of influences summed within clusters."""
     sums, alike = cluster_sums(influence, n, unit)
-    result: Floats = (sums * alike[:, None]).T @ sums
-    return result
+    return np.asarray((sums * alike[:, None]).T @ sums, np.float64)
 
 
 def n_clusters(rows: Mask, n: Floats, unit: Codes | None) -> float:

@@ -150,8 +150,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
     """Solution of a system that may be singular (a constant judge, two equal judges); 0 where it is not finite."""
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return np.zeros(len(right))
-    result: Floats = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right
-    return result
+    return np.asarray(np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right, np.float64)
 
 
 def inversely_weighted(

@@ -166,5 +166,4 @@ def _constrained(information: Floats, constraints: Floats) -> Floats:
     if eigen.size and not eigen[0] > _SINGULAR * eigen[-1]:
         return np.full(information.shape, np.nan)
     half = free @ vectors / np.sqrt(eigen)
-    covariance: Floats = half @ half.T
-    return covariance
+    return np.asarray(half @ half.T, np.float64)

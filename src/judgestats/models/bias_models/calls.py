@@ -202,8 +202,7 @@ def _difference(table: pd.DataFrame, attribute: str) -> Floats:
     for side in (one, two):
         if not pd.api.types.is_numeric_dtype(side):
             raise DesignError(f"{side.name!r} is text. A slope needs numbers, for example lengths.")
-    result: Floats = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
-    return result
+    return np.asarray(one.to_numpy(dtype=float) - two.to_numpy(dtype=float), np.float64)
 
 
 def _answered(by_slot: pd.DataFrame, choice: pd.Series, ties: str, excluded: tuple[Excluded, ...], who: str) -> Calls:

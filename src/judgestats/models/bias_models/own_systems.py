@@ -149,12 +149,8 @@ def self_preference(
     rows, tests, fits = _compared_models(spec, own, conf_level)
     for j in judges:
         if j not in own:
-            gone = {
-                "judge": j,
-                "term": OWN,
-                "estimate": math.nan,
-                "flag": flags.join(flags.NO_DATA, flags.JUDGES_NO_OWN),
-            }
+            gone = {"judge": j, "term": OWN, "estimate": math.nan}
+            gone["flag"] = flags.join(flags.NO_DATA, flags.JUDGES_NO_OWN)
             rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in spec.models]
     for row in rows:
         row["flag"] = flags.join(row["flag"], spec.note, spec.calls.flag(None if row["judge"] == ALL else row["judge"]))
@@ -234,17 +230,11 @@ def _preference_specification(
     fixed = f"1{' + judge' if len(judges) > 1 else ''}" + "".join(f" + {d}" for d in differences)
     again = table["n"].sum() > 1.5 * len(seen) and len(judges) > 1
     shared = table["n"].sum() > 1.1 * seen["pair"].nunique() and seen["pair"].nunique() > 1
-    return _Specification(
-        Calls(table, calls.excluded),
-        systems,
-        "chosen",
-        fixed,
-        " + (0 + order|judge:pair)" if again else "",
-        " + (0 + order|pair)" if shared else "",
-        "binomial",
-        "" if differences else flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS),
-        (WITH, WITHOUT) if without_worth else (WITH,),
-    )
+    random = " + (0 + order|judge:pair)" if again else "", " + (0 + order|pair)" if shared else ""
+    note = "" if differences else flags.NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS)
+    models = (WITH, WITHOUT) if without_worth else (WITH,)
+    counted = Calls(table, calls.excluded)
+    return _Specification(counted, systems, "chosen", fixed, *random, "binomial", note, models)
 
 
 def _rating_specification(

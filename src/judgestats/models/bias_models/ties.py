@@ -28,12 +28,8 @@ from judgestats.typing import Floats
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
 #: Whether criterion and resolution changed -> verdict.
-VERDICTS = {
-    (False, False): "neither",
-    (True, False): "moved criterion",
-    (False, True): "moved resolution",
-    (True, True): "both",
-}
+VERDICTS = {(False, False): "neither", (True, False): "moved criterion"}
+VERDICTS |= {(False, True): "moved resolution", (True, True): "both"}
 DEPENDS = "depends"
 
 

@@ -64,12 +64,8 @@ class Panel:
         J, S, C = len(self.judges), len(self.systems), len(self.conditions)
         pair = self.judge * S + self.system
         nobody = np.full(len(self.y), -1)
-        levels = {
-            "level": (nobody + 1, 1),
-            "judge": (self.judge, J),
-            "system": (self.system, S),
-            "taste": (pair, J * S),
-        }
+        levels = {"level": (nobody + 1, 1), "judge": (self.judge, J), "system": (self.system, S)}
+        levels["taste"] = pair, J * S
         selves = {"mean_self": (np.where(self.own, 0, -1), 1), "self": (np.where(self.own, self.judge, -1), J)}
         levels |= selves if self.own.any() else {}
         if C > 1:
@@ -138,15 +134,8 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
         return value, by * 2 * sd * move + z
 
     P = len(laws)
-    target = Target(
-        data.sds,
-        slope,
-        lambda z: factored(z)[0],
-        np.zeros(P),
-        np.eye(P),
-        lambda z, _: scales(z)[0],
-        "effects integrated",
-    )
+    value, sds = (lambda z: factored(z)[0]), (lambda z, _: scales(z)[0])
+    target = Target(data.sds, slope, value, np.zeros(P), np.eye(P), sds, "effects integrated")
     return importance_draws(target, draws, seed)
 
 

@@ -187,8 +187,7 @@ def _outcome_shares(blind: Floats, added: Floats) -> Floats:
     odds = np.concatenate([blind, blind + added], axis=-2)
     odds = np.concatenate([np.zeros((*odds.shape[:-1], 1)), odds], axis=-1)
     power = np.exp(odds - odds.max(axis=-1, keepdims=True))
-    shares: Floats = power / power.sum(axis=-1, keepdims=True)
-    return shares
+    return np.asarray(power / power.sum(axis=-1, keepdims=True), np.float64)
 
 
 def _variable_labels(data: Outcomes) -> Labels:

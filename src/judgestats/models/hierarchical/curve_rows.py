@@ -38,13 +38,8 @@ class Fitted:
 def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> dict[str, Floats]:
     """Threshold, slope, criterion, slot bias and lapse, (chains, draws, J, G), from draws of the parameters."""
     s, c, b, lapse = (np.asarray(values[name]) for name in ("slope", "criterion", "bias", "lapse"))
-    return {
-        "threshold": threshold(data, level, s, c, b, lapse),
-        "slope": s / data.unit,
-        "criterion": c,
-        "slot_bias": b,
-        "lapse": np.broadcast_to(lapse[..., None], s.shape),
-    }
+    quantities = {"threshold": threshold(data, level, s, c, b, lapse), "slope": s / data.unit}
+    return {**quantities, "criterion": c, "slot_bias": b, "lapse": np.broadcast_to(lapse[..., None], s.shape)}
 
 
 def _scaled(term: str, values: Floats) -> Floats:
@@ -114,12 +109,8 @@ def _of_curve(
         unknown = flags.SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
         yield row(term, draws, fitted.draws, conf_level=conf_level, n=n, flag=flags.join(flag, unknown, driven), **key)
     if data.folded:
-        yield {
-            **common,
-            "term": "slot_bias_sign",
-            "estimate": 0.5,
-            "flag": flags.join(flag, flags.SLOTS_UNKNOWN, flags.PRIOR_DRIVEN),
-        }
+        flag = flags.join(flag, flags.SLOTS_UNKNOWN, flags.PRIOR_DRIVEN)
+        yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flag}
 
 
 def _threshold_row(
@@ -156,8 +147,7 @@ def _of_change(
 
     def ratio(values: Mapping[str, Floats], name: str) -> Floats:
         log = np.log(values[name][..., judges, :])
-        result: Floats = (log[..., g] - log[..., 0]).mean(axis=-1)
-        return result
+        return np.asarray((log[..., g] - log[..., 0]).mean(axis=-1), np.float64)
 
     first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
     moved, driven = [], []

@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
 #: Scales of the priors, on the log-odds scale.
-PRIORS = {
-    "baseline": 1.5,
-    "effect": 0.5,
-    "sd_effect": 0.5,
-    "association": 1.5,
-    "sd_association": 1.0,
-    "link": 1.0,
-    "sd_link": 0.5,
-}
+PRIORS = {"baseline": 1.5, "effect": 0.5, "sd_effect": 0.5, "association": 1.5, "sd_association": 1.0}
+PRIORS |= {"link": 1.0, "sd_link": 0.5}
 #: Prior means other than 0.
 CENTRES = {"association": 3.0, "link": -0.5}
 #: Joint distributions with a fixed log odds ratio; 10 and -10 approximate the extremes.
@@ -160,8 +153,7 @@ def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
 
 def bridge_quantile(share: Floats, phi: Floats) -> Floats:
     """Quantiles of the bridge distribution: averaged over it, a logistic curve stays logistic, `phi` times as steep."""
-    result: Floats = np.log(np.sin(phi * np.pi * share) / np.sin(phi * np.pi * (1 - share))) / phi
-    return result
+    return np.asarray(np.log(np.sin(phi * np.pi * share) / np.sin(phi * np.pi * (1 - share))) / phi, np.float64)
 
 
 def labels(arms: Arms) -> Labels:

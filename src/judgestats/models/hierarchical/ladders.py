@@ -142,8 +142,7 @@ def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: 
 def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
     """Share of correct answers, averaged over both orders, (..., J, G), at a difference `x` in smallest steps."""
     plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
-    result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
-    return result
+    return np.asarray((1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1], np.float64)
 
 
 def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:

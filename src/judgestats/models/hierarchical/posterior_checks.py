@@ -62,15 +62,11 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[Row]:
     )
     tighter = f"tighter priors on the spreads (priors= takes {spreads})"
     longer = f"Sample longer (sampling={{'draws': 2000, 'tune': 2000}}), or give {tighter}."
+    tune = f"Give {tighter}, or tune longer (sampling={{'tune': 2000}})."
     return [
         finding("largest R-hat", worst, mixing_flags(worst, np.inf), longer),
         finding("smallest ESS", ess, mixing_flags(1.0, ess), longer),
-        finding(
-            "divergences",
-            float(draws.divergences),
-            flags.DIVERGENT.of(draws.divergences),
-            f"Give {tighter}, or tune longer (sampling={{'tune': 2000}}).",
-        ),
+        finding("divergences", float(draws.divergences), flags.DIVERGENT.of(draws.divergences), tune),
     ]
 
 

@@ -261,14 +261,9 @@ def _predicted_scores(data: Panel, again: Floats, priors: Mapping[str, Prior], d
     """Observed mean scores with replicated ones, (S, N), and with ones from the prior."""
     rng = np.random.default_rng([seed, 9])
     before = np.stack([prior_draw(data, priors, rng)[1] for _ in again])
-    cells = pd.DataFrame(
-        {
-            "condition": [data.conditions[c] if c >= 0 else "" for c in data.condition],
-            "judge": np.array(data.judges, object)[data.judge],
-            "system": np.array(data.systems, object)[data.system],
-            "outcome": "mean score",
-        }
-    )
+    cells = pd.DataFrame({"condition": [data.conditions[c] if c >= 0 else "" for c in data.condition]})
+    judge, system = np.array(data.judges, object)[data.judge], np.array(data.systems, object)[data.system]
+    cells = cells.assign(judge=judge, system=system, outcome="mean score")
     c, one = data.centre, np.ones(len(data.y))
     return predictive_table(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
 

@@ -214,8 +214,7 @@ def _scales(cells: Cells, priors: Mapping[str, float]) -> dict[str, float]:
 def _netted(cells: Cells, counts: Floats) -> Floats:
     """Counts, reduced to target minus other in cells where only the score is printed."""
     net = np.stack([counts[..., 0] - counts[..., 1], *[np.zeros(counts.shape[:-1])] * 2], axis=-1)
-    result: Floats = np.where(cells.net[:, None], net, counts)
-    return result
+    return np.asarray(np.where(cells.net[:, None], net, counts), np.float64)
 
 
 def _probabilities(cells: Cells, values: Mapping[str, float | Floats]) -> Floats:
@@ -314,14 +313,8 @@ def _predicted_outcomes(
         for at, _, what in places
     ]
     columns = [*cells.keys, "judge", "topic", "outcome"]
-    return predictive_table(
-        pd.DataFrame(rows, columns=columns),
-        cells.counts[i, k],
-        again[:, i, k],
-        before[:, i, k],
-        cells.n[i],
-        draws=draws,
-    )
+    labelled, counts = pd.DataFrame(rows, columns=columns), cells.counts[i, k]
+    return predictive_table(labelled, counts, again[:, i, k], before[:, i, k], cells.n[i], draws=draws)
 
 
 def _prior_laws(cells: Cells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:

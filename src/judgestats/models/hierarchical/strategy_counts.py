@@ -60,8 +60,7 @@ class Arms:
         with np.errstate(invalid="ignore", divide="ignore"):
             expected = np.round(self.k[:, :1] * self.n / self.n[:, :1])
         exact = self.k - self.c + self.b
-        result: Floats = np.where(np.isfinite(exact) & np.isfinite(expected), exact, expected)
-        return result
+        return np.asarray(np.where(np.isfinite(exact) & np.isfinite(expected), exact, expected), np.float64)
 
 
 def read(data: IntoFrame, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
