@@ -39,8 +39,6 @@ from judgestats.schema.columns import By
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats
 
-__all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
