@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,12 @@ def fitted(model: str, folder: Path = HERE):
         formula += f" + {by}"
     d = design(formula, frame, family=family)
     if by:
-        kept = [k for k, n in enumerate(d.names) if not n.startswith(by)]
+        left = [k for k, n in enumerate(d.names) if not n.startswith(by)]
         levels, part = np.unique(d.frame[by], return_inverse=True)
         sets = [{"threshold": str(v)} for v in levels]
         laid = cumulative_thresholds(d.categories, link, shape, {"threshold": [str(v) for v in levels]}, sets)
-        d = type(d)(**{**vars(d), "X": d.X[:, kept], "names": tuple(d.names[k] for k in kept)})
+        coder = replace(d.fixed.coder, names=tuple(d.names[k] for k in left))
+        d = replace(d, fixed=replace(d.fixed, coder=coder, X=d.X[:, left]))
         return fit_design(Model(d, family, link, thresholds=laid, part=part, **options))
     return fit_design(Model(d, family, link, thresholds=cumulative_thresholds(d.categories, link, shape), **options))
 

@@ -128,7 +128,7 @@ def test_ordinary_data_need_no_more_nodes_than_25(formula: str, name: str, optio
     np.testing.assert_allclose(own.params, many.params, atol=1e-6)
     np.testing.assert_allclose(np.sqrt(np.diag(own.covariance)), np.sqrt(np.diag(many.covariance)), rtol=1e-5)
     assert own.loglik == pytest.approx(many.loglik, abs=1e-7)
-    assert own.objective.kernel.intervals.mean() <= 35  # the cost of a fit
+    assert own.objective.kernel.ranges.intervals.mean() <= 35  # the cost of a fit
     assert many.glance()["flag"].iloc[0] == own.glance()["flag"].iloc[0] == ""
 
 
