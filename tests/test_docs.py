@@ -13,7 +13,12 @@ from judgestats.counting.patterns import PATTERNS
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 #: Rooms whose public functions measure or shape.
-ROOMS = ("judgestats.metrics.", "judgestats.verdicts.", "judgestats.design.simulation")
+ROOMS = (
+    "judgestats.metrics.",
+    "judgestats.verdicts.",
+    "judgestats.design.simulation",
+    "judgestats.design.detectable_effects",
+)
 HEAD = ["function", "what it answers", "input", "interval", "source", "picture"]
 MODELS_HEAD = ["function", "what it answers", "input", "interval", "source"]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -89,9 +94,9 @@ def test_every_measure_has_one_row_and_every_row_a_measure(rows):
 
 
 def test_the_page_of_studies_names_every_function_that_plans():
-    """docs/studies.md; simulated answers are on the page of measures."""
+    """docs/studies.md; simulated answers and the detectable effect are on the page of measures."""
     text = (DOCS / "studies.md").read_text(encoding="utf-8")
-    planning = functions("judgestats.design.") - functions("judgestats.design.simulation")
+    planning = functions("judgestats.design.") - measures()
     assert {"build", "collect", "ladder"} <= planning
     assert [name for name in sorted(planning) if f"design.{name}" not in text] == []
 
@@ -218,8 +223,7 @@ def test_a_decision_has_a_date_and_a_status(path):
 
 
 def test_every_function_of_expressions_is_on_the_page_of_the_audit():
-    from judgestats.published.audit_summaries import EACH
-    from judgestats.published.expression_functions import OVER, SPECIAL, WITHIN
+    from judgestats.published.expression_functions import EACH, OVER, SPECIAL, WITHIN
 
     page = (DOCS / "audit.md").read_text(encoding="utf-8").partition("## Expressions")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+)", page))

@@ -1,4 +1,4 @@
-"""The beginning of a file, by which its kind is told."""
+"""The beginning of a file, from which its kind is recognised."""
 
 from __future__ import annotations
 

@@ -79,5 +79,5 @@ def _repeated_quantity(quantity: str, one: dict[str, str], other: dict[str, str]
         twin,
         (CLAIMS, i, "printed"),
         fault=one.get("fault", ""),
-        notes=Notes(f"quantity {quantity}"),
+        notes=Notes(comment=f"quantity {quantity}"),
     )
