@@ -10,7 +10,7 @@ import pandas as pd
 import peer_alpha
 import pytest
 
-from judgestats.metrics.agreement.chance_corrected import alpha
+from judgestats.metrics.agreement.krippendorff import alpha
 
 pytest.importorskip("evalica")
 

@@ -58,7 +58,7 @@ def fails_with(changed, columns):
 
 
 def test_a_planted_rename_of_a_parameter_fails(monkeypatch):
-    alpha = public_surface.package()["metrics.agreement.chance_corrected.alpha"]
+    alpha = public_surface.package()["metrics.agreement.krippendorff.alpha"]
     monkeypatch.setattr(alpha.parameters["conf_level"], "name", "level")
     fails_with(
         [
@@ -105,7 +105,7 @@ def test_every_kind_of_fact_is_there():
 def test_defaults_are_values_not_names_of_constants():
     facts = set(
         public_surface.of_object(
-            "judgestats", "alpha", public_surface.package()["metrics.agreement.chance_corrected.alpha"]
+            "judgestats", "alpha", public_surface.package()["metrics.agreement.krippendorff.alpha"]
         )
     )
     assert Fact("parameter", "judgestats.alpha", "conf_level", "= 0.95 (keyword-only)") in facts

@@ -16,7 +16,7 @@ from judgestats.metrics.agreement import (
     ordering_accuracy,
     quality_agreement,
 )
-from judgestats.metrics.agreement.shifts import D, mean_rows, sign_p
+from judgestats.metrics.agreement.tests_of_shifts import D, mean_rows, sign_p
 from judgestats.metrics.consensus.correlations import spearman_p
 from judgestats.published.catalogue import load
 from judgestats.published.paper_tables import rankings, shifts

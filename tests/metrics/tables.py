@@ -312,3 +312,58 @@ def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") ->
     rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
     table = pd.DataFrame(rows, columns=["judge", "item", "system"])
     return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
+
+
+#: irrCAC, cac.raw4raters; Krippendorff's four observers.
+FOUR = np.array([
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, np.nan, np.nan, np.nan],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, np.nan, 3],
+    [np.nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, np.nan],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, np.nan],
+])  # fmt: skip
+
+
+def scores_of(matrix, **columns):
+    """Ratings of judges (rows) on items."""
+    matrix = np.asarray(matrix, dtype=float)
+    judge, item = np.indices(matrix.shape)
+    names = np.array([f"judge {chr(97 + j)}" for j in range(len(matrix))])
+    items = np.array([f"item {i:03d}" for i in range(matrix.shape[1])])
+    table = {"judge": names[judge.ravel()], "system": "s", "item": items[item.ravel()], "score": matrix.ravel()}
+    return pd.DataFrame({**table, **columns})
+
+
+def noisy(judges=3, units=120, points=5, missing=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(1, points + 1, units)
+    said = np.clip(truth + rng.integers(-1, 2, (judges, units)), 1, points).astype(float)
+    said[rng.random(said.shape) < missing] = np.nan
+    return said
+
+
+def panel_of_criteria(
+    seed=0, systems="AB", items=25, judges="xyz", criteria=("c1", "c2"), temperatures=(0.0,), noise=1.0
+):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s, quality in zip(systems, range(len(systems)), strict=True):
+        for i in range(items):
+            for c in criteria:
+                truth = quality + rng.normal()
+                for t in temperatures:
+                    for j, judge in enumerate(judges):
+                        score = truth + noise * rng.normal() + 0.5 * j
+                        rows.append((judge, s, f"i{i:03}", c, t, score))
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "temperature", "score"])
+
+
+def panel_of_skewed_scores(seed=0, systems="AB", items=30, judges="xyz", criteria=("c1", "c2")):
+    rng = np.random.default_rng(seed)
+    rows = [
+        (j, s, f"i{i:02}", c, float(np.clip(rng.integers(1, 9) + 2 * (j == "z"), 1, 10)))
+        for s in systems
+        for i in range(items)
+        for c in criteria
+        for j in judges
+    ]
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "score"])

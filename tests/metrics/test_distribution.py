@@ -1,111 +1,17 @@
-"""Spread of the judges on one thing, and the distribution of their scores."""
-
-from itertools import combinations
+"""Distribution of the scores of each judge."""
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import stats
 
 from judgestats.errors import DesignError
-from judgestats.metrics.agreement import disagreement, score_distribution
-from judgestats.published import load
-from metrics.tables import panel_of_two_conditions
-
-
-def panel(seed=0, systems="AB", items=30, judges="xyz", criteria=("c1", "c2")):
-    rng = np.random.default_rng(seed)
-    rows = [
-        (j, s, f"i{i:02}", c, float(np.clip(rng.integers(1, 9) + 2 * (j == "z"), 1, 10)))
-        for s in systems
-        for i in range(items)
-        for c in criteria
-        for j in judges
-    ]
-    return pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "score"])
-
-
-@pytest.mark.parametrize("unit", ["item", "criterion"])
-def test_spread_is_brute_force(unit):
-    table = panel().sample(frac=1, random_state=2)
-    index = ["system", "item"] if unit == "item" else ["system", "item", "criterion"]
-    wide = table.pivot_table(index=index, columns="judge", values="score")
-    spread = wide.max(axis=1) - wide.min(axis=1)
-    got = disagreement(table, unit=unit, thresholds=(2, 3.5), top=4, n_resamples=100)
-    value = got.set_index("term")["estimate"]
-    assert value["mean_spread"] == pytest.approx(spread.mean())
-    shares = got[got["term"] == "share_above"].set_index("threshold")["estimate"]
-    assert shares.to_dict() == pytest.approx({2.0: (spread > 2).mean(), 3.5: (spread > 3.5).mean()})
-    pairs = got[got["term"] == "mean_difference"].set_index(["judge", "other"])["estimate"]
-    for a, b in combinations("xyz", 2):
-        assert pairs[(a, b)] == pytest.approx((wide[a] - wide[b]).abs().mean())
-    assert pairs.sum() == pytest.approx(2 * spread.mean())  # three judges
-    best = wide.eq(wide.max(axis=1), axis=0)
-    alone = got[got["term"] == "highest_alone"].set_index("judge")["estimate"]
-    shared = got[got["term"] == "highest_shared"].set_index("judge")["estimate"]
-    assert alone.to_dict() == pytest.approx(best[best.sum(axis=1) == 1].sum().div(len(wide)).to_dict())
-    assert shared.to_dict() == pytest.approx(best.div(best.sum(axis=1), axis=0).mean().to_dict())
-    assert shared.sum() == pytest.approx(1)
-    top = got[got["term"] == "disputed"]
-    assert top["estimate"].tolist() == pytest.approx(sorted(spread, reverse=True)[:4])
-    for r in top.to_dict("records"):
-        key = (r["system"], *r["item"].split(": "))
-        assert spread[key] == pytest.approx(r["estimate"])
-
-
-def test_thresholds_are_strict():
-    table = pd.DataFrame(
-        {"judge": ["a", "b"] * 3, "system": "s", "item": list("112233"), "score": [1, 3, 1, 4, 1, 1.0]}
-    )
-    got = disagreement(table, thresholds=(2, 3), n_resamples=50)
-    assert got[got["term"] == "share_above"]["estimate"].tolist() == pytest.approx([1 / 3, 0])
-
-
-def test_a_thing_that_one_judge_left_out_counts_for_the_others():
-    table = panel(systems="A", criteria=("c",), items=5)
-    table.loc[(table["judge"] == "x") & (table["item"] == "i00"), "score"] = np.nan
-    table = table[~((table["item"] == "i01") & (table["judge"] != "x"))]
-    got = disagreement(table, n_resamples=50).set_index("term")
-    assert got.loc["mean_spread", "n"] == 4
-    assert "1 not rated by all judges" in got.loc["mean_spread", "flag"]
-    assert got[got.index == "mean_difference"]["n"].tolist() == [3, 3, 4]
-
-
-@pytest.mark.parametrize("measure", [disagreement, score_distribution])
-def test_row_order_engine_and_runs_do_not_matter(measure):
-    table = panel(items=6)
-    expected = measure(table, n_resamples=50)
-    pd.testing.assert_frame_equal(measure(table.sample(frac=1, random_state=0), n_resamples=50), expected)
-    pd.testing.assert_frame_equal(measure(pl.from_pandas(table).lazy(), n_resamples=50), expected)
-    twice = pd.concat([table.assign(replicate=r, score=table["score"] + d) for r, d in ((0, -0.5), (1, 0.5))])
-    np.testing.assert_allclose(measure(twice, n_resamples=50)["estimate"], expected["estimate"], atol=1e-12)
-
-
-def test_conditions_are_named():
-    table = pd.concat([panel(1, items=4).assign(temperature=0.0), panel(2, items=4).assign(temperature=1.0)])
-    with pytest.raises(DesignError, match="'temperature' splits ratings"):
-        disagreement(table)
-    got = disagreement(table, by="temperature", n_resamples=50).set_index(["temperature", "term"])["estimate"]
-    for value, part in table.groupby("temperature"):
-        alone = disagreement(part, n_resamples=50).set_index("term")["estimate"]
-        assert got[value, "mean_spread"] == alone["mean_spread"]
-    averaged = disagreement(table, average_over="temperature", n_resamples=50).set_index("term")["estimate"]
-    keys = ["judge", "system", "item", "criterion"]
-    means = disagreement(table.groupby(keys, as_index=False)["score"].mean(), n_resamples=50).set_index("term")
-    assert averaged["mean_spread"] == pytest.approx(means.loc["mean_spread", "estimate"])
-
-
-def test_the_bootstrap_of_the_mean_spread_is_that_of_a_mean():
-    table = panel(systems="A", criteria=("c",), items=200)
-    wide = table.pivot(index="item", columns="judge", values="score")
-    spread = wide.max(axis=1) - wide.min(axis=1)
-    row = disagreement(table, n_resamples=4000).iloc[0]
-    assert row["std_error"] == pytest.approx(spread.std(ddof=0) / np.sqrt(200), rel=0.05)
+from judgestats.metrics.agreement import score_distribution
+from metrics.tables import panel_of_skewed_scores
 
 
 def test_distribution_is_scipys():
-    table = panel(systems="AB", criteria=("c",)).assign(tier="t")
+    table = panel_of_skewed_scores(systems="AB", criteria=("c",)).assign(tier="t")
     got = score_distribution(table, scale=(1, 10), tier="tier", n_resamples=300).set_index(["judge", "term"])
     for judge, part in table.groupby("judge"):
         x = part["score"].to_numpy()
@@ -120,7 +26,7 @@ def test_distribution_is_scipys():
 
 
 def test_top_of_the_scale_is_said():
-    table = panel(items=5)
+    table = panel_of_skewed_scores(items=5)
     table["score"] = table["score"].clip(upper=8)
     seen = score_distribution(table, n_resamples=50).set_index(["judge", "term"])
     given = score_distribution(table, scale=(1, 10), n_resamples=50).set_index(["judge", "term"])
@@ -142,23 +48,6 @@ def test_constant_scores_have_no_skew():
     assert np.isnan(got.loc["mean", "conf_low"])
 
 
-@pytest.mark.real
-def test_cross_eval_spread_is_brute_force(real_data):
-    raw = pd.read_json(real_data / "cross_eval_masaomi" / "evaluations.jsonl", lines=True)
-    raw = raw[raw["error"].isna() & ~raw["is_self_bias_test"] & (raw["run"] == raw["run"].iloc[-1])]
-    scores = pd.json_normalize(raw["scores"].tolist()).set_axis(raw.index)
-    table = scores.assign(judge=raw["evaluator_key"], system=raw["evaluated_key"], item=raw["task_id"])
-    long = table.melt(["judge", "system", "item"], var_name="criterion", value_name="score")
-    got = disagreement(long, n_resamples=20)
-    wide = table.assign(score=scores.mean(axis=1)).pivot_table(
-        index=["system", "item"], columns="judge", values="score"
-    )
-    wide = wide[wide.notna().sum(axis=1) > 1]
-    spread = wide.max(axis=1) - wide.min(axis=1)
-    assert got["n"].iloc[0] == len(spread) > 3
-    assert got["estimate"].iloc[0] == pytest.approx(spread.mean())
-
-
 FEW = {"n_resamples": 40}
 
 
@@ -171,39 +60,3 @@ def test_distribution_keeps_items_of_no_cluster():
     got = score_distribution(table, cluster="task", **FEW).set_index("term")["estimate"]
     assert got["mean"] == pytest.approx(table["score"].mean())
     assert got["sd"] == pytest.approx(table["score"].std())
-
-
-def test_things_that_one_judge_scored_are_counted():
-    table = panel_of_two_conditions(systems=1).query("condition == 'old' and temperature == 0")
-    table = table[(table["judge"] == "a") | (table["item"] != "0")]
-    row = disagreement(table, **FEW).iloc[0]
-    assert row["n"] == 11
-    assert "1 rated by one judge" in row["flag"]
-
-
-@pytest.mark.parametrize("ddof", [0, 1])
-def test_sd_over_judges_of_the_means_of_each_system(ddof):
-    """The sigma of Table 4 of the consensus_illusion paper, whose divisor is not printed."""
-    table = panel()
-    got = (
-        disagreement(table, by="system", ddof=ddof, n_resamples=200).query("term == 'sd_of_means'").set_index("system")
-    )
-    want = table.groupby(["system", "judge"])["score"].mean().groupby("system").std(ddof=ddof)
-    assert got["estimate"].to_dict() == pytest.approx(want.to_dict())
-    assert (got["n"] == 3).all()
-    assert ((got["conf_low"] < got["estimate"]) & (got["estimate"] < got["conf_high"])).all()
-    one = disagreement(table, ddof=ddof, n_resamples=200).set_index("term").loc["sd_of_means"]
-    assert one["estimate"] == pytest.approx(table.groupby("judge")["score"].mean().std(ddof=ddof))
-
-
-def test_the_unanimous_picks():
-    """Merchant_risk paper, Section 5.3: all five models put grocery stores (5411) at the lowest level."""
-    picks = load("merchant_risk/picks").rename(columns={"model": "judge", "mcc": "item", "risk_level": "score"})
-    picks = picks.assign(system="risk", item=picks["item"].astype(str))
-    result = disagreement(picks, thresholds=(0,), top=100, n_resamples=100)
-    listed = result[result["term"] == "disputed"]
-    unanimous = listed[(listed["estimate"] == 0) & (listed["n"] == 5)]
-    assert "5411" in set(unanimous["item"])
-    assert (picks.loc[picks["item"] == "5411", "score"] == 1).all()
-    share = result[result["term"] == "share_above"].iloc[0]
-    assert share["estimate"] == pytest.approx((listed["estimate"] > 0).mean())

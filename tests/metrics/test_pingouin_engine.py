@@ -145,6 +145,6 @@ def test_a_missing_pingouin_says_how_to_install_it(monkeypatch):
 
 
 def test_pingouin_is_imported_only_where_it_is_asked_for():
-    code = "import sys, judgestats as js, judgestats.metrics.agreement.levels; js.icc; print('pingouin' in sys.modules)"
+    code = "import sys, judgestats as js, judgestats.metrics.agreement.judge_correlations; js.icc; print('pingouin' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

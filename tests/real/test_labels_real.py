@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgestats.counting.tallies import tally
-from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
+from judgestats.metrics.agreement import ac1, alpha, kappa
 from metrics.tables import but_for_clustering
 
 pytestmark = pytest.mark.real

@@ -1,11 +1,10 @@
-"""Chance-corrected agreement: :func:`kappa`, :func:`scott_pi`, :func:`ac1` and :func:`alpha`."""
+"""Chance-corrected agreement: :func:`kappa`, :func:`scott_pi` and :func:`ac1`."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -13,169 +12,48 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, read_off
-from judgestats.counting.clustering import Cluster, clusters
+from judgestats.counting.bootstrap import Bootstrap, Statistic, planned
+from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, INVALID, SIDES, SLOTS, Labels, is_answer, labels_of
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, INVALID, SIDES, is_answer, labels_of
 from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study
-from judgestats.counting.tallies import clustered, count, is_tally
+from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
-from judgestats.kernels.coincidences import Units, alpha_draws, krippendorff
+from judgestats.kernels.coincidences import Units
 from judgestats.kernels.proportions import normal_quantile
-from judgestats.kernels.resampling import generator
+from judgestats.metrics.agreement.rated_units import (
+    UnitGroup,
+    answer_matrices,
+    by_criterion,
+    drawing_units,
+    few_disagreements,
+    interval_method,
+    positions,
+    possible_answers,
+    unit_groups,
+    units_and_cluster,
+)
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges, several_judges
-from judgestats.metrics.scales import scales_apart, unmeasured
+from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of, compact, joint
-from judgestats.schema.columns import By, answer_column, kind_of, names
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, names
 from judgestats.typing import Floats
-
-# ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
-#: So many answers are looked at for the scales of judges where identical ones are counted.
-_MOST_COUNTED = 10_000
+
 #: Weighting -> power of the distance between two answers.
 _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
-
-
-@dataclass(frozen=True)
-class Group:
-    """Units of one group."""
-
-    key: dict[str, Any]  # values of the `by` columns
-    units: Units  # patterns of answers, sorted, without the units that nobody answered
-    n: Floats  # (Q,): number of units with each pattern
-    table: pd.DataFrame  # ``n`` and the cluster column, if there is one, of each pattern
-    unanswered: float  # number of units that nobody answered
-
-    @property
-    def paired(self) -> float:
-        """Number of units with two answers or more."""
-        return float(self.n[self.units.judges >= 2].sum())
-
-    @property
-    def discordant(self) -> float:
-        """Number of units with different answers."""
-        return float(self.n[np.diff(self.units.start) > 1].sum())
-
-    @property
-    def exclusions(self) -> tuple[str, str]:
-        """Flags that count the units with one answer and with none."""
-        single = int(self.n[self.units.judges == 1].sum())
-        return flags.RATED_ONCE.of(single), flags.EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
-
-
-def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Study, str | None, str]:
-    """The data, the cluster column in it, and a flag where dependent units are treated as independent."""
-    columns, study = clusters(cluster), Study.of(data)
-    if columns and (len(columns) > 1 or columns[0] == "judge"):
-        raise DesignError(f"cluster={cluster!r} must be one column of the rated items (item, say), not of the judges.")
-    if columns or not {"judge", "item"} <= {*study.names}:
-        return study, columns[0] if columns else None, ""
-    groups = [*(c for c in names(by) if c in study.names), "judge"]
-    study, found = clustered(study, groups, cluster)
-    return study, found.column, flags.NOT_INDEPENDENT if found.shared and not found.columns else ""
-
-
-def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[Group]:
-    """Groups of units, in the order of their labels. `cluster`: column that belongs to the pattern of a unit."""
-    by = list(dict.fromkeys(names(by)))
-    number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
-    unit, answer = labels.unit, labels.answer
-    answered = answer >= 0
-    if not answered.all():
-        unit, answer = unit[answered], answer[answered]
-    begin = np.append(0, np.cumsum(np.bincount(unit, minlength=labels.row.size)))
-    coded = None if cluster is None else labels.code(cluster)
-    for g in range(codes.size):
-        # units are sorted by group, so a group is a slice
-        low, high = np.searchsorted(number, [g, g + 1])
-        rows = slice(begin[low], begin[high])
-        first = begin[low : high + 1] - begin[low]
-        has = np.diff(first) > 0
-        members = np.arange(low, high)[has]
-        of_members = None if coded is None else (coded[0][members], coded[1])
-        units, n, kept = _patterns(
-            first[np.append(has, True)], answer[rows], labels.weight[members], len(labels.answers), of_members
-        )
-        table = pd.DataFrame({"n": n})
-        if cluster is not None:
-            table[cluster] = np.asarray(labels.label(cluster, members[kept]))
-        key = {c: labels.label(c, np.array([low]))[0] for c in by}
-        yield Group(key, units, n, table, float(labels.weight[low:high][~has].sum()))
-
-
-def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) -> tuple[Units, Floats, Any]:
-    """Collapse units with the same answers into patterns; also returns their counts and one unit of each."""
-    n_units = first.size - 1
-    if not n_units:
-        return Units(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0)), np.empty(0), np.empty(0, np.int64)
-    base = int(np.diff(first).max()) + 1
-    if size * np.log2(base) < 60:
-        key = np.add.reduceat((np.int64(base) ** np.arange(size, dtype=np.int64))[answer], first[:-1])
-        number, codes = compact(key, base**size)
-        if cluster is not None:
-            number, codes = compact(*joint([cluster, (number, codes.size)], n_units))
-        n = np.bincount(number, weights=weight, minlength=codes.size).astype(float)
-        kept = np.empty(codes.size, dtype=np.int64)
-        kept[number[::-1]] = np.arange(n_units)[::-1]
-    else:
-        n, kept = weight, np.arange(n_units)
-    lengths = np.diff(first)[kept]
-    start = np.concatenate([[0], np.cumsum(lengths)])
-    entry = np.arange(start[-1]) - np.repeat(start[:-1] - first[kept], lengths)
-    pattern = np.repeat(np.arange(kept.size), lengths)
-    number, codes = compact(pattern * size + answer[entry], kept.size * size)
-    times = np.bincount(number, minlength=codes.size).astype(float)
-    units = Units(np.searchsorted(codes // size, np.arange(kept.size + 1)), codes % size, times)
-    return units, n, kept
-
-
-def answer_matrices(
-    labels: Labels, by: Sequence[str], cluster: str | None
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]:
-    """Key, table (``n``, the cluster) and answers (Q, J) as codes of each group, equal units as one row."""
-    number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
-    for g in range(codes.size):
-        low, high = np.searchsorted(number, [g, g + 1])
-        rows = slice(*np.searchsorted(labels.unit, [low, high]))
-        answers = np.full((high - low, len(labels.judges)), -1, dtype=np.int64)
-        answers[labels.unit[rows] - low, labels.judge[rows]] = labels.answer[rows]
-        parts = [(a + 1, len(labels.answers) + 1) for a in answers.T]
-        if cluster is not None:
-            parts = [(labels.code(cluster)[0][low:high], labels.code(cluster)[1]), *parts]
-        row, found = compact(*joint(parts, high - low))
-        first = np.zeros(found.size, dtype=np.int64)
-        first[row[::-1]] = np.arange(high - low)[::-1]
-        table = pd.DataFrame({"n": np.bincount(row, weights=labels.weight[low:high], minlength=found.size)})
-        if cluster is not None:
-            table[cluster] = np.asarray(labels.label(cluster, low + first))
-        yield {c: labels.label(c, np.array([low]))[0] for c in by}, table, answers[first]
-
-
-def positions(answers: Any) -> tuple[Floats, Any]:
-    """Positions (m,) of answers by value, or by the order of their labels, NaN where they have none; and the labels."""
-    labels = pd.Index(answers)
-    numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
-    if labels.size and not np.isnan(numbers).any():
-        return numbers, labels
-    for order in (SIDES, SLOTS):
-        if set(labels) <= set(order):
-            return np.array([order.index(x) for x in labels], dtype=float), labels
-    return np.full(labels.size, np.nan), labels
 
 
 def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
@@ -192,27 +70,6 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
     result: Floats = 1 - distance ** _POWERS[weights]
     return result
 
-
-def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
-    """Flag of an interval based on few units with different answers."""
-    return flags.FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
-
-
-def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
-    """Possible answers, sorted, and the position of each observed answer among them."""
-    found = pd.Index(answers)
-    if labels is None:
-        return found, np.arange(found.size)
-    possible = pd.Index(list(labels)).union(found[:0]).unique()
-    unknown = [x for x in found if x not in possible]
-    if unknown:
-        raise SchemaError(
-            f"An answer is {unknown[0]!r}, but labels= has {', '.join(map(str, possible))}. Add it there."
-        )
-    return possible, possible.get_indexer(found)
-
-
-# ---- Coefficients of all judges or of a pair, and the bootstrap of a mean over pairs ---------------------------------
 
 EXTRA = ("observed", "expected", "z", "p_value")
 
@@ -234,17 +91,7 @@ def drawn(counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, 
     """As :meth:`Counts.resampled`, for a bootstrap of units with all their answers."""
     cells = counts.resampled(added, statistic, key, plan=plan)
     small = flags.SMALL_N if counts.n.sum() < 30 else ""
-    return {**cells, "method": of_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
-
-
-def in_words(plan: Bootstrap | None) -> str:
-    """The ``method`` of an estimate."""
-    return "asymptotic" if plan is None else of_units(plan.words)
-
-
-def of_units(words: str) -> str:
-    """Method of a bootstrap, corrected: it draws units, not calls."""
-    return words.replace("bootstrap of calls", "bootstrap of units")
+    return {**cells, "method": drawing_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
 
 
 def mean_intervals(
@@ -296,10 +143,10 @@ def panel(
 ) -> pd.DataFrame:
     """A coefficient of all judges per group. `drawing`: interval, number of resamples, seed and coverage."""
     interval, n_resamples, seed, conf_level = drawing
-    data, column, dependent = resolved(data, by, cluster)
+    data, column, dependent = units_and_cluster(data, by, cluster)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
     found = labels_of(data, by, [column] if column else [])
-    answers, code = declared(found.answers, labels)
+    answers, code = possible_answers(found.answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
     rows = []
     for group in unit_groups(found, by, column):
@@ -328,7 +175,7 @@ def pairwise(
         table["other_answer"].where(is_answer(table["other_answer"])),
     )
     found, answers = pd.factorize(pd.concat(known, ignore_index=True).astype(object), sort=True)
-    answers, code = declared(answers, labels)
+    answers, code = possible_answers(answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
     both = np.where(found < 0, -1, code[found]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
@@ -344,13 +191,13 @@ def pairwise(
         times = np.repeat(np.where(alike[some], 2.0, 1.0), size[some])
         start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
-        group = Group(named, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
+        group = UnitGroup(named, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 
 
 def _row(
-    group: Group,
+    group: UnitGroup,
     term: str,
     coefficient: str,
     w: Floats,
@@ -363,7 +210,7 @@ def _row(
     units = group.units
     fit = chance_corrected(units, group.n, w, coefficient)
     unit = codes_of(group.table, [column]) if column else None
-    cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
+    cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": interval_method(plan)}
     cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
     if np.isnan(fit.estimate):
         cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
@@ -425,180 +272,6 @@ def _interval(estimate: float, std_error: float, conf_level: float, df: float | 
     return cells if df is None else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
 
 
-# ---- Krippendorff's alpha: :func:`alpha` -----------------------------------------------------------------------------
-
-#: Level of measurement of the answers.
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
-
-
-def _level_of(data: Any) -> Level:
-    """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
-    present = column_names(data)
-    name = answer_column(present)
-    if kind_of(present) == "preferences" or name == "correct":
-        return "nominal"
-    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
-    numbers = values.to_numpy(dtype=float)
-    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
-
-
-@Measure(
-    "Do all judges agree beyond chance, with answers possibly missing?", "agreement", "P, R",
-    "t, bootstrap of rated items or clusters", "Krippendorff 2011; Zapf et al. 2016",
-    frames=("preferences", "ratings"), needs=(several_judges,),
-    arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
-    terms=(
-        Term("alpha", "α (Krippendorff)"),
-    ),
-    have=("judges",),
-    assumes=(
-        "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at "
-        "random."
-    ),
-)  # fmt: skip
-def alpha(
-    data: IntoFrame,
-    *,
-    level_of_measurement: Level = "nominal",
-    by: By = (),
-    average_over: By = (),
-    interval: Literal["t", "percentile"] | None = "t",
-    cluster: Cluster = "auto",
-    n_resamples: int = N_RESAMPLES,
-    seed: int | np.random.Generator | None = SEED,
-    conf_level: float = CONF_LEVEL,
-) -> pd.DataFrame:
-    """Krippendorff's alpha: 1 minus the disagreement within units over that expected by chance.
-
-    Parameters
-    ----------
-    data : frame
-        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeats of a judge
-        (``replicate``) on one unit are put together first: their mean, for an ordinal scale the median, for a nominal
-        one and for preferences the mode in each order shown (repeats without a single mode are excluded, with a flag).
-        ``method`` says so. Several criteria are not pooled: each has a row.
-    level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
-        Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
-        Interval alpha of continuous scores needs no more memory than the scores.
-    by, average_over
-        As in :func:`kappa`.
-    interval : {'t', 'percentile', None}
-        Bootstrap of the units, with Student's t or percentile limits, or no interval. Ordinal alpha uses the ranks
-        within each resample.
-    cluster : "auto", str or False
-        Column whose levels are drawn whole; ``"auto"`` uses the column that several units share (``item``, say), False
-        treats units as independent.
-    n_resamples, seed
-        Of the bootstrap.
-    conf_level : float
-        Coverage of the interval.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Term ``alpha``; ``n`` counts the units with two answers or more, ``values`` the answers in them. Further
-        columns: ``observed_disagreement`` and ``expected_disagreement``; alpha is 1 minus their ratio. The flag counts
-        units with a single answer, which cannot be paired. NaN, flagged, where all answers are equal or no unit can be
-        paired.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing or contains invalid values.
-    DesignError
-        If an option is unknown, or the ratio level is asked for with negative scores or with preferences.
-
-    See Also
-    --------
-    kappa : Agreement of two judges beyond chance.
-    ac1 : Agreement where one answer is very frequent.
-    icc : Intraclass correlations.
-
-    Notes
-    -----
-    Resamples draw units with all their answers. Krippendorff's own bootstrap draws single disagreements, as if pairs of
-    answers on one unit were independent. Only units that can be paired are drawn.
-
-    References
-    ----------
-    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. Bootstrap of units: Zapf, A. et al. (2016).
-    BMC Medical Research Methodology 16, 93.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> scores = pd.DataFrame({"judge": list("aaabbb"), "system": "s", "item": list("xyzxyz"),
-    ...                        "score": [1, 2, 3, 1, 2, 4]})
-    >>> found = alpha(scores, level_of_measurement="interval", interval=None)
-    >>> found[["estimate", "observed_disagreement", "expected_disagreement"]].round(4)
-       estimate  observed_disagreement  expected_disagreement
-    0     0.878                 0.3333                 2.7333
-    """
-    data = as_runs(data, average_over, by)
-    by = by_criterion(data, by)
-    study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
-    study, column, dependent = resolved(study, by, cluster)
-    found = labels_of(study, by, [column] if column else [])
-    values = positions(found.answers)[0]
-    if level_of_measurement == "ratio" and found.kind == "preferences":
-        raise DesignError(
-            "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
-        )
-    if level_of_measurement == "ratio" and (values < 0).any():
-        raise DesignError(
-            f"level_of_measurement='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores "
-            "off the scale to missing, or use level_of_measurement='interval'."
-        )
-    plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
-    rows = []
-    apart = _scales_apart(found, by, values) if level_of_measurement in ("interval", "ratio") else {}
-    for group in unit_groups(found, by, column):
-        fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
-        cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
-        cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
-        cells["values"] = fit.values[0]
-        if np.isnan(fit.alpha[0]):
-            cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
-        elif interval is not None:
-            cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
-            cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
-        cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
-        left = unsettled.get(plain(group.key), "")
-        cells = unmeasured(cells, apart.get(plain(group.key)))
-        rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
-    by = list(dict.fromkeys(names(by)))
-    extra = ["observed_disagreement", "expected_disagreement", "values"]
-    return missing_counted(estimates(rows, by, extra), data, by)
-
-
-def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str, str] | None]:
-    """Two judges of each group who are on different scales."""
-    by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
-    number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
-    score = np.where(labels.answer < 0, np.nan, values[labels.answer])
-    judge = np.asarray(labels.judges, dtype=object)[labels.judge]
-    times = np.ceil(n * min(1.0, max(_MOST_COUNTED, n.size) / max(n.sum(), 1.0))).astype(int)  # may be of millions
-    found = {}
-    for start, end in itertools.pairwise(np.append(np.unique(number, return_index=True)[1], number.size)):
-        rows = slice(*np.searchsorted(labels.unit, [start, end]))
-        key = plain({c: labels.label(c, np.array([start]))[0] for c in by})
-        found[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
-    return found
-
-
-#: Level of measurement -> what stands for the repeats of a judge on one unit.
-_TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
-
-
-def by_criterion(data: Any, by: By) -> list[str]:
-    """Grouping columns, and the criterion where there are several: they are not pooled."""
-    groups, frame = list(dict.fromkeys(names(by))), Study.of(data).data
-    if "criterion" in groups or "criterion" not in frame.collect_schema().names():
-        return groups
-    criteria = frame.lazy().select("criterion").unique().collect(backend="pandas").to_native()["criterion"]
-    return [*groups, "criterion"] if len(criteria) > 1 else groups
-
-
 def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, Unsettled]:
     """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag."""
     how = "mode" if weights is None else "low median"
@@ -621,31 +294,6 @@ def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled |
     flag = [flags.join(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
     return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
-
-def _resampled(group: Group, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
-    """Interval from a bootstrap of the units that can be paired."""
-    paired = group.units.judges >= 2
-    n = np.where(paired, group.n, 0.0)
-    cells: dict[str, Any] = {"method": in_words(plan)}
-    cluster = None
-    drawn, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
-    if plan.cluster:
-        codes = codes_of(group.table[paired], list(plan.cluster))
-        cluster = np.full(n.size, -1, dtype=np.int64)
-        cluster[paired] = codes.code
-        drawn = codes.size
-        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), resampled=plan.method != "t"), few)
-    if drawn < 2:
-        return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
-    rng = generator(plan.seed, tuple(map(str, group.key.values())))
-    draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)
-    lost = int(np.isnan(draws).sum())
-    found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
-    flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), found["flag"])
-    return {**cells, **found, "method": of_units(found["method"]), "flag": flag}
-
-
-# ---- :func:`kappa`, :func:`ac1` and :func:`scott_pi` -----------------------------------------------------------------
 
 Key = dict[str, Any]
 Interval = Literal["asymptotic", "percentile", "bca"]
@@ -1023,7 +671,7 @@ def _cohen(
     one, two, n = codes[:, 0], codes[:, 1], part.n
     good = (one >= 0) & (two >= 0)
     total = n[good].sum()
-    cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": in_words(plan)}
+    cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": interval_method(plan)}
     excluded = flags.EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
     if not total > 0:
         return {**cells, "flag": flags.join(flags.NO_PAIRS, excluded)}

@@ -20,8 +20,15 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
-from judgestats.metrics.agreement import levels
-from judgestats.metrics.agreement.levels import Method, Unit
+from judgestats.metrics.agreement.block_correlations import (
+    Method,
+    from_draws,
+    mean_defined,
+    observed_weights,
+    pair_correlations,
+    system_means,
+)
+from judgestats.metrics.agreement.rating_blocks import Unit, blocks, rated_cells, refuse_empty
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, values_of
@@ -205,15 +212,15 @@ def _of_ratings(
     """Mean score (over the judges' means) and mean correlation of each system."""
     more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in names(by)]
     grouping(more, Study.of(data).names, "ratings")
-    table, groups = levels.rated(data, by, more)
-    levels.refuse_empty(table)
+    table, groups = rated_cells(data, by, more)
+    refuse_empty(table)
     tiers = _one_each(table, within) if within else {}
     families = _one_each(table, family) if family else {}
     parts = []
-    for block in levels.blocks(table, groups, (), unit):
-        mean = levels.mean_defined(levels.system_means(block, levels.whole(block)))[0]
-        pairs = levels.pair_correlations(block, method, levels.whole(block))[0]
-        rows = block.rows.assign(_score=mean, _r=levels.mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
+    for block in blocks(table, groups, (), unit):
+        mean = mean_defined(system_means(block, observed_weights(block)))[0]
+        pairs = pair_correlations(block, method, observed_weights(block))[0]
+        rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
         kinds = {"_score": "mean", "_r": "mean", "_undefined": "sum"}
         each = rows.groupby("system", sort=True).agg(kinds).reset_index()
         each = each.assign(_family=each["system"].map(families)) if family else each
@@ -406,7 +413,7 @@ def _ordering_row(
     hits, drawn_pairs = (((weights @ x.astype(float)) * weights).sum(axis=1) for x in (right, pairs))
     inside = pairs.any(axis=0) | pairs.any(axis=1)
     involved = np.ones(inside.sum()) if family is None else np.unique(family[inside], return_counts=True)[1]
-    cells_of = levels.from_draws(k / n if n else math.nan, quotient(hits, drawn_pairs), involved, plan, (0.0, 1.0))
+    cells_of = from_draws(k / n if n else math.nan, quotient(hits, drawn_pairs), involved, plan, (0.0, 1.0))
     alone = (
         flags.LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
     )

@@ -21,7 +21,7 @@ from judgestats.kernels.selective_risk import (
     selective_threshold,
     upper_risk,
 )
-from judgestats.metrics.confidence.answers import answers_of
+from judgestats.metrics.confidence.confident_answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import each_group

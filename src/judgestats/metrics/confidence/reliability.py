@@ -22,7 +22,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
-from judgestats.metrics.confidence.answers import answers_of
+from judgestats.metrics.confidence.confident_answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, each_group

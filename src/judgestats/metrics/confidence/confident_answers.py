@@ -22,33 +22,32 @@ from judgestats.schema.columns import By, answer_column, kind_of, names, require
 class Answers:
     """Counts of verdicts."""
 
-    table: pd.DataFrame  # the groups, ``outcome``, the confidence, what was kept, ``n``, the cluster
+    table: pd.DataFrame  # the groups, ``outcome``, the confidence, further columns, ``n``, the cluster
     groups: list[str]
     clusters: Clusters
     excluded: ExcludedCalls  # verdicts without a right answer
 
 
 def answers_of(
-    data: Any, confidence: str, by: By, cluster: Cluster, measure: str, beside: tuple[str, ...] = ()
+    data: Any, confidence: str, by: By, cluster: Cluster, measure: str, columns: tuple[str, ...] = ()
 ) -> Answers:
-    """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `beside`."""
+    """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `columns`."""
     present = list(Study.of(data).names)
     problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
     refuse_unknown(confidence, present, problem, "Columns", remedy=" Name it with confidence='...'.", error=SchemaError)
     tallied = {"judge", "outcome", "n"} <= set(present) and "choice" not in present
     ratings = not tallied and not set(required("preferences")) <= set(present) and kind_of(present) == "ratings"
-    known = tallied or "gold" in present or (ratings and answer_column(present) == "correct")
-    if not known:
+    if not (tallied or "gold" in present or (ratings and answer_column(present) == "correct")):
         raise DesignError(
             f"{measure} needs the right answers: a column 'gold', or for ratings 'correct'. Columns: "
             f"{', '.join(present)}. Join people's answers with join_labels(), or add the column."
         )
-    kept = [c for c in beside if c in present and c not in names(by)]
+    further = [c for c in columns if c in present and c not in names(by)]
     labelled, excluded = (labelled_verdicts if ratings else labelled_calls)(data, by, measure)
     if ratings and answer_column(present) == "mean":
         raise DesignError(f"{measure} needs single verdicts, each with its confidence. These are means of runs.")
     pattern = "accuracy" if ratings else "gold_agreement"
-    counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *kept])
+    counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *further])
     table = excluded.with_empty(counts).table
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
     return Answers(table, list(counts.groups), counts.clusters, excluded)

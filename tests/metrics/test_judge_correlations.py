@@ -1,4 +1,4 @@
-"""Correlations of judges over items, cells and systems: brute force, closed forms, SciPy, coverage, ties, bad input."""
+"""Correlations of pairs of judges."""
 
 from itertools import combinations
 
@@ -21,22 +21,8 @@ from judgestats import (
 )
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels import correlation as kernel
-from judgestats.metrics.agreement import agreement_levels, correlation, levels
-from metrics.tables import panel_of_two_conditions, panel_of_whole_scores, peak, ratings
-
-
-def panel(seed=0, systems="AB", items=25, judges="xyz", criteria=("c1", "c2"), temperatures=(0.0,), noise=1.0):
-    rng = np.random.default_rng(seed)
-    rows = []
-    for s, quality in zip(systems, range(len(systems)), strict=True):
-        for i in range(items):
-            for c in criteria:
-                truth = quality + rng.normal()
-                for t in temperatures:
-                    for j, judge in enumerate(judges):
-                        score = truth + noise * rng.normal() + 0.5 * j
-                        rows.append((judge, s, f"i{i:03}", c, t, score))
-    return pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "temperature", "score"])
+from judgestats.metrics.agreement import agreement_levels, correlation, disagreements, rating_blocks
+from metrics.tables import panel_of_criteria, panel_of_two_conditions, panel_of_whole_scores, peak
 
 
 def brute(table, system, unit, function):
@@ -50,7 +36,7 @@ def brute(table, system, unit, function):
 @pytest.mark.parametrize("unit", ["item", "criterion"])
 @pytest.mark.parametrize(("method", "function"), [("pearson", twins.pearson), ("spearman", twins.spearman)])
 def test_sample_level_is_brute_force(unit, method, function):
-    table = panel(items=12).sample(frac=1, random_state=1)
+    table = panel_of_criteria(items=12).sample(frac=1, random_state=1)
     each = correlation(table, unit=unit, method=method, pairs="each").set_index(["system", "judge", "other"])
     mean = correlation(table, unit=unit, method=method, n_resamples=200).set_index("system")
     for system in "AB":
@@ -65,7 +51,7 @@ def test_sample_level_is_brute_force(unit, method, function):
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_system_level_is_brute_force(method):
-    table = panel(systems="ABCDEF", items=5, noise=3)
+    table = panel_of_criteria(systems="ABCDEF", items=5, noise=3)
     got = correlation(table, level="system", method=method, pairs="each").set_index(["judge", "other"])
     means = table.pivot_table(index="system", columns="judge", values="score")
     function = stats.pearsonr if method == "pearson" else stats.spearmanr
@@ -78,7 +64,7 @@ def test_system_level_is_brute_force(method):
 
 
 def test_cells_are_correlated_one_by_one_then_averaged():
-    table = panel(temperatures=(0.0, 0.5, 1.0))
+    table = panel_of_criteria(temperatures=(0.0, 0.5, 1.0))
     got = correlation(table, level="cell", cell="temperature", n_resamples=100)
     one = got[got["term"] == "r"]
     for t, part in table.groupby("temperature"):
@@ -93,7 +79,7 @@ def test_cells_are_correlated_one_by_one_then_averaged():
 
 
 def test_fisher_is_scipys_interval():
-    table = panel(systems="A", criteria=("c",), judges="xy", items=40)
+    table = panel_of_criteria(systems="A", criteria=("c",), judges="xy", items=40)
     row = correlation(table, pairs="each").iloc[0]
     wide = table.pivot(index="item", columns="judge", values="score")
     expected = stats.pearsonr(wide["x"], wide["y"])
@@ -103,7 +89,7 @@ def test_fisher_is_scipys_interval():
 
 
 def test_the_mean_of_pairs_is_plain_and_constant_judges_are_set_aside():
-    table = panel(systems="A", criteria=("c",))
+    table = panel_of_criteria(systems="A", criteria=("c",))
     flat = pd.concat([table, table[table["judge"] == "x"].assign(judge="w", score=7.1)])
     row = correlation(flat, n_resamples=100).iloc[0]
     assert row["estimate"] == pytest.approx(correlation(table, n_resamples=100)["estimate"].item())
@@ -114,7 +100,7 @@ def test_the_mean_of_pairs_is_plain_and_constant_judges_are_set_aside():
 
 
 def test_missing_scores_leave_their_pairs_only_and_are_counted():
-    table = panel(systems="A", criteria=("c1", "c2"), items=10)
+    table = panel_of_criteria(systems="A", criteria=("c1", "c2"), items=10)
     table.loc[(table["judge"] == "x") & (table["item"] == "i003") & (table["criterion"] == "c1"), "score"] = np.nan
     each = correlation(table, pairs="each").set_index(["judge", "other"])["n"]
     assert each.to_dict() == {("x", "y"): 9, ("x", "z"): 9, ("y", "z"): 10}
@@ -125,55 +111,9 @@ def test_missing_scores_leave_their_pairs_only_and_are_counted():
     )
 
 
-def test_perfect_agreement_and_independent_noise():
-    table = panel(noise=0.0)
-    got = agreement_levels(table.assign(score=table["score"].round(3)), n_resamples=100).set_index("term")
-    assert got.loc[["rho_system", "r_sample"], "estimate"].tolist() == pytest.approx([1, 1])
-    assert got.loc["icc", "estimate"] < 0.95  # severity alone
-    assert got.loc["r_sample", ["conf_low", "std_error"]].isna().all()
-    assert "all resamples equal" in got.loc["r_sample", "flag"]
-    rng = np.random.default_rng(0)
-    noise = panel(systems="A", items=2000, criteria=("c",))
-    noise["score"] = rng.normal(size=len(noise))
-    got = agreement_levels(noise, n_resamples=50).set_index("term")["estimate"]
-    assert abs(got["r_sample"]) < 0.06
-    assert abs(got["icc"]) < 0.06
-
-
-def test_three_levels_of_an_additive_model_have_their_closed_forms():
-    """Score = truth + severity + noise: r = 1/(1 + σ²), ICC = 1/(1 + τ² + σ²) with τ² the variance of severities."""
-    table = panel(items=4000, criteria=("c",), systems="AB", noise=1.0)
-    got = agreement_levels(table, n_resamples=20).set_index("term")["estimate"]
-    assert got["r_sample"] == pytest.approx(0.5, abs=0.02)
-    assert got["icc"] == pytest.approx(1 / (1 + 0.25 + 1), abs=0.02)
-    assert got["gap_sample_icc"] == pytest.approx(got["r_sample"] - got["icc"])
-    assert got["gap_system_sample"] == pytest.approx(got["rho_system"] - got["r_sample"])
-
-
-def test_icc_is_the_public_icc():
-    from judgestats.metrics.agreement import icc
-
-    table = panel(criteria=("c",))
-    table.loc[5, "score"] = np.nan
-    got = agreement_levels(table, n_resamples=20).set_index("term").loc["icc", "estimate"]
-    public = icc(table, by="system")
-    assert got == pytest.approx(public[public["term"] == "ICC(2,1)"]["estimate"].mean())
-
-
-def test_levels_average_over_cells():
-    table = panel(temperatures=(0.0, 1.0), systems="ABC")
-    got = agreement_levels(table, cell="temperature", n_resamples=50).set_index("term")
-    parts = [agreement_levels(p, n_resamples=50).set_index("term")["estimate"] for _, p in table.groupby("temperature")]
-    means = [t for t in got.index if not t.startswith("sd_")]
-    pd.testing.assert_series_equal(got.loc[means, "estimate"], sum(parts)[means] / 2, check_names=False)
-    assert got["n"].tolist() == [3, 6, 6, 6, 6, 6, 6]
-    assert got["flag"].str.contains("fewer than 30 clusters").all()
-    assert not agreement_levels(panel(items=31), n_resamples=20)["flag"].str.contains("fewer than 30 clusters").any()
-
-
 @pytest.mark.parametrize("measure", [correlation, agreement_levels])
 def test_row_order_labels_and_engine_do_not_matter(measure):
-    table = panel(items=8)
+    table = panel_of_criteria(items=8)
     expected = measure(table, n_resamples=50)
     pd.testing.assert_frame_equal(measure(table.sample(frac=1, random_state=0), n_resamples=50), expected)
     pd.testing.assert_frame_equal(measure(pl.from_pandas(table), n_resamples=50), expected)
@@ -186,7 +126,7 @@ def test_row_order_labels_and_engine_do_not_matter(measure):
 def test_means_of_runs_will_do_and_conditions_are_named():
     from judgestats.counting.cells import cells
 
-    table = panel(items=8, temperatures=(0.0, 1.0))
+    table = panel_of_criteria(items=8, temperatures=(0.0, 1.0))
     got = agreement_levels(cells(table, "temperature"), cell="temperature", n_resamples=50)
     pd.testing.assert_frame_equal(got, agreement_levels(table, cell="temperature", n_resamples=50))
     for measure in (correlation, agreement_levels):
@@ -199,7 +139,13 @@ def test_means_of_runs_will_do_and_conditions_are_named():
 
 
 def test_means_of_systems_alone_have_a_system_level_without_an_interval():
-    table = panel(systems="ABCDEF", noise=3).groupby(["judge", "system"])["score"].mean().rename("mean").reset_index()
+    table = (
+        panel_of_criteria(systems="ABCDEF", noise=3)
+        .groupby(["judge", "system"])["score"]
+        .mean()
+        .rename("mean")
+        .reset_index()
+    )
     row = correlation(table, level="system", n_resamples=50).iloc[0]
     wide = table.pivot(index="system", columns="judge", values="mean").corr("spearman").to_numpy()
     assert row["estimate"] == pytest.approx(wide[np.triu_indices(3, 1)].mean())
@@ -208,7 +154,7 @@ def test_means_of_systems_alone_have_a_system_level_without_an_interval():
 
 
 def test_what_is_not_there_is_nan_with_a_flag():
-    table = panel(items=6)
+    table = panel_of_criteria(items=6)
     nothing = table.assign(score=np.nan)
     levels = agreement_levels(nothing, n_resamples=20)
     assert levels["estimate"].isna().all()
@@ -221,8 +167,8 @@ def test_what_is_not_there_is_nan_with_a_flag():
 
 
 def test_groups_do_not_change_one_another():
-    table = panel(items=8).assign(domain="law")
-    more = pd.concat([table, panel(seed=5, items=8).assign(domain="art")])
+    table = panel_of_criteria(items=8).assign(domain="law")
+    more = pd.concat([table, panel_of_criteria(seed=5, items=8).assign(domain="art")])
     one, both = (correlation(t, by="domain", n_resamples=50) for t in (table, more))
     pd.testing.assert_frame_equal(both[both["domain"] == "law"].reset_index(drop=True), one)
     per_system = correlation(table, by="system", n_resamples=50)
@@ -230,7 +176,7 @@ def test_groups_do_not_change_one_another():
 
 
 def test_a_nested_cluster_is_drawn_in_place_of_items():
-    table = panel(items=24)
+    table = panel_of_criteria(items=24)
     table["topic"] = table["item"].str[-1]
     row = correlation(table, cluster="topic", n_resamples=100).iloc[0]
     assert "bootstrap of topic" in row["method"]
@@ -243,13 +189,15 @@ def test_the_bootstrap_of_the_mean_covers():
     """60 panels of 60 items, three judges with r = 0.5: the 90 % interval holds it at a rate near 0.9."""
     held = 0
     for seed in range(60):
-        row = correlation(panel(seed, "A", 60, criteria=("c",)), n_resamples=300, conf_level=0.9, seed=seed).iloc[0]
+        row = correlation(
+            panel_of_criteria(seed, "A", 60, criteria=("c",)), n_resamples=300, conf_level=0.9, seed=seed
+        ).iloc[0]
         held += row["conf_low"] <= 0.5 <= row["conf_high"]
     assert 47 <= held <= 60  # 54 expected, sd 2.3
 
 
 def test_bad_input_says_what_to_do():
-    table = panel(items=4)
+    table = panel_of_criteria(items=4)
     with pytest.raises(DesignError, match="Use pairs='each', or interval='t'"):
         correlation(table, interval="fisher")
     with pytest.raises(DesignError, match="The ratings have one: 'x'"):
@@ -262,29 +210,6 @@ def test_bad_input_says_what_to_do():
         correlation(table, level="items")
     with pytest.raises(SchemaError, match="no rows"):
         correlation(table.iloc[:0])
-
-
-@pytest.mark.real
-def test_hanna_levels_are_brute_force(real_data):
-    raw = pd.read_csv(real_data / "hanna" / "ratings_long.csv.gz")
-    raw = raw[(raw["eval_prompt"] == 1) & (raw["score"] >= 1)]
-    table = raw.rename(columns={"rater": "judge", "writer": "system"}).assign(item=raw["prompt_index"].astype(str))
-    table = table[["judge", "system", "item", "criterion", "score"]]
-    got = agreement_levels(table, n_resamples=20).set_index("term")["estimate"]
-    counts = table.groupby(["system", "item", "judge"])["score"].agg(["mean", "count"]).reset_index()
-    asked = table.groupby(["system", "item"])["criterion"].nunique().rename("asked").reset_index()
-    whole = counts.merge(asked).query("count == asked")
-    r, icc = [], []
-    for _, part in whole.groupby("system"):
-        wide = part.pivot(index="item", columns="judge", values="mean")
-        corr = wide.corr().to_numpy()
-        r.append(corr[np.triu_indices(len(corr), 1)].mean())
-        icc.append(twins.icc(wide.to_numpy().T))
-    means = whole.groupby(["system", "judge"])["mean"].mean().unstack().corr("spearman").to_numpy()
-    assert got["r_sample"] == pytest.approx(np.mean(r))
-    assert got["icc"] == pytest.approx(np.mean(icc))
-    assert got["rho_system"] == pytest.approx(means[np.triu_indices(len(means), 1)].mean())
-    assert got["rho_system"] > got["r_sample"] > got["icc"]
 
 
 FEW = {"n_resamples": 40}
@@ -376,7 +301,8 @@ def test_errors_help():
 def test_resamples_are_drawn_a_block_at_a_time(measure, monkeypatch):
     data = panel_of_whole_scores(12)
     whole = measure(data, n_resamples=100)
-    monkeypatch.setattr(levels, "HELD", 12 * 7)
+    for module in (rating_blocks, disagreements):
+        monkeypatch.setattr(module, "HELD", 12 * 7)
     pd.testing.assert_frame_equal(measure(data, n_resamples=100), whole)
 
 
@@ -389,22 +315,10 @@ def test_memory_of_a_bootstrap_is_not_resamples_times_items(measure):
     assert used < 200
 
 
-BEFORE, AFTER = ratings(1), ratings(2, noise=2.0)
-
-QUICK = {"n_resamples": 300}
-
-
-def mean_r(table):
-    return correlation(table, n_resamples=20)["estimate"].mean()
-
-
-# ---------------------------------------------------------------- rubrics
-
-
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_sd_over_cells_of_r_and_icc(ddof):
     """Section 3.2 of the consensus_illusion paper prints a mean and an sd of ICC(2,1) over cells."""
-    table = panel(systems="ABC", temperatures=(0.0, 1.0))
+    table = panel_of_criteria(systems="ABC", temperatures=(0.0, 1.0))
     got = agreement_levels(table, cell="temperature", ddof=ddof, n_resamples=200).set_index("term")
     each = js.icc(table, by=["system", "temperature"]).query("term == 'ICC(2,1)'")["estimate"]
     assert got.loc["icc", "estimate"] == pytest.approx(each.mean())
@@ -416,16 +330,10 @@ def test_sd_over_cells_of_r_and_icc(ddof):
     assert got.loc["sd_icc", "conf_low"] < got.loc["sd_icc", "estimate"] < got.loc["sd_icc", "conf_high"]
 
 
-def test_one_cell_has_no_sd():
-    got = agreement_levels(panel(systems="A"), n_resamples=50).set_index("term").loc["sd_icc"]
-    assert np.isnan(got["estimate"])
-    assert "one unit" in got["flag"]
-
-
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_sd_over_pairs_of_judges(ddof):
     """The sigma of Table 5 of the consensus_illusion paper, whose divisor is not printed."""
-    table = panel()
+    table = panel_of_criteria()
     got = correlation(table, pairs="sd", ddof=ddof, n_resamples=200).set_index("system")
     each = correlation(table, pairs="each").groupby("system")["estimate"].std(ddof=ddof)
     assert got["estimate"].to_dict() == pytest.approx(each.to_dict())

@@ -1,0 +1,285 @@
+"""Disagreement of the judges on rated items: :func:`disagreement`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, combinations, islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError
+from judgestats.kernels.correlation import grouped, weighted_totals
+from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
+from judgestats.metrics.agreement.block_correlations import (
+    from_draws,
+    item_bootstrap,
+    mean_defined,
+    observed_weights,
+    resampled_statistics,
+    sd_defined,
+    system_means,
+)
+from judgestats.metrics.agreement.rating_blocks import HELD, Block, Unit, blocks, rated_cells, refuse_empty
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.exclusions import missing_counted
+from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
+from judgestats.metrics.scales import across_scales
+from judgestats.results import estimates
+from judgestats.schema.columns import By, names
+from judgestats.typing import Floats
+
+
+@Measure(
+    "How far apart are the judges, which is highest, and on which items?", "agreement", "R",
+    "t, bootstrap; shares: Wilson, clustered", "consensus_illusion, App C", plot="disagreement", frames=("ratings",),
+    needs=(pairs_of_judges,),
+    caption="How often the judges are far apart, which two, and which is highest.",
+    terms=(
+        Term("mean_spread", "mean spread, highest minus lowest"),
+        Term("share_above", "share with a spread above the threshold"),
+        Term("sd_of_means", "sd over judges of their means"),
+        Term("mean_difference", "mean absolute difference"),
+        Term("highest_alone"),
+        Term("highest_shared", "highest, ties split"),
+        Term("disputed", "most disputed: spread"),
+    ),
+    have=("judges",),
+    assumes="The judges use one scale; rated items are a sample of such items.",
+)  # fmt: skip
+def disagreement(
+    ratings: IntoFrame,
+    *,
+    thresholds: Sequence[float] = (2, 3, 4),
+    top: int = 10,
+    by: By = (),
+    average_over: By = (),
+    unit: Unit = "item",
+    ddof: int = 1,
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """How far apart the judges are on each rated item.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means.
+    thresholds : sequence of float
+        Thresholds for the shares of spreads strictly above each.
+    top : int
+        Number of most disputed items listed.
+    by : str or sequence of str
+        Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    unit : {'item', 'criterion'}
+        A rated item is a response (the mean of its criteria), or a criterion of it; runs are averaged.
+    ddof : int
+        Divisor of ``sd_of_means``: judges - `ddof`.
+    cluster, n_resamples, seed, conf_level
+        As in :func:`correlation`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the columns of every estimate, ``judge``, ``other``, ``threshold``, ``system``, ``item``
+        (where they apply) and ``unit``. Terms:
+
+        - ``mean_spread``: mean over rated items of the highest score minus the lowest.
+        - ``share_above``: share of rated items whose spread is above ``threshold`` (Wilson).
+        - ``sd_of_means``: standard deviation over judges of their mean scores; ``n`` counts judges. With
+          ``by="system"`` that of each system, as in the paper's Table 4.
+        - ``mean_difference``: mean absolute difference of two judges.
+        - ``highest_alone``: share of rated items on which ``judge`` is above all others (Wilson); ``highest_shared``:
+          a tie for the highest is split equally among those who tie.
+        - ``disputed``: the `top` rated items with the widest spread, widest first (ties: by system and item);
+          ``estimate`` is the spread, ``n`` the number of judges.
+
+    Raises
+    ------
+    DesignError
+        For one judge, or a `top` below 0.
+    SchemaError
+        If a column is missing.
+
+    See Also
+    --------
+    score_distribution : Use of the scale.
+    alpha : Agreement of all judges, with answers possibly missing.
+
+    Notes
+    -----
+    An item counts where two judges or more rated it; the flag counts those that not all judges rated, whose spreads
+    are smaller. For three judges the three absolute differences on an item add up to twice its spread. The judges are
+    unanimous on items of spread 0: ``share_above`` with the threshold 0 is the share of the others, and a large `top`
+    lists the unanimous ones last.
+
+    Source: consensus_illusion paper, Appendix C, and Table 4, whose divisor is not printed; merchant_risk paper,
+    Section 5.3 (unanimous items).
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"judge": ["a", "b", "c"] * 2, "system": "s", "item": ["1"] * 3 + ["2"] * 3,
+    ...                       "score": [6.4, 10.0, 3.2, 3.0, 9.7, 7.1]})
+    >>> result = disagreement(table, thresholds=(2,), top=1)
+    >>> result[["term", "judge", "other", "estimate"]].round(2)
+               term judge other  estimate
+    0       mean_spread                  6.75
+    1       sd_of_means                  2.85
+    2       share_above                  1.00
+    3   mean_difference     a     b      5.15
+    4   mean_difference     a     c      3.65
+    5   mean_difference     b     c      4.70
+    6     highest_alone     a            0.00
+    7    highest_shared     a            0.00
+    8     highest_alone     b            1.00
+    9    highest_shared     b            1.00
+    10    highest_alone     c            0.00
+    11   highest_shared     c            0.00
+    12         disputed                  6.80
+    """
+    ratings = as_runs(ratings, average_over, by)
+    try:
+        limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
+    except (ValueError, TypeError):
+        raise DesignError(f"thresholds={thresholds!r} are not numbers. Use e.g. (2, 3, 4).") from None
+    if not isinstance(top, int | np.integer) or top < 0:
+        raise DesignError(f"top={top} must be a whole number, 0 or more. Use 10, or 0 for none.")
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, (), drawn.column)
+    refuse_empty(table)
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, (), unit, drawn.column):
+        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
+    for row in rows:
+        row |= {"unit": unit, "flag": flags.join(row["flag"], drawn.flag)}
+        for name in ("judge", "other", "system", "item"):
+            if name not in groups:
+                row.setdefault(name, "")
+    extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
+    found = estimates(rows, groups, extra, sort=False)
+    found = across_scales(found, table, groups, set(found["term"]), ())
+    return missing_counted(found, ratings, [*groups, "system", "item"])
+
+
+def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
+    """Label of each point of a block: its item, with its criterion if that is the unit."""
+    part = table
+    for c in groups:
+        value = block.key[c]
+        part = part[part[c].isna() if pd.isna(value) else part[c] == value]
+    columns = ["item", "criterion"] if unit == "criterion" else ["item"]
+    labels = part[columns].drop_duplicates().sort_values(columns)
+    return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
+
+
+def _spread_rows(
+    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, ddof: int, clustered: bool
+) -> list[dict[str, Any]]:
+    known = ~np.isnan(block.scores)
+    n_judges = known.sum(axis=1)
+    row, point = np.nonzero(n_judges > 1)  # rated items, in the order of their labels
+    scores, judges = block.scores[row, :, point], n_judges[row, point]
+    high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
+    spread, n = high - low, len(row)
+    owner = block.owner[point]
+    partly = flags.NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
+    alone = flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
+    notes = flags.join(partly, alone, flags.SMALL_N if 0 < n < 30 else "", flags.NO_DATA if not n else "")
+    best = np.abs(scores - high[:, None]) < 1e-9
+    shared = quotient(best, best.sum(axis=1, keepdims=True), ~np.isnan(scores))
+    pairs = list(combinations(range(len(block.judges)), 2))
+    means = iter(
+        _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
+    )
+
+    def share(hits: Any, of: Any) -> dict[str, Any]:
+        found = share_cells(hits[of], owner[of], plan, clustered)
+        return {**found, "flag": flags.join(notes, found["flag"])}
+
+    spreads = next(means)
+    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags.join(notes, spreads["flag"])}]
+    rows.append({"term": "sd_of_means", **_sd_of_means(block, plan, ddof)})
+    for t in thresholds:
+        rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
+    for i, j in pairs:
+        difference, a, b = next(means), block.judges[i], block.judges[j]
+        size = flags.NO_DATA if not difference["n"] else flags.SMALL_N if difference["n"] < 30 else ""
+        labels = {"term": "mean_difference", "judge": a, "other": b}
+        rows.append({**labels, **difference, "flag": flags.join(size, difference["flag"])})
+    for i, judge in enumerate(block.judges):
+        mine = ~np.isnan(scores[:, i])
+        rows.append({"term": "highest_alone", "judge": judge, **share(best[:, i] & (best.sum(axis=1) == 1), mine)})
+        cells_of = next(means)
+        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags.join(notes, cells_of["flag"])})
+    for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
+        labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        rows.append({**labels, "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
+    return [{**block.key, **r} for r in rows]
+
+
+def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
+    """Standard deviation over judges of their means, over systems, of the items they rated."""
+
+    def means(weights: Floats) -> Floats:
+        return mean_defined(system_means(block, weights), axis=1)
+
+    here = means(observed_weights(block))
+    (draws,) = resampled_statistics(block, plan, means)
+    cells_of = from_draws(
+        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
+    )
+    missing = flags.MISSING.of(block.n_missing, what="score(s)")
+    return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags.join(missing, cells_of["flag"])}
+
+
+def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+    """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
+    values = iter(values)
+    while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
+        used = [~np.isnan(v) for v in held]
+        sums = np.stack(
+            [
+                grouped(np.stack([u, np.where(u, v, 0.0)], axis=-1), owner, block.n_units)
+                for u, v in zip(used, held, strict=True)
+            ],
+            axis=1,
+        )
+        (totals,) = resampled_statistics(block, plan, partial(weighted_totals, sums=sums))
+        for k, (u, v) in enumerate(zip(used, held, strict=True)):
+            n = int(u.sum())
+            value = float(v[u].sum() / n) if n else math.nan
+            draws = quotient(totals[:, k, 1], totals[:, k, 0])
+            yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
+
+
+def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
+    """Cells of a share with Wilson's interval, clustered by `owner` if it repeats."""
+    n, k = hits.size, int(hits.sum())
+    low, high = wilson(k, n, plan.conf_level)
+    p = k / n if n else math.nan
+    spread = math.sqrt(p * (1 - p) / n) if n else math.nan
+    row = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
+    row |= {"method": "Wilson", "flag": ""}
+    units, code = np.unique(owner, return_inverse=True)
+    if n <= units.size:
+        return row
+    if not clustered:
+        return {**row, "flag": flags.NOT_INDEPENDENT}
+    of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
+    error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
+    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": flags.few_clusters(of_all)}
+    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}

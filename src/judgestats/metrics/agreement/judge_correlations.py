@@ -1,0 +1,332 @@
+"""Correlations of pairs of judges over items or systems: :func:`correlation`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, choose
+from judgestats.metrics.agreement.block_correlations import (
+    CORRELATION,
+    STANDARD_DEVIATION,
+    Method,
+    from_draws,
+    item_bootstrap,
+    mean_defined,
+    observed_weights,
+    pair_correlations,
+    resampled_statistics,
+    sd_defined,
+    system_correlations,
+)
+from judgestats.metrics.agreement.rating_blocks import (
+    UNITS,
+    Block,
+    Unit,
+    blocks,
+    cell_columns,
+    rated_cells,
+    refuse_empty,
+)
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
+from judgestats.metrics.exclusions import missing_counted
+from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
+from judgestats.metrics.pingouin_engine import repeated_measures, version
+from judgestats.results import estimates
+from judgestats.schema.columns import By, names
+from judgestats.typing import Floats, Ints
+
+FISHER = "Fisher z; p from t on n - 2"
+
+Level = Literal["sample", "cell", "system"]
+LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
+Pairs = Literal["mean", "each"]
+PAIRS: tuple[Pairs, ...] = ("mean", "each")
+Interval = Literal["fisher", "t"]
+
+
+@Measure(
+    "Which judges agree, over items or over systems?", "agreement", "R",
+    "Fisher for each pair; t, bootstrap for their mean", "consensus_illusion, Sec 2.1, 3.2",
+    plot="lines, kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
+    arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=("mean", "sd"),
+    terms=(
+        Term("r", "Pearson r"),
+        Term("rho", "Spearman ρ"),
+        Term("sd_of_pairs", "sd over pairs of judges"),
+    ),
+    have=("judges",),
+    assumes="Fisher's interval: both scores normal and items independent; the bootstrap needs only the latter.",
+)  # fmt: skip
+def correlation(
+    ratings: IntoFrame,
+    *,
+    level: Level = "sample",
+    unit: Unit = "item",
+    method: Method | Literal["repeated"] | None = None,
+    pairs: Pairs | Literal["sd"] | None = None,
+    ddof: int = 1,
+    by: By = (),
+    average_over: By = (),
+    cell: By = (),
+    interval: Interval | None = None,
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Correlate the scores of each pair of judges, over items or over systems.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means. Every criterion in the table counts: remove a total first, or keep it alone.
+    level : {'sample', 'cell', 'system'}
+        ``sample``: over the items, in each system. ``cell``: over the items, in each cell (system x the columns of
+        `cell`), and the mean and sd over cells. ``system``: over the systems, of each judge's mean scores.
+    unit : {'item', 'criterion'}
+        A point is an item (the mean of its criteria), or a criterion of an item. The two are not interchangeable; the
+        result has a column ``unit``.
+    method : {'pearson', 'spearman', 'repeated'}, optional
+        By default Pearson over items and Spearman over systems, as in the paper. ``"repeated"`` is the
+        repeated-measures correlation of each pair of judges over the responses to an item, with item means removed: do
+        the judges rank the systems alike? pingouin computes it (``pip install "judgestats[pingouin]"``).
+    pairs : {'mean', 'sd', 'each'}, optional
+        The mean over pairs (of r, not of Fisher's z; the default), their standard deviation over pairs (term
+        ``sd_of_pairs``), or a row for each pair (always with ``method="repeated"``).
+    ddof : int
+        Divisor of ``pairs="sd"``: pairs - `ddof`. The paper does not say which its Table 5 has.
+    by : str or sequence of str
+        Further grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cell : str or sequence of str
+        For ``level="cell"``: the columns that define a cell together with the system, e.g. ``condition``.
+    interval : {'fisher', 't'}, optional
+        Fisher's z, for each pair separately, treats the points as independent; over systems it generalizes to further
+        systems. ``t`` is a bootstrap of items, and generalizes to further items for these systems. Pairs share their
+        items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
+    cluster : "auto", str or False
+        Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt`` and
+        ``task`` with 30 levels or more; False, items.
+    n_resamples, seed, conf_level
+        Number of resamples, seed and coverage.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the labels of a row (``system``, those of `cell`; ``judge`` and ``other`` for each pair), the
+        columns of every estimate, ``p_value`` (t on n - 2, with Fisher) and ``unit``. Term ``r`` or ``rho``; at the
+        cell level also ``mean`` and ``sd`` (divisor: cells - 1), with empty labels. ``n`` counts the points that both
+        judges rated (for a mean, two judges or more), systems at the system level, and cells for ``mean`` and ``sd``.
+
+    Raises
+    ------
+    DesignError
+        For one judge, ``interval="fisher"`` of a mean, or a `cluster` that splits an item.
+    SchemaError
+        If a column is missing.
+
+    See Also
+    --------
+    agreement_levels : Agreement on systems, items and scores.
+    rank_correlation : Rank correlation with a reference.
+    pair_tests : Tests of differences between pairs of judges.
+
+    Notes
+    -----
+    The bootstrap interval is Student's, with the standard error of the draws, extended by their bias on the side to
+    which the estimate would be corrected: noise lowers a correlation of means. A bias of more than half a standard
+    error is flagged.
+
+    Deletion of missing points is pairwise. An item counts for a judge who rated every criterion of it that any judge
+    rated. A judge with constant scores has no correlation: the pair is excluded and counted in the flag, in resamples
+    too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000).
+
+    Repeated measures: common slope of parallel lines, one per item, on N - items - 1 degrees of freedom (Bakdash and
+    Marusich 2017); the interval is Fisher's, with n = degrees of freedom + 2. Term ``r_within``.
+
+    Source: consensus_illusion paper, Sections 2.1 and 3.2.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"judge": ["a"] * 5 + ["b"] * 5, "system": "s", "item": list("12345") * 2,
+    ...                       "score": [1, 2, 3, 4, 5, 2, 1, 4, 3, 5]})
+    >>> correlation(table, pairs="each")[["judge", "other", "term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+      judge other term  estimate  conf_low  conf_high    n
+    0     a     b    r       0.8     -0.28      0.986  5.0
+    """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
+    pairs = pairs or ("each" if method == "repeated" else "mean")
+    for value, allowed, name in ((level, LEVELS, "level"), (unit, UNITS, "unit"), (pairs, (*PAIRS, "sd"), "pairs")):
+        choose(value, allowed, name)
+    if method == "repeated":
+        if (level, pairs, names(cell), interval or "fisher") != ("sample", "each", [], "fisher"):
+            raise DesignError(
+                "method='repeated' is for each pair of judges, over all responses to an item, with Fisher's interval. "
+                "Leave level=, cell=, pairs= and interval= out."
+            )
+        return _repeated(ratings, unit, by, cluster, conf_level)
+    method = ("spearman" if level == "system" else "pearson") if method is None else method
+    named = cell_columns(ratings, by, cell) if level == "cell" else []
+    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    of_systems = level == "system" and cluster in ("auto", False)  # clusters of items do not matter to Fisher's z
+    independent = pairs == "each" and (drawn.column == "item" or of_systems)
+    interval = ("fisher" if independent else "t") if interval is None else interval
+    if interval == "fisher" and not independent:
+        raise DesignError(
+            "interval='fisher' is for one pair of judges and independent points: pairs share their items, and points "
+            "of one cluster are dependent. Use pairs='each', or interval='t'; with cluster= the latter."
+        )
+    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, named, drawn.column)
+    refuse_empty(table)
+    term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, named, unit, drawn.column):
+        rows += _rows(block, level, method, pairs, plan, interval == "fisher", ddof)
+    for row in rows:
+        row.update(
+            unit=unit,
+            term=row.get("term", "sd_of_pairs" if pairs == "sd" else term),
+            flag=flags.join(drawn.flag, row.get("flag")),
+        )
+        if unit == "criterion" and row.get("method") == FISHER and level != "system":
+            row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
+    labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
+    columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
+    return missing_counted(estimates(rows, columns, ["p_value", "unit"], sort=False), ratings, columns)
+
+
+def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
+    """Repeated-measures correlation of each pair of judges over the responses to each item."""
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    table, groups = rated_cells(ratings, by)
+    refuse_empty(table)
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, unit=unit):
+        items = np.broadcast_to(block.owner, (len(block.rows), block.owner.size))
+        for judge, other, i, j in zip(*zip(*block.pairs, strict=True), *block.sides, strict=True):
+            both = ~np.isnan(block.scores[:, i] + block.scores[:, j])
+            x, y = block.scores[:, i][both], block.scores[:, j][both]
+            r, df = repeated_measures(x, y, items[both])
+            cells = correlation_cells(r, df + 2, "pearson", conf_level)
+            cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
+            why = (
+                ""
+                if not np.isnan(r)
+                else flags.NO_DATA
+                if not both.any()
+                else flags.TOO_FEW
+                if df < 1
+                else flags.CONSTANT
+            )
+            flag = flags.join(drawn.flag, flags.NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
+            labels = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
+            rows.append({**labels, **cells, "n": int(both.sum()), "flag": flag})
+    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
+    return missing_counted(found, ratings, groups)
+
+
+def _rows(
+    block: Block, level: Level, method: Method, pairs: Pairs | Literal["sd"], plan: Bootstrap, fisher: bool, ddof: int
+) -> list[dict[str, Any]]:
+    """The estimates of one block."""
+    over_systems = level == "system"
+    statistic = system_correlations if over_systems else pair_correlations
+    r = statistic(block, method, observed_weights(block))[0]
+    draws = None if fisher else resampled_statistics(block, plan, lambda weights: statistic(block, method, weights))[0]
+    if over_systems:
+        rated_by: Any = (~np.isnan(block.scores)).any(axis=-1)
+        one, two = block.sides
+        common = (rated_by[:, one] & rated_by[:, two]).sum(axis=0)[None, :]
+        points = np.array([int((rated_by.sum(axis=1) > 1).sum())])
+        labels: list[dict[str, Any]] = [{}]
+    else:
+        common, points = block.common(), block.points()
+        labels = block.rows.to_dict("records")
+    rows: list[dict[str, Any]] = []
+    for k, label in enumerate(labels):
+        key = {**block.key, **label}
+        rated_here = ~np.isnan(block.scores[k])
+        in_row = int((rated_here.any(axis=0)[None, :] & ~rated_here).sum())
+        missing = block.n_missing if over_systems else in_row
+        if pairs == "each":
+            for p, (judge, other) in enumerate(block.pairs):
+                n, mine = int(common[k, p]), {**key, "judge": judge, "other": other}
+                size = flags.NO_DATA if not n else flags.SMALL_N if n < 30 else ""
+                cells = (
+                    correlation_cells(float(r[k, p]), n, method, plan.conf_level)
+                    if draws is None
+                    else from_draws(float(r[k, p]), draws[:, k, p], block.unit_sizes, plan, CORRELATION)
+                )
+                why = (flags.CONSTANT if n > 1 else flags.TOO_FEW) if n and np.isnan(r[k, p]) else ""
+                lacking = flags.MISSING.of(missing * over_systems, what="score(s)")
+                rows.append({**mine, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
+        elif draws is not None:
+            if pairs == "sd":
+                value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), STANDARD_DEVIATION
+            else:
+                value, many, limits = float(mean_defined(r[k])), mean_defined(draws[:, k]), CORRELATION
+            cells = from_draws(value, many, block.unit_sizes, plan, limits)
+            size = flags.NO_DATA if not points[k] else flags.SMALL_N if points[k] < 30 else ""
+            flag = flags.join(pair_flags(r[k], common[k], missing), size, cells["flag"])
+            rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
+    if level == "cell" and pairs != "sd":
+        rows += _over_cells(block, r, draws, method, pairs, plan)
+    return rows
+
+
+def _over_cells(
+    block: Block, r: Floats, draws: Floats | None, method: Method, pairs: Pairs, plan: Bootstrap
+) -> list[dict[str, Any]]:
+    """Mean and sd over cells, of the mean over pairs or of each pair."""
+    if draws is None:
+        (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
+    blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
+    blank = {c: v for c, v in blank.items() if c not in block.key}
+    if pairs == "mean":
+        taken: list[tuple[dict[str, Any], Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
+    else:
+        taken = [({"judge": a, "other": b}, r[:, p], draws[:, :, p]) for p, (a, b) in enumerate(block.pairs)]
+    rows = []
+    for label, value, many in taken:
+        n = int((~np.isnan(value)).sum())
+        without = flags.EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
+        for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, STANDARD_DEVIATION)):
+            cells = from_draws(float(function(value)), function(many), block.unit_sizes, plan, limits)
+            flag = flags.join(without, cells["flag"])
+            rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
+    return rows
+
+
+def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:
+    """Cells of one correlation with Fisher's interval, which does not exist for r = ±1 and n < 4."""
+    row: dict[str, Any] = {"estimate": r, "flag": "", "method": ""}
+    if math.isnan(r):
+        return row
+    row["p_value"] = spearman_p(r, n)
+    if 1 - abs(r) < 1e-12 or n < 4:
+        return {**row, "flag": flags.PERFECT_CORRELATION if n >= 4 else flags.TOO_FEW}
+    variance = (1 + r * r / 2 if method == "spearman" else 1.0) / (n - 3)
+    return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}
+
+
+def pair_flags(r: Floats, common: Ints, n_missing: int = 0) -> str:
+    """Flags that count the pairs excluded, by reason, and the missing scores."""
+    undefined = np.isnan(r)
+    return flags.join(
+        flags.EXCLUDED.of(int((undefined & (common >= 2)).sum()), what="pair(s) with constant scores"),
+        flags.EXCLUDED.of(int((undefined & (common < 2)).sum()), what="pair(s) with fewer than 2 common points"),
+        flags.MISSING.of(n_missing, what="score(s)"),
+    )

@@ -1,0 +1,228 @@
+"""Krippendorff's alpha: :func:`alpha`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.raters import Labels, labels_of
+from judgestats.counting.repeats import one_answer, plain
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError
+from judgestats.kernels.coincidences import alpha_draws, krippendorff
+from judgestats.kernels.resampling import generator
+from judgestats.metrics.agreement.rated_units import (
+    UnitGroup,
+    by_criterion,
+    drawing_units,
+    few_disagreements,
+    interval_method,
+    positions,
+    unit_groups,
+    units_and_cluster,
+)
+from judgestats.metrics.exclusions import missing_counted
+from judgestats.metrics.measure_registry import Measure, Term, column_names, several_judges
+from judgestats.metrics.scales import scales_apart, unmeasured
+from judgestats.results import estimates
+from judgestats.schema.coding import codes_of, compact, joint
+from judgestats.schema.columns import By, answer_column, kind_of, names
+from judgestats.typing import Floats
+
+#: So many answers are looked at for the scales of judges where identical ones are counted.
+_MOST_COUNTED = 10_000
+
+#: Level of measurement of the answers.
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+
+
+def _level_of(data: Any) -> Level:
+    """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
+    present = column_names(data)
+    name = answer_column(present)
+    if kind_of(present) == "preferences" or name == "correct":
+        return "nominal"
+    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
+    numbers = values.to_numpy(dtype=float)
+    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
+
+
+@Measure(
+    "Do all judges agree beyond chance, with answers possibly missing?", "agreement", "P, R",
+    "t, bootstrap of rated items or clusters", "Krippendorff 2011; Zapf et al. 2016",
+    frames=("preferences", "ratings"), needs=(several_judges,),
+    arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
+    terms=(
+        Term("alpha", "α (Krippendorff)"),
+    ),
+    have=("judges",),
+    assumes=(
+        "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at "
+        "random."
+    ),
+)  # fmt: skip
+def alpha(
+    data: IntoFrame,
+    *,
+    level_of_measurement: Level = "nominal",
+    by: By = (),
+    average_over: By = (),
+    interval: Literal["t", "percentile"] | None = "t",
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Krippendorff's alpha: 1 minus the disagreement within units over that expected by chance.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeats of a judge
+        (``replicate``) on one unit are put together first: their mean, for an ordinal scale the median, for a nominal
+        one and for preferences the mode in each order shown (repeats without a single mode are excluded, with a flag).
+        ``method`` says so. Several criteria are not pooled: each has a row.
+    level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
+        Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
+        Interval alpha of continuous scores needs no more memory than the scores.
+    by, average_over
+        As in :func:`kappa`.
+    interval : {'t', 'percentile', None}
+        Bootstrap of the units, with Student's t or percentile limits, or no interval. Ordinal alpha uses the ranks
+        within each resample.
+    cluster : "auto", str or False
+        Column whose levels are drawn whole; ``"auto"`` uses the column that several units share (``item``, say), False
+        treats units as independent.
+    n_resamples, seed
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``alpha``; ``n`` counts the units with two answers or more, ``values`` the answers in them. Further
+        columns: ``observed_disagreement`` and ``expected_disagreement``; alpha is 1 minus their ratio. The flag counts
+        units with a single answer, which cannot be paired. NaN, flagged, where all answers are equal or no unit can be
+        paired.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or contains invalid values.
+    DesignError
+        If an option is unknown, or the ratio level is asked for with negative scores or with preferences.
+
+    See Also
+    --------
+    kappa : Agreement of two judges beyond chance.
+    ac1 : Agreement where one answer is very frequent.
+    icc : Intraclass correlations.
+
+    Notes
+    -----
+    Resamples draw units with all their answers. Krippendorff's own bootstrap draws single disagreements, as if pairs of
+    answers on one unit were independent. Only units that can be paired are drawn.
+
+    References
+    ----------
+    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. Bootstrap of units: Zapf, A. et al. (2016).
+    BMC Medical Research Methodology 16, 93.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scores = pd.DataFrame({"judge": list("aaabbb"), "system": "s", "item": list("xyzxyz"),
+    ...                        "score": [1, 2, 3, 1, 2, 4]})
+    >>> found = alpha(scores, level_of_measurement="interval", interval=None)
+    >>> found[["estimate", "observed_disagreement", "expected_disagreement"]].round(4)
+       estimate  observed_disagreement  expected_disagreement
+    0     0.878                 0.3333                 2.7333
+    """
+    data = as_runs(data, average_over, by)
+    by = by_criterion(data, by)
+    study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
+    study, column, dependent = units_and_cluster(study, by, cluster)
+    found = labels_of(study, by, [column] if column else [])
+    values = positions(found.answers)[0]
+    if level_of_measurement == "ratio" and found.kind == "preferences":
+        raise DesignError(
+            "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
+        )
+    if level_of_measurement == "ratio" and (values < 0).any():
+        raise DesignError(
+            f"level_of_measurement='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores "
+            "off the scale to missing, or use level_of_measurement='interval'."
+        )
+    plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
+    rows = []
+    apart = _scales_apart(found, by, values) if level_of_measurement in ("interval", "ratio") else {}
+    for group in unit_groups(found, by, column):
+        fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
+        cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
+        cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
+        cells["values"] = fit.values[0]
+        if np.isnan(fit.alpha[0]):
+            cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
+        elif interval is not None:
+            cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
+            cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
+        cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
+        left = unsettled.get(plain(group.key), "")
+        cells = unmeasured(cells, apart.get(plain(group.key)))
+        rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
+    by = list(dict.fromkeys(names(by)))
+    extra = ["observed_disagreement", "expected_disagreement", "values"]
+    return missing_counted(estimates(rows, by, extra), data, by)
+
+
+def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str, str] | None]:
+    """Two judges of each group who are on different scales."""
+    by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
+    number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
+    score = np.where(labels.answer < 0, np.nan, values[labels.answer])
+    judge = np.asarray(labels.judges, dtype=object)[labels.judge]
+    times = np.ceil(n * min(1.0, max(_MOST_COUNTED, n.size) / max(n.sum(), 1.0))).astype(int)  # may be of millions
+    found = {}
+    for start, end in itertools.pairwise(np.append(np.unique(number, return_index=True)[1], number.size)):
+        rows = slice(*np.searchsorted(labels.unit, [start, end]))
+        key = plain({c: labels.label(c, np.array([start]))[0] for c in by})
+        found[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
+    return found
+
+
+#: Level of measurement -> what stands for the repeats of a judge on one unit.
+_TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+
+
+def _resampled(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
+    """Interval from a bootstrap of the units that can be paired."""
+    paired = group.units.judges >= 2
+    n = np.where(paired, group.n, 0.0)
+    cells: dict[str, Any] = {"method": interval_method(plan)}
+    cluster = None
+    drawn, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
+    if plan.cluster:
+        codes = codes_of(group.table[paired], list(plan.cluster))
+        cluster = np.full(n.size, -1, dtype=np.int64)
+        cluster[paired] = codes.code
+        drawn = codes.size
+        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
+    if drawn < 2:
+        return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
+    rng = generator(plan.seed, tuple(map(str, group.key.values())))
+    draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)
+    lost = int(np.isnan(draws).sum())
+    found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
+    flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), found["flag"])
+    return {**cells, **found, "method": drawing_units(found["method"]), "flag": flag}

@@ -1,0 +1,147 @@
+"""Correlations of the judges in two conditions, matched cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, refuse_unknown
+from judgestats.metrics.agreement.block_correlations import (
+    Method,
+    observed_weights,
+    pair_correlations,
+    resampled_statistics,
+)
+from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, rated_cells, refuse_empty
+from judgestats.metrics.clustered import clustered_by
+from judgestats.schema.columns import By, grouping, names
+from judgestats.typing import Floats, Ints, Mask
+
+#: Column with the side of a rating: before (0) or after (1).
+SIDE = "_side"
+
+
+@dataclass(frozen=True)
+class TwoSides:
+    """Blocks with a row for each cell and side, the grouping columns, a flag, and the bootstrap unit."""
+
+    blocks: list[Block]
+    groups: list[str]
+    flag: str
+    cluster: str
+
+
+def two_sides(
+    before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit, average_over: By
+) -> TwoSides:
+    """Blocks of both sides; sides without a common unit are drawn independently."""
+    if isinstance(after, str):
+        raise DesignError(f"after={after!r} is one value. Give two of {condition!r}, the earlier first, or ratings.")
+    if isinstance(after, tuple | list):
+        before, after = _of_condition(before, after, condition)
+    split = [c for c in names(by) if c != condition]
+    more = [c for c in dict.fromkeys(names(cell)) if c not in (*split, "system")]
+    known = Study.of(after).names
+    drawn = clustered_by(before, [*split, *more], cluster, whole="item")
+    if cluster == "auto" and drawn.column not in known:
+        drawn = drawn._replace(column="item")
+    tables = []
+    for side, frame in enumerate((before, after)):
+        present = Study.of(frame).names
+        grouping(more, present, "ratings")
+        runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*split, *more])
+        table, groups = rated_cells(runs, split, more, drawn.column)
+        tables.append(table.assign(**{SIDE: side}))
+    table = pd.concat(tables, ignore_index=True)
+    refuse_empty(table)
+    named = [c for c in names(cell) if c not in (*groups, "system")]
+    found = blocks(table, groups, [*named, SIDE], unit, drawn.column)
+    for i, block in enumerate(found):
+        on_first, on_second = _units_of_sides(block)
+        if not (on_first & on_second).any():
+            found[i] = replace(block, strata=on_second.astype(np.int64))
+    return TwoSides(found, groups, drawn.flag, drawn.column)
+
+
+def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
+    if len(pair) != 2:
+        raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
+    frame = Study.of(data).data
+    grouping(condition, frame.collect_schema().names(), "ratings")
+    text = nw.col(condition).cast(nw.String)
+    values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
+    known = sorted(map(str, values))
+    for value in map(str, pair):
+        refuse_unknown(value, known, f"{condition!r} has no {value!r}", "It has")
+    one, two = (frame.filter(text == str(v)).drop(condition).to_native() for v in pair)
+    return one, two
+
+
+def _units_of_sides(block: Block) -> Mask:
+    """Whether each unit occurs on each side, (2, O)."""
+    return units_with_code(block, block.rows[SIDE].to_numpy(), 2)
+
+
+def units_with_code(block: Block, code: NDArray[Any], size: int) -> Mask:
+    """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
+    points: Any = (~np.isnan(block.scores)).any(axis=1)
+    present = np.zeros((size, block.n_units), dtype=bool)
+    for g in range(size):
+        present[g, block.owner[points[code == g].any(axis=0)]] = True
+    return present
+
+
+@dataclass(frozen=True)
+class MatchedCorrelations:
+    """Correlations of the cells that occur on both sides."""
+
+    block: Block
+    r: Floats  # (2, C, P): before and after; NaN on both sides where one is undefined
+    draws: Floats  # (B, 2, C, P): the same in each resample
+    cells: pd.DataFrame  # labels of the C cells
+    undefined: Ints  # (P,): number of correlations excluded, per pair
+    paired: bool  # whether some unit occurs on both sides
+    one_sided: int  # number of units on one side only
+
+    def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
+        """Flags for what the correlations of these pairs exclude."""
+        return flags.join(
+            flags.MISSING.of(self.block.n_missing, what="score(s)"),
+            flags.EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
+            flags.ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
+        )
+
+
+def matched_correlations(block: Block, method: Method, plan: Bootstrap) -> MatchedCorrelations:
+    """Correlations of both sides of a block, in the data and in common resamples."""
+    labels = [c for c in block.rows.columns if c != SIDE]
+    numbered = block.rows.assign(_row=np.arange(len(block.rows)))
+    wide = numbered.pivot(index=labels, columns=SIDE, values="_row").reindex(columns=[0, 1]).dropna().astype(int)
+    r = pair_correlations(block, method, observed_weights(block))[0]
+    (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
+    sides = wide.to_numpy().T
+    value, many = r[sides], draws[:, sides]
+    undefined = np.isnan(value).any(axis=0)
+    value[:, undefined] = np.nan
+    many[:, :, undefined] = np.nan
+    present = _units_of_sides(block)
+    both = present[0] & present[1]
+    without = undefined.sum(axis=0) + (len(block.rows) - sides.size)
+    one_sided = int((present[0] ^ present[1]).sum()) if both.any() else 0
+    return MatchedCorrelations(block, value, many, wide.reset_index()[labels], without, bool(both.any()), one_sided)
+
+
+def shift_method(paired: bool, plan: Bootstrap) -> str:
+    """The ``method`` of a shift."""
+    return plan.words.replace("bootstrap of", "paired bootstrap of" if paired else "independent bootstraps of")

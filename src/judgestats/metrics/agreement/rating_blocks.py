@@ -1,0 +1,179 @@
+"""Ratings as blocks: rows (a system in a cell) x judges x points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.cells import cells
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.proportions import quotient
+from judgestats.kernels.resampling import generator, multinomial_totals
+from judgestats.schema.columns import By, grouping, names
+from judgestats.typing import Floats, Ints
+
+#: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
+Unit = Literal["item", "criterion"]
+UNITS: tuple[Unit, ...] = ("item", "criterion")
+#: Numbers of a bootstrap held in memory at a time.
+HELD = 2**22
+
+
+@dataclass(frozen=True)
+class Block:
+    """The ratings of one group."""
+
+    key: dict[str, Any]  # values of its ``by`` columns
+    rows: pd.DataFrame  # labels of the R rows, each correlated separately: ``system`` and the other columns of a cell
+    judges: list[str]  # sorted labels of the J judges
+    scores: Floats  # (R, J, N): NaN where a judge did not rate a point
+    owner: Ints  # (N,): bootstrap unit of each point
+    n_units: int  # number O of bootstrap units
+    strata: Ints | None  # (O,): stratum of each unit, or None
+    n_missing: int  # points that one judge rated and another rated in part or not at all
+
+    @property
+    def unit_sizes(self) -> Floats:
+        """Points of each bootstrap unit, (O,)."""
+        return np.bincount(self.owner, minlength=self.n_units).astype(np.float64)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The P pairs of judges."""
+        return list(combinations(self.judges, 2))
+
+    @property
+    def sides(self) -> tuple[Ints, Ints]:
+        """Codes of the judges of each pair."""
+        first, second = np.triu_indices(len(self.judges), 1)
+        return first.astype(np.int64), second.astype(np.int64)
+
+    def drawn(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
+        """Frequency of each unit in each resample, (B, O), a few million numbers at a time."""
+        rng = generator(plan.seed, (*map(str, self.key.values()), *name))
+        step = max(HELD // max(self.n_units, 1), 1)
+        for start in range(0, plan.n_resamples, step):
+            size = min(step, plan.n_resamples - start)
+            yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
+
+    def common(self) -> Ints:
+        """Number of points that both judges of each pair rated, (R, P)."""
+        rated = ~np.isnan(self.scores)
+        one, two = self.sides
+        result: Ints = (rated[:, one] & rated[:, two]).sum(axis=-1)
+        return result
+
+    def points(self) -> Ints:
+        """Number of points that two judges or more rated, (R,)."""
+        result: Ints = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
+        return result
+
+
+def rated_cells(
+    ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item"
+) -> tuple[pd.DataFrame, list[str]]:
+    """Scores averaged over runs, with the columns that a block needs, and the grouping columns."""
+    present = Study.of(ratings).names
+    groups = grouping(by, present, "ratings")
+    for name in ("judge", "item"):
+        if name in (*groups, *more):
+            what = f"by={name!r}" if name in groups else f"splitting by {name!r}"
+            raise DesignError(f"{what} leaves nothing to correlate: judges are compared over items. Leave it out.")
+    if cluster not in present and cluster != "item":
+        grouping(cluster, present, "ratings")
+    table = cells(ratings, [*groups, *more, *([] if cluster == "item" else [cluster])])
+    return table, groups
+
+
+def blocks(
+    table: pd.DataFrame,
+    by: Sequence[str],
+    cell: Sequence[str] = (),
+    unit: Unit = "item",
+    cluster: str = "item",
+) -> list[Block]:
+    """Blocks of the cells from :func:`rated_cells`, one for each combination of `by`, sorted."""
+    if not by:
+        return [_block(table, {}, cell, unit, cluster)] if len(table) else []
+    result = []
+    for key, part in table.groupby(list(by), dropna=False, sort=True):
+        result.append(_block(part, dict(zip(by, key, strict=True)), cell, unit, cluster))
+    return result
+
+
+def _block(part: pd.DataFrame, key: dict[str, Any], cell: Sequence[str], unit: Unit, cluster: str) -> Block:
+    names = list(dict.fromkeys([*cell, "system"]))
+    row, rows = label_codes(part, names)
+    judge, judges = label_codes(part, ["judge"])
+    item, items = label_codes(part, ["item"])
+    unit_code, units = label_codes(part, [cluster])
+    owner = np.zeros(len(items), np.int64)
+    owner[item] = unit_code
+    if (owner[item] != unit_code).any():
+        raise DesignError(
+            f"One item has several values of {cluster!r}. Use cluster='item', or a column of whole items."
+        )
+    mean = part["mean"].to_numpy(dtype=float)
+    size = (len(rows), len(judges))
+    if unit == "criterion":
+        point, points = label_codes(part, ["item", "criterion"])
+        scores = np.full((*size, len(points)), np.nan)
+        scores[row, judge, point] = mean
+        owner = np.zeros(len(points), np.int64)
+        owner[point] = unit_code
+    else:
+        criterion, _ = label_codes(part, ["criterion"])
+        scores = _means(row, judge, item, criterion, mean, (*size, len(items)))
+    known = ~np.isnan(scores)
+    missing = int((known.any(axis=1)[:, None] & ~known).sum())
+    return Block(key, rows, judges["judge"].astype(str).tolist(), scores, owner, len(units), None, missing)
+
+
+def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:
+    """Code of each row by its labels, sorted, and the labels."""
+    grouper = part.groupby(names, dropna=False, sort=True)
+    code = grouper.ngroup().to_numpy().astype(np.int64)
+    first = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
+    first[code[::-1]] = np.arange(len(part))[::-1]
+    return code, part[names].iloc[first].reset_index(drop=True)
+
+
+def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, shape: tuple[int, int, int]) -> Floats:
+    """Mean of the criteria of each item; NaN unless the judge rated every criterion that any judge rated."""
+    known = ~np.isnan(mean)
+    row, judge, item, criterion = (v[known] for v in (row, judge, item, criterion))
+    mean = mean[known]
+    flat = np.ravel_multi_index((row, judge, item), shape)
+    total = np.bincount(flat, weights=mean, minlength=math.prod(shape)).reshape(shape)
+    count = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
+    response = row * shape[2] + item
+    n_criteria = int(criterion.max(initial=0)) + 1
+    distinct = np.unique(response * n_criteria + criterion) // n_criteria
+    criteria = np.bincount(distinct, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
+    return quotient(total, count, (count == criteria) & (count > 0))
+
+
+def refuse_empty(table: pd.DataFrame) -> None:
+    """Raise if there are no rows, unnamed judges, or one judge only."""
+    if not len(table):
+        raise SchemaError("The ratings have no rows.")
+    if table["judge"].isna().any():
+        raise SchemaError("'judge' is missing in some rows. Name the judge, or leave these rows out.")
+    judges = sorted(table["judge"].astype(str).unique())
+    if len(judges) < 2:
+        raise DesignError(f"Agreement needs two judges. The ratings have one: {judges[0]!r}.")
+
+
+def cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
+    """Columns that define a cell, besides the system and those of groups."""
+    by = names(by)
+    present = Study.of(ratings).names
+    return [c for c in grouping(cell, present, "ratings") if c not in by and c != "system"]
