@@ -151,37 +151,37 @@ def alternative_annotator_test(
             f"epsilon={epsilon!r} is not a margin. Allowed: 0 to 1; the paper suggests .2 against experts, .15 against "
             "skilled annotators, .1 against a crowd."
         )
-    asked = clusters(cluster)
-    if asked and len(asked) > 1:
-        raise DesignError(f"cluster={cluster!r} names {len(asked)} columns. This test takes one.")
-    kept = [*names(by), *(asked or ()), *(humans if isinstance(humans, Mapping) else ())]
-    found = references(gathered(data, kept), humans)
-    if len(found.humans) < 2:
+    cluster_columns = clusters(cluster)
+    if cluster_columns and len(cluster_columns) > 1:
+        raise DesignError(f"cluster={cluster!r} names {len(cluster_columns)} columns. This test takes one.")
+    columns = [*names(by), *(cluster_columns or ()), *(humans if isinstance(humans, Mapping) else ())]
+    raters = references(gathered(data, columns), humans)
+    if len(raters.humans) < 2:
         raise DesignError(
             f"The test leaves each person out and compares with the others: it needs two people or more, and humans= "
-            f"names {', '.join(found.humans) or 'nobody'}. With one person use judge_against_people().",
+            f"names {', '.join(raters.humans) or 'nobody'}. With one person use judge_against_people().",
             problem="needs two people",
         )
-    if found.models.empty:
+    if raters.models.empty:
         raise DesignError("No judge remains besides the people.")
-    groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
-    shared = [c for c in (*(asked or ()), "prompt", "task") if c in found.models.columns and c not in groups]
-    for column in asked or ():
-        grouping(column, list(found.models.columns), argument="cluster")
-    calls, people, kind = matched_calls(found.models, found.people, groups, shared)
+    groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
+    shared = [c for c in (*(cluster_columns or ()), "prompt", "task") if c in raters.models.columns and c not in groups]
+    for column in cluster_columns or ():
+        grouping(column, list(raters.models.columns), argument="cluster")
+    calls, people, kind = matched_calls(raters.models, raters.people, groups, shared)
     if (calls["n"] != 1).any() or (people["n"] != 1).any():
         raise DesignError("The test compares single answers, and some rows carry a count. Give one row a call.")
     how = "accuracy" if alignment == "accuracy" or (alignment == "auto" and kind == "preferences") else "rmse"
     if how == "rmse" and kind == "preferences":
         raise DesignError("alignment='rmse' is of scores, and these are preferences. Use 'accuracy'.")
-    known = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
-    people = people[known[1]]
+    answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
+    people = people[answered[1]]
     people = people[people.groupby("thing")["judge"].transform("size") > 1]
     keys = [*groups, "judge"]
-    invalid, alone = ~known[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
-    assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][known[0]], people["answer"])
-    units = _advantages(calls[known[0]], people, keys, how, asked or ())
-    column, dependent = _cluster(units, [*keys, "annotator"], asked)
+    invalid, alone = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
+    assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][answered[0]], people["answer"])
+    units = _advantages(calls[answered[0]], people, keys, how, cluster_columns or ())
+    column, dependent = _cluster(units, [*keys, "annotator"], cluster_columns)
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
     order = np.argsort(both.code[len(calls) :], kind="stable")
     parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
@@ -189,14 +189,14 @@ def alternative_annotator_test(
     for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
         ours = both.code[: len(calls)] == g
         if how == "rmse":
-            judged = calls[ours & known[0].to_numpy()]
+            judged = calls[ours & answered[0].to_numpy()]
             theirs = people[people["thing"].isin(judged["thing"])]
             refuse_several_scales(
                 *(pd.concat([judged[c], theirs[c]]).reset_index(drop=True) for c in ("answer", "judge"))
             )
         lost = flags.INVALID_EXCLUDED.of((ours & invalid).sum()), flags.EXCLUDED.of((ours & alone).sum(), what=_ALONE)
         own = _Group(units.iloc[part], float(epsilon), column, flags.join(dependent, *lost), conf_level)
-        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(found.humans)]
+        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(raters.humans)]
     if assumed:
         for row in rows:
             row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
@@ -216,7 +216,7 @@ def _advantages(
     """A row per judge, thing, person left out: ``won`` (W of the judge), ``difference`` (W of the person less it)."""
     answers: Any = pd.concat([calls["answer"], people["answer"]])
     answers = pd.factorize(answers)[0] if how == "accuracy" else answers.to_numpy(dtype=float)
-    given, theirs = answers[: len(calls)], answers[len(calls) :]
+    judge_answers, theirs = answers[: len(calls)], answers[len(calls) :]
     people = pd.DataFrame({"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": theirs})
 
     def loss(one: Any, two: Any) -> Any:
@@ -225,7 +225,7 @@ def _advantages(
     pairs = people.merge(people, on="thing", suffixes=("", "_other"))
     pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves
     person = pairs.groupby(["thing", "annotator"], as_index=False)["_person"].sum()
-    calls = calls.drop(columns=["answer", "n"]).assign(_call=np.arange(len(calls)), _given=given)
+    calls = calls.drop(columns=["answer", "n"]).assign(_call=np.arange(len(calls)), _given=judge_answers)
     met = calls.merge(people, on="thing").merge(person, on=["thing", "annotator"])
     met["_one"] = loss(met["_given"], met["_theirs"])
     total = met.groupby("_call")["_one"].transform("sum").to_numpy()
@@ -235,21 +235,21 @@ def _advantages(
     met["difference"] = ((one < judge) | equal) - met["won"]
     if "_low" in calls:
         met = met.drop(columns=["first", "second"]).rename(columns={"_low": "first", "_high": "second"})
-    kept = [c for c in (*CANDIDATES, *keep, "first", "second") if c in met and c not in groups]
-    about = dict.fromkeys(kept, "first")
+    unit_columns = [c for c in (*CANDIDATES, *keep, "first", "second") if c in met and c not in groups]
+    about = dict.fromkeys(unit_columns, "first")
     about |= {"won": "mean", "difference": "mean"}
     keys = [*groups, "thing", "annotator"]
     return met.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
 
 
-def _cluster(units: pd.DataFrame, groups: list[str], asked: tuple[str, ...] | None) -> tuple[str, str]:
+def _cluster(units: pd.DataFrame, groups: list[str], cluster_columns: tuple[str, ...] | None) -> tuple[str, str]:
     """The column that things share, empty if none; and a flag where it is ignored."""
-    if asked or units.empty:
-        return (asked or ("",))[0], ""
-    found = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
-    if asked is not None:
-        return "", flags.NOT_INDEPENDENT if found.shared else ""
-    return found.column, "" if found.column else _fixed(units)
+    if cluster_columns or units.empty:
+        return (cluster_columns or ("",))[0], ""
+    clustering = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
+    if cluster_columns is not None:
+        return "", flags.NOT_INDEPENDENT if clustering.shared else ""
+    return clustering.column, "" if clustering.column else _fixed(units)
 
 
 def _fixed(units: pd.DataFrame) -> str:
@@ -283,38 +283,38 @@ class _Group:
 
     def _probability(self, people: list[str]) -> dict[str, Any]:
         """Mean over people of how often the judge is as close as they are."""
-        here = self.units[self.units["annotator"].isin(people)]
-        if here.empty:
+        tested_units = self.units[self.units["annotator"].isin(people)]
+        if tested_units.empty:
             return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_DATA}
-        size = here.groupby("annotator")["won"].transform("size").to_numpy()
-        things = float(here["thing"].nunique())
+        size = tested_units.groupby("annotator")["won"].transform("size").to_numpy()
+        things = float(tested_units["thing"].nunique())
         weight = things / size / len(people)
-        unit = self._codes(here)
-        k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * here["won"].to_numpy(), weight))
+        unit = self._codes(tested_units)
+        k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * tested_units["won"].to_numpy(), weight))
         error, low, high = clustered_wilson(k, n, self.conf_level)
         method = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
         few, value = flags.few_clusters(np.bincount(unit)), k.sum() / n.sum()
         return with_interval(error, low, high, estimate=value, n=things, method=method, flag=few)
 
-    def _codes(self, here: pd.DataFrame) -> NDArray[np.intp]:
+    def _codes(self, rows: pd.DataFrame) -> NDArray[np.intp]:
         """Cluster of each row."""
-        found = cluster_codes(here, self.column) if self.column else codes_of(here, ["thing"]).code
-        result: NDArray[np.intp] = np.unique(found, return_inverse=True)[1]
+        code = cluster_codes(rows, self.column) if self.column else codes_of(rows, ["thing"]).code
+        result: NDArray[np.intp] = np.unique(code, return_inverse=True)[1]
         return result
 
     def _person(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Rows of one person."""
-        here = self.units[self.units["annotator"] == name]
+        person_units = self.units[self.units["annotator"] == name]
         probability = {"annotator": name, "term": "advantage_probability", **self._probability([name])}
-        cells: dict[str, Any] = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(here)}
+        cells: dict[str, Any] = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(person_units)}
         cells |= {
             "p_value": np.nan,
             "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items")),
         }
         probability["flag"] = flags.join(self.flag, probability["flag"])
-        if here.empty:
+        if person_units.empty:
             return probability, {**cells, "flag": flags.join(self.flag, flags.NO_DATA)}
-        unit, d = self._codes(here), here["difference"].to_numpy()
+        unit, d = self._codes(person_units), person_units["difference"].to_numpy()
         mean, n, G = float(d.mean()), len(d), int(unit.max()) + 1
         cells["estimate"] = mean
         robust = f"t, clustered by {self.column}, CR1 (G = {G})" if self.column else "t"
@@ -327,15 +327,15 @@ class _Group:
                 cells |= {"conf_low": max(mean - half, -1.0), "conf_high": min(mean + half, 1.0)}
         if n < LEAST_ITEMS:
             return probability, cells
-        worth = effective_clusters(np.bincount(unit).astype(float))
-        if self.column and worth < LEAST_CLUSTERS:
+        n_effective = effective_clusters(np.bincount(unit).astype(float))
+        if self.column and n_effective < LEAST_CLUSTERS:
             why = (
                 f"fewer than {LEAST_CLUSTERS} clusters"
                 if G < LEAST_CLUSTERS
-                else flags.UNEQUAL_CLUSTERS.of(round(worth))
+                else flags.UNEQUAL_CLUSTERS.of(round(n_effective))
             )
             return probability, {**cells, "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=why))}
-        lenient = flags.TEST_LENIENT if self.column and worth < ENOUGH else ""
+        lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH else ""
         if error > 0:
             p = float(stdtr(G - 1, (mean - self.epsilon) / error))
             return probability, {**cells, "p_value": p, "flag": flags.join(self.flag, lenient)}

@@ -85,22 +85,22 @@ def agreement_bands(
     source, limits = BANDS[bands]
     if "estimate" in estimates.columns:
         columns = {"band": "estimate", "band_low": "conf_low", "band_high": "conf_high"}
-        named = estimates["term"].isin(terms) if "term" in estimates.columns else pd.Series(True, index=estimates.index)
+        rows = estimates["term"].isin(terms) if "term" in estimates.columns else pd.Series(True, index=estimates.index)
     else:
-        found = [c for c in terms if c in estimates.columns]
-        if not found:
+        coefficients = [c for c in terms if c in estimates.columns]
+        if not coefficients:
             raise SchemaError(
                 f"There is no coefficient of agreement. Columns: {', '.join(map(str, estimates.columns))}. Give a "
                 f"result with 'estimate', or a column {', '.join(terms)}."
             )
-        columns = {"band": found[0]}
-        named = pd.Series(True, index=estimates.index)
+        columns = {"band": coefficients[0]}
+        rows = pd.Series(True, index=estimates.index)
     words = {
-        name: [_word(float(v), limits) if yes else "" for v, yes in zip(estimates[column], named, strict=True)]
+        name: [_word(float(v), limits) if yes else "" for v, yes in zip(estimates[column], rows, strict=True)]
         for name, column in columns.items()
         if column in estimates.columns
     }
-    return estimates.assign(**words, bands=np.where(named, source, ""))
+    return estimates.assign(**words, bands=np.where(rows, source, ""))
 
 
 def _word(value: float, limits: tuple[tuple[str, float], ...]) -> str:
@@ -108,5 +108,5 @@ def _word(value: float, limits: tuple[tuple[str, float], ...]) -> str:
         return ""
     if value > 1 + 1e-9:
         raise DesignError(f"{value:g} is above 1, and no coefficient of agreement. Give kappas, not percentages.")
-    shown = value if value < 0 else math.floor(value * 100 + 0.5) / 100
-    return next((word for word, top in limits if shown <= top), limits[-1][0])
+    rounded = value if value < 0 else math.floor(value * 100 + 0.5) / 100
+    return next((word for word, top in limits if rounded <= top), limits[-1][0])

@@ -41,7 +41,7 @@ def observed_weights(block: Block) -> Floats:
 
 def resampled_statistics(block: Block, plan: Bootstrap, *statistics: Callable[[Floats], Floats]) -> list[Floats]:
     """Statistics of weights in the same resamples, each (B, ...)."""
-    parts = [[statistic(weights) for statistic in statistics] for weights in block.drawn(plan)]
+    parts = [[statistic(weights) for statistic in statistics] for weights in block.resample_weights(plan)]
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
@@ -53,22 +53,22 @@ def pair_correlations(block: Block, method: Method, weights: Floats) -> Floats:
     if not one.size:
         return result
     if method == "spearman":
-        drawn = weights[:, block.owner]
+        point_weights = weights[:, block.owner]
         for r in range(count):
             for p, (i, j) in enumerate(zip(one, two, strict=True)):
-                result[:, r, p] = weighted_spearman(block.scores[r, i], block.scores[r, j], drawn)
+                result[:, r, p] = weighted_spearman(block.scores[r, i], block.scores[r, j], point_weights)
         return result
     step = max(_HELD // (6 * one.size * max(len(weights), n)), 1)
     for start in range(0, count, step):
-        here = block.scores[start : start + step]
-        result[:, start : start + step] = all_pairs(here, block.owner, block.n_units, weights)
+        row_scores = block.scores[start : start + step]
+        result[:, start : start + step] = all_pairs(row_scores, block.owner, block.n_units, weights)
     return result
 
 
 def system_means(block: Block, weights: Floats) -> Floats:
     """Mean score of each judge in each row and resample, (B, R, J)."""
-    known = ~np.isnan(block.scores)
-    stacked = np.stack([known.astype(float), np.where(known, block.scores, 0.0)], axis=-1).transpose(2, 0, 1, 3)
+    is_rated = ~np.isnan(block.scores)
+    stacked = np.stack([is_rated.astype(float), np.where(is_rated, block.scores, 0.0)], axis=-1).transpose(2, 0, 1, 3)
     totals = weighted_totals(weights, grouped(stacked, block.owner, block.n_units))
     return quotient(totals[..., 1], totals[..., 0], totals[..., 0] > 0)
 
@@ -81,8 +81,8 @@ def system_correlations(block: Block, method: Method, weights: Floats) -> Floats
     one, two = block.sides
     result = np.full((len(weights), int(setting.max(initial=0)) + 1, one.size), np.nan)
     for s in range(result.shape[1]):
-        here = means[:, setting == s].transpose(0, 2, 1)
-        result[:, s] = rowwise(here[:, one], here[:, two], ranked=method == "spearman")
+        setting_means = means[:, setting == s].transpose(0, 2, 1)
+        result[:, s] = rowwise(setting_means[:, one], setting_means[:, two], ranked=method == "spearman")
     return result
 
 
@@ -98,15 +98,15 @@ def row_icc(block: Block, weights: Floats) -> Floats:
 
 def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
     """Mean of the values that are not NaN."""
-    known = ~np.isnan(x)
-    return quotient(np.where(known, x, 0.0).sum(axis=axis), known.sum(axis=axis))
+    defined = ~np.isnan(x)
+    return quotient(np.where(defined, x, 0.0).sum(axis=axis), defined.sum(axis=axis))
 
 
 def sd_defined(x: Floats, ddof: int = 1) -> Floats:
     """Standard deviation along the last axis of the values that are not NaN, two or more; divisor n - ddof."""
-    known = ~np.isnan(x)
-    n = known.sum(axis=-1)
-    away = np.where(known, x - mean_defined(x)[..., None], 0.0)
+    defined = ~np.isnan(x)
+    n = defined.sum(axis=-1)
+    away = np.where(defined, x - mean_defined(x)[..., None], 0.0)
     return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, (n > 1) & (n >= ddof)))
 
 

@@ -87,7 +87,9 @@ def planned_or_none(
     return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 
 
-def drawn(counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]) -> dict[str, Any]:
+def unit_bootstrap(
+    counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
+) -> dict[str, Any]:
     """As :meth:`Counts.resampled`, for a bootstrap of units with all their answers."""
     cells = counts.resampled(added, statistic, key, plan=plan)
     small = flags.SMALL_N if counts.n.sum() < 30 else ""
@@ -124,7 +126,7 @@ def mean_intervals(
             return result
 
         counts = np.concatenate(blocks, axis=1).astype(float)
-        cells = drawn(Counts.of(table), counts, mean, plan, key)
+        cells = unit_bootstrap(Counts.of(table), counts, mean, plan, key)
         lowest = np.where(answers < 0, len(w), answers).min(axis=1)
         discordant = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
         intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few_disagreements(cells, discordant))}
@@ -145,11 +147,11 @@ def panel(
     interval, n_resamples, seed, conf_level = drawing
     data, column, dependent = units_and_cluster(data, by, cluster)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
-    found = labels_of(data, by, [column] if column else [])
-    answers, code = possible_answers(found.answers, labels)
+    unit_labels = labels_of(data, by, [column] if column else [])
+    answers, code = possible_answers(unit_labels.answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
     rows = []
-    for group in unit_groups(found, by, column):
+    for group in unit_groups(unit_labels, by, column):
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
@@ -170,18 +172,18 @@ def pairwise(
     interval, n_resamples, seed, conf_level = drawing
     table, column, dependent = counts.table, counts.clusters.column, counts.clusters.flag
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
-    known = (
+    sides = (
         table["answer"].where(is_answer(table["answer"])),
         table["other_answer"].where(is_answer(table["other_answer"])),
     )
-    found, answers = pd.factorize(pd.concat(known, ignore_index=True).astype(object), sort=True)
+    answer_code, answers = pd.factorize(pd.concat(sides, ignore_index=True).astype(object), sort=True)
     answers, code = possible_answers(answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
-    both = np.where(found < 0, -1, code[found]).reshape(2, -1).T
+    both = np.where(answer_code < 0, -1, code[answer_code]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
     rows = []
     for key, part in table.reset_index(drop=True).groupby(keys, dropna=False, sort=True):
-        named = dict(zip(keys, key, strict=True))
+        pair_key = dict(zip(keys, key, strict=True))
         pair, n = both[part.index], part["n"].to_numpy(dtype=float)
         answered = pair >= 0
         alike = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
@@ -191,7 +193,7 @@ def pairwise(
         times = np.repeat(np.where(alike[some], 2.0, 1.0), size[some])
         start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
-        group = UnitGroup(named, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
+        group = UnitGroup(pair_key, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 
@@ -228,7 +230,7 @@ def _row(
                 result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
             return result
 
-        cells |= drawn(Counts.of(group.table), counts, corrected, plan, group.key)
+        cells |= unit_bootstrap(Counts.of(group.table), counts, corrected, plan, group.key)
     cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
         cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
@@ -603,8 +605,8 @@ def scott_pi(
     data, reference, repeats, _ = _of_categories(data, reference, weights, by)
     counts = _pair_counts(data, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
-    found = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
-    return missing_counted(_noted(found, repeats), data, names(by))
+    rows = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
+    return missing_counted(_noted(rows, repeats), data, names(by))
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> Counts:
@@ -617,18 +619,18 @@ def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> Counts:
 def _with_every_pair(counts: Counts, data: Any, by: By, *, among_judges: bool) -> Counts:
     """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
     groups, table = list(dict.fromkeys(names(by))), counts.table
-    there = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
+    group_judges = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
     keys, rows = [*groups, "judge", "other"], []
     pairs = table[keys].iloc[codes_of(table, keys).first]
     references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(pairs, groups)}
     whole = set(pairs["other"])
-    for key, part in _split(there.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
+    for key, part in _split(group_judges.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
         judges = sorted(set(part["judge"].astype(str)))
         others = whole if len(whole) == 1 else references.get(tuple(map(str, key.values())), set())
         every = combinations(judges, 2) if among_judges else product(judges, sorted(others))
         rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in every if one != two]
-    known = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
-    absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in known]
+    present_pairs = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
+    absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in present_pairs]
     if not absent:
         return counts
     table = pd.concat([table, pd.DataFrame(absent).astype({"n": float})], ignore_index=True)
@@ -722,7 +724,7 @@ def _bootstrapped(part: Counts, row: Any, column: Any, w: Floats, plan: Bootstra
     counts = np.zeros((len(part.n), cell.size))
     counts[np.arange(len(part.n)), which] = part.n
     one, two = row[first], column[first]
-    return drawn(part, counts, lambda totals: weighted_kappa(totals, one, two, w), plan, key)
+    return unit_bootstrap(part, counts, lambda totals: weighted_kappa(totals, one, two, w), plan, key)
 
 
 def _averages(
@@ -738,8 +740,8 @@ def _averages(
     codes, values = _coded(counts, weights)
     for key, at in counts.grouped(groups).rows_of_groups():
         pairs = (at[p] for _, p in counts.where(at).grouped(["judge", "other"]).rows_of_groups())
-        found = [_cohen(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs]
-        rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
+        pair_cells = [_cohen(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs]
+        rows = pd.DataFrame(pair_cells).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
         flag = flags.join(cells["flag"], flags.UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)

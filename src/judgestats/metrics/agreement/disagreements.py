@@ -157,22 +157,22 @@ def disagreement(
         raise DesignError(f"thresholds={thresholds!r} are not numbers. Use e.g. (2, 3, 4).") from None
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} must be a whole number, 0 or more. Use 10, or 0 for none.")
-    drawn = clustered_by(ratings, names(by), cluster, whole="item")
-    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated_cells(ratings, by, (), drawn.column)
+    clustering = clustered_by(ratings, names(by), cluster, whole="item")
+    plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, (), clustering.column)
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, (), unit, drawn.column):
+    for block in blocks(table, groups, (), unit, clustering.column):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
     for row in rows:
-        row |= {"unit": unit, "flag": flags.join(row["flag"], drawn.flag)}
+        row |= {"unit": unit, "flag": flags.join(row["flag"], clustering.flag)}
         for name in ("judge", "other", "system", "item"):
             if name not in groups:
                 row.setdefault(name, "")
     extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
-    found = estimates(rows, groups, extra, sort=False)
-    found = across_scales(found, table, groups, set(found["term"]), ())
-    return missing_counted(found, ratings, [*groups, "system", "item"])
+    terms = estimates(rows, groups, extra, sort=False)
+    terms = across_scales(terms, table, groups, set(terms["term"]), ())
+    return missing_counted(terms, ratings, [*groups, "system", "item"])
 
 
 def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
@@ -189,8 +189,8 @@ def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit)
 def _spread_rows(
     block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, ddof: int, clustered: bool
 ) -> list[dict[str, Any]]:
-    known = ~np.isnan(block.scores)
-    n_judges = known.sum(axis=1)
+    is_rated = ~np.isnan(block.scores)
+    n_judges = is_rated.sum(axis=1)
     row, point = np.nonzero(n_judges > 1)  # rated items, in the order of their labels
     scores, judges = block.scores[row, :, point], n_judges[row, point]
     high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
@@ -207,8 +207,8 @@ def _spread_rows(
     )
 
     def share(hits: Any, of: Any) -> dict[str, Any]:
-        found = share_cells(hits[of], owner[of], plan, clustered)
-        return {**found, "flag": flags.join(notes, found["flag"])}
+        wilson_cells = share_cells(hits[of], owner[of], plan, clustered)
+        return {**wilson_cells, "flag": flags.join(notes, wilson_cells["flag"])}
 
     spreads = next(means)
     rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags.join(notes, spreads["flag"])}]
@@ -237,13 +237,13 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
     def means(weights: Floats) -> Floats:
         return mean_defined(system_means(block, weights), axis=1)
 
-    here = means(observed_weights(block))
+    observed = means(observed_weights(block))
     (draws,) = resampled_statistics(block, plan, means)
     cells_of = from_draws(
-        float(sd_defined(here, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
+        float(sd_defined(observed, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
     )
     missing = flags.MISSING.of(block.n_missing, what="score(s)")
-    return {**cells_of, "n": int((~np.isnan(here)).sum()), "flag": flags.join(missing, cells_of["flag"])}
+    return {**cells_of, "n": int((~np.isnan(observed)).sum()), "flag": flags.join(missing, cells_of["flag"])}
 
 
 def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:

@@ -116,14 +116,14 @@ def score_distribution(
     ratings = as_runs(ratings, average_over, by)
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):
         raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and highest score, e.g. (1, 10).")
-    asked = np.atleast_1d(np.asarray(quantiles, dtype=float))
-    if not ((asked >= 0) & (asked <= 1)).all():
+    probabilities = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise DesignError(f"quantiles={quantiles!r} are not between 0 and 1. Use e.g. (0.05, 0.25, 0.5, 0.75, 0.95).")
     present = Study.of(ratings).names
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
-    drawn = clustered_by(ratings, groups, cluster, whole="item")
-    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
-    more = [c for c in [*([tier] if tier else []), drawn.column] if c != "item"]
+    clustering = clustered_by(ratings, groups, cluster, whole="item")
+    plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
+    more = [c for c in [*([tier] if tier else []), clustering.column] if c != "item"]
     grouping(more, present, "ratings")
     keys = [c for c in dict.fromkeys([*groups, *more]) if c not in ("judge", "system", "item", "criterion")]
     table = cells(ratings, keys)
@@ -141,23 +141,23 @@ def score_distribution(
     rows: list[dict[str, Any]] = []
     row: dict[Any, Any]
     for key, part in table.groupby(groups, dropna=False, sort=True):
-        named = dict(zip(groups, key, strict=True))
-        rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
-        known = part["mean"].dropna().to_numpy(dtype=float)
-        for q in asked:
-            row = {"term": f"q{100 * q:02g}", "n": known.size, "flag": "" if known.size else flags.NO_DATA}
-            row["estimate"] = float(np.quantile(known, q)) if known.size else math.nan
-            rows.append({**named, **row})
+        group = dict(zip(groups, key, strict=True))
+        rows += [{**group, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, group)]
+        scores = part["mean"].dropna().to_numpy(dtype=float)
+        for q in probabilities:
+            row = {"term": f"q{100 * q:02g}", "n": scores.size, "flag": "" if scores.size else flags.NO_DATA}
+            row["estimate"] = float(np.quantile(scores, q)) if scores.size else math.nan
+            rows.append({**group, **row})
         for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
             means = inside.groupby("system")["mean"].mean().dropna()
             row = {"term": "tier_range", tier: str(value), "n": len(means)}
             row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
             rows.append(
-                {**named, **row, "flag": "" if len(means) > 1 else flags.ONE_SYSTEM if len(means) else flags.NO_DATA}
+                {**group, **row, "flag": "" if len(means) > 1 else flags.ONE_SYSTEM if len(means) else flags.NO_DATA}
             )
-    rows = [{**row, "flag": flags.join(row.get("flag"), drawn.flag)} for row in rows]
-    found = estimates(rows, groups, [tier] if tier and tier not in groups else [])
-    return across_scales(found, table, groups, ("ceiling",), set(found["term"]) - {"ceiling", "skew"})
+    rows = [{**row, "flag": flags.join(row.get("flag"), clustering.flag)} for row in rows]
+    terms = estimates(rows, groups, [tier] if tier and tier not in groups else [])
+    return across_scales(terms, table, groups, ("ceiling",), set(terms["term"]) - {"ceiling", "skew"})
 
 
 def _moments(
@@ -180,8 +180,8 @@ def _moments(
     rows = []
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
-        drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, drawn, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
+        moment_draws = draws[k] + (centre if term == "mean" else 0.0)
+        cells_of = from_draws(value, moment_draws, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
         why = flags.CONSTANT if n > 1 and math.isnan(value) else ""
         flag = flags.join(missing, why, flags.SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": flag})

@@ -33,8 +33,8 @@ _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 
 def _gold_or_correct(data: Any, _: Options) -> str:
     columns = Study.of(data).names
-    known = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
-    return "" if known else "needs a column 'gold'"
+    has_gold = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
+    return "" if has_gold else "needs a column 'gold'"
 
 
 @Measure(
@@ -196,9 +196,9 @@ def _panel(
 ) -> list[dict[str, Any]]:
     """The two rows of one panel."""
     thing, judge = counts.columns.codes(about), counts.columns.codes(["judge"])
-    known = ~np.isnan(error) & (counts.n > 0)
-    cell, cells = thing.code[known].astype(np.int64) * judge.size + judge.code[known], thing.size * judge.size
-    total = np.bincount(cell, error[known], cells).reshape(thing.size, judge.size)
+    has_error = ~np.isnan(error) & (counts.n > 0)
+    cell, cells = thing.code[has_error].astype(np.int64) * judge.size + judge.code[has_error], thing.size * judge.size
+    total = np.bincount(cell, error[has_error], cells).reshape(thing.size, judge.size)
     calls = np.bincount(cell, minlength=cells).reshape(thing.size, judge.size).astype(float)
     answered = calls.any(axis=0)  # a judge that never answers is no member of the panel
     complete = calls[:, answered].all(axis=1)
@@ -219,11 +219,11 @@ def _panel(
         flag = flags.join(flags.NO_DATA if n < 1 else flags.TWO_VARYING, notes)
         return [{"term": t, "estimate": math.nan, "n": float(n), "judges": k, "flag": flag} for t in terms]
     study = Study(counts.columns.take(thing.first[complete]))
-    found = auto_cluster(study.candidates, counts.groups, "item", n) if "item" in study.columns else None
-    drawn = (found.column,) if chosen is None and found and found.column else chosen or ()
+    clustering = auto_cluster(study.candidates, counts.groups, "item", n) if "item" in study.columns else None
+    cluster_columns = (clustering.column,) if chosen is None and clustering and clustering.column else chosen or ()
     units = Counts(study.candidates, np.ones(n))
-    plan = Bootstrap(plan.method, drawn, None, plan.n_resamples, plan.seed, plan.conf_level)
-    dependent = flags.NOT_INDEPENDENT if chosen == () and found and found.shared else ""
+    plan = Bootstrap(plan.method, cluster_columns, None, plan.n_resamples, plan.seed, plan.conf_level)
+    dependent = flags.NOT_INDEPENDENT if chosen == () and clustering and clustering.shared else ""
     products = product_sums(errors)
     small = flags.SMALL_N if n < 30 else ""
 

@@ -51,10 +51,10 @@ class Design:
     def effects(self, interactions: bool) -> list[tuple[str, ...]]:
         """Crossed facets, their pairs, and the cell itself if runs repeat it; the rest is the residual."""
         crossed = tuple(self.codes)
-        found: list[tuple[str, ...]] = [(f,) for f in crossed]
+        effects: list[tuple[str, ...]] = [(f,) for f in crossed]
         if interactions:
-            found += [pair for pair in combinations(crossed, 2) if len(crossed) > 2]
-        return [*found, crossed] if self.repeated and len(crossed) > 1 else found
+            effects += [pair for pair in combinations(crossed, 2) if len(crossed) > 2]
+        return [*effects, crossed] if self.repeated and len(crossed) > 1 else effects
 
     def code(self, effect: Sequence[str]) -> NDArray[Any]:
         """Level of each score in an effect."""
@@ -84,12 +84,12 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
             "ratings(frame, judge='...', system='...', item='...', score='...')."
         )
     weight = score_counts(data, value, by)
-    known = [c for c in present if c not in (value, COUNTS)]
+    possible = [c for c in present if c not in (value, COUNTS)]
     for name in names(facets):
         if name in by:
             raise DesignError(f"{name!r} is in facets= and in by=. Name a column in one of them only.")
         refuse_unknown(
-            name, known, f"facets={name!r} is not a column that can be a facet", "Columns", error=SchemaError
+            name, possible, f"facets={name!r} is not a column that can be a facet", "Columns", error=SchemaError
         )
     about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
     table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
@@ -100,12 +100,12 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
         lazy = isinstance(data, nw.LazyFrame)
         refuse_splits(splits_there(data, keys) if lazy else splits_here(data, unit, units.size, keys), keys)
     if facets is None:
-        kept = [f for f in FACETS if f in about and len(coded[f][1]) > 1]
+        varying = [f for f in FACETS if f in about and len(coded[f][1]) > 1]
     else:
-        kept = sorted(dict.fromkeys(names(facets)), key=lambda f: FACETS.index(f) if f in FACETS else len(FACETS))
+        varying = sorted(dict.fromkeys(names(facets)), key=lambda f: FACETS.index(f) if f in FACETS else len(FACETS))
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
-    return kept, list(_split(y, n, coded, by, kept, [flags.MEANS_OF_RUNS] if value == "mean" else []))
+    return varying, list(_split(y, n, coded, by, varying, [flags.MEANS_OF_RUNS] if value == "mean" else []))
 
 
 def _split(
@@ -130,13 +130,13 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     local = {c: compact(v[rows].astype(np.int64), int(v.max(initial=0)) + 1) for c, v in codes.items()}
     varied = [c for c, (_, levels) in local.items() if levels.size > 1]
     crossed = [f for f in facets if f != "replicate"]
-    kept = [f for f in facets if f in varied]
+    varying = [f for f in facets if f in varied]
     averaged = [
         flags.REPLICATES_AVERAGED if name == "replicate" else flags.AVERAGED_OVER.of(what=name)
         for name in varied
         if name not in facets
     ]
-    place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
+    place, size = joint([(local[c][0], local[c][1].size) for c in varying], len(rows))
     unit, units = compact(place, size)
     runs = np.bincount(unit, weights=w, minlength=units.size)
     score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
@@ -144,10 +144,10 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
         averaged = [flags.REPLICATES_AVERAGED]
     first = np.zeros(units.size, np.int64)
     first[unit] = np.arange(len(rows))
-    found = {f: local[f][0][first] for f in crossed if f in kept}
-    cells = np.unique(np.stack([*found.values()]), axis=1).shape[1] if found else 0
+    level_codes = {f: local[f][0][first] for f in crossed if f in varying}
+    cells = np.unique(np.stack([*level_codes.values()]), axis=1).shape[1] if level_codes else 0
     notes = [*notes, *([flags.N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
-    return Design(score, found, tuple(f for f in crossed if f not in kept), len(score) > cells > 0, notes)
+    return Design(score, level_codes, tuple(f for f in crossed if f not in varying), len(score) > cells > 0, notes)
 
 
 EXTRA = ("share", "raw", "df", "levels")
@@ -245,16 +245,16 @@ def variance_components(
     2  residual     1.019     0.556      2.442  0.116
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(facets)])
-    kept, groups = designs(ratings, facets, by)
+    varying, groups = designs(ratings, facets, by)
     rows: list[dict[str, Any]] = []
     for labels, design in groups:
-        rows += [{**labels, **row} for row in _components(design, kept, interactions, max_levels, conf_level)]
+        rows += [{**labels, **row} for row in _components(design, varying, interactions, max_levels, conf_level)]
     columns = [*dict.fromkeys(names(by))]
-    found = estimates(rows, columns, EXTRA)
-    if "judge" not in kept:
-        return found
-    scores = cells(ratings, list(dict.fromkeys([*columns, *(f for f in kept if f not in FACETS)])))
-    return across_scales(found, scores, columns, set(found["term"]), ())
+    components = estimates(rows, columns, EXTRA)
+    if "judge" not in varying:
+        return components
+    scores = cells(ratings, list(dict.fromkeys([*columns, *(f for f in varying if f not in FACETS)])))
+    return across_scales(components, scores, columns, set(components["term"]), ())
 
 
 def _components(
@@ -319,20 +319,20 @@ def _by_reml(
             "facets=, split it with by=, or raise max_levels= (time grows with its cube)."
         )
     gram_matrix = normalised(gram(codes))
-    kept: list[int] = []  # effects identifiable together with the residual and the effects before them
+    interior: list[int] = []  # effects identifiable together with the residual and the effects before them
     for i in range(len(codes)):
-        if identifiable(gram_matrix[np.ix_([*kept, i, -1], [*kept, i, -1])]):
-            kept.append(i)
+        if identifiable(gram_matrix[np.ix_([*interior, i, -1], [*interior, i, -1])]):
+            interior.append(i)
     every = [*map(":".join, effects), "residual"]
-    if not kept:
+    if not interior:
         return [{"term": t, "flag": flags.NOT_IDENTIFIABLE} for t in every]
-    terms = [*(":".join(effects[i]) for i in kept), "residual"]
-    fit = fitted(design.y, [codes[i] for i in kept])
+    terms = [*(":".join(effects[i]) for i in interior), "residual"]
+    fit = fitted(design.y, [codes[i] for i in interior])
     df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
     rows = {}
     for i, term in enumerate(terms):
         bounded = low[i] < high[i]
-        size = float(levels[kept[i]]) if i < len(kept) else np.nan
+        size = float(levels[interior[i]]) if i < len(interior) else np.nan
         notes = {
             flags.NOT_CONVERGED: not fit.converged,
             flags.VARIANCE_ZERO: fit.at_zero[i],

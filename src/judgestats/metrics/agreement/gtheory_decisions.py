@@ -146,7 +146,7 @@ def decision_study(
         raise DesignError(
             f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, e.g. 0.8."
         )
-    given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
+    n_levels = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
     table = ratings = as_runs(data, average_over, by)
     if isinstance(table, pd.DataFrame) and {"term", "estimate"} <= set(table.columns):
         keys = [c for c in table.columns if c not in (*COLUMNS, *EXTRA)]
@@ -157,18 +157,18 @@ def decision_study(
     for labels, part in grouped:
         rng = generator(seed, ("decision_study", *map(str, labels)))
         study = _Study(part, object, rng, n_resamples, conf_level)
-        numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
-        found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
-        rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
+        numbers = {f: _numbers(n_levels[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
+        study_rows = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
+        rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in study_rows]
     return missing_counted(estimates(rows, keys, (*_COLUMNS, "error_variance")), ratings, keys)
 
 
-def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
-    if given is None:
+def _numbers(n_levels: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
+    if n_levels is None:
         return [int(observed) if observed is not None and observed >= 1 else 1]
-    numbers = list(given) if isinstance(given, Iterable) else [given]
+    numbers = list(n_levels) if isinstance(n_levels, Iterable) else [n_levels]
     if not numbers or any(not isinstance(n, int | np.integer) or n < 1 for n in numbers):
-        raise DesignError(f"{argument}={given!r} must be a whole number, or several, each 1 or more.")
+        raise DesignError(f"{argument}={n_levels!r} must be a whole number, or several, each 1 or more.")
     return [int(n) for n in numbers]
 
 
@@ -177,26 +177,26 @@ def _draws(
 ) -> tuple[dict[str, Floats], str]:
     """Draws (B,) of each component, and how; none where a component or its degrees of freedom are not known."""
     terms = table["term"].tolist()
-    known = {c: table[c].to_numpy(float) for c in ("estimate", "raw", "levels", "df", "n") if c in table.columns}
-    if np.isnan(known["estimate"]).any():
+    columns = {c: table[c].to_numpy(float) for c in ("estimate", "raw", "levels", "df", "n") if c in table.columns}
+    if np.isnan(columns["estimate"]).any():
         return {}, ""
     method = table["method"].astype(str) if "method" in table.columns else pd.Series("", index=table.index)
-    if method.eq(MLS).all() and {"raw", "levels", "n"} <= set(known) and "residual" in terms:
-        levels = {t: v for t, v in zip(terms, known["levels"], strict=True) if t in mains}
+    if method.eq(MLS).all() and {"raw", "levels", "n"} <= set(columns) and "residual" in terms:
+        levels = {t: v for t, v in zip(terms, columns["levels"], strict=True) if t in mains}
         parts = [set(mains) if t == "residual" else set(t.split(":")) for t in terms]
-        n = float(known["n"][0])
+        n = float(columns["n"][0])
         df = np.array([np.prod([levels[f] - 1 for f in part]) for part in parts])
         df[terms.index("residual")] = n - 1 - df[[i for i, t in enumerate(terms) if t != "residual"]].sum()
         expected = np.array([[_times(t, part, other, levels, n) for t, other in zip(terms, parts, strict=True)]
                              for part in _squares(terms, parts)])  # fmt: skip
-        squares = np.maximum(expected @ known["raw"], 0.0)
-        drawn = squares * df / _chi_squares(rng, df, size)
-        found = np.maximum(np.linalg.solve(expected, drawn.T), 0.0)
-        return dict(zip(terms, found, strict=True)), f"generalized ({size:,} draws)"
-    if "df" in known and (np.isfinite(known["df"]) | (known["estimate"] == 0)).all():
-        df = np.where(np.isfinite(known["df"]), known["df"], 1.0)
-        drawn = known["estimate"] * df / _chi_squares(rng, df, size)
-        return dict(zip(terms, drawn.T, strict=True)), f"generalized ({size:,} draws), components as independent"
+        squares = np.maximum(expected @ columns["raw"], 0.0)
+        draws = squares * df / _chi_squares(rng, df, size)
+        component_draws = np.maximum(np.linalg.solve(expected, draws.T), 0.0)
+        return dict(zip(terms, component_draws, strict=True)), f"generalized ({size:,} draws)"
+    if "df" in columns and (np.isfinite(columns["df"]) | (columns["estimate"] == 0)).all():
+        df = np.where(np.isfinite(columns["df"]), columns["df"], 1.0)
+        draws = columns["estimate"] * df / _chi_squares(rng, df, size)
+        return dict(zip(terms, draws.T, strict=True)), f"generalized ({size:,} draws), components as independent"
     return {}, ""
 
 
@@ -268,9 +268,9 @@ class _Study:
     def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
         return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
 
-    def _interval(self, value: float, drawn: Floats, method: Any) -> dict[str, Any]:
+    def _interval(self, value: float, draws: Floats, method: Any) -> dict[str, Any]:
         """Ends of the interval of an estimate, from its draws."""
-        ends = np.quantile(drawn, [0.5 - self.conf_level / 2, 0.5 + self.conf_level / 2], method=method)
+        ends = np.quantile(draws, [0.5 - self.conf_level / 2, 0.5 + self.conf_level / 2], method=method)
         return {"conf_low": min(ends[0], value), "conf_high": max(ends[1], value), "method": self.method}
 
     def _coefficient(self, numbers: dict[str, int], absolute: bool) -> dict[str, Any]:
@@ -282,11 +282,11 @@ class _Study:
         }
         row |= {**self._cells(numbers), "error_variance": np.nan if unknown_runs else error}
         value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
-        known = not np.isnan(error + τ)
-        notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else flags.COMPONENTS_MISSING]
+        identified = not np.isnan(error + τ)
+        notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if identified else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
-            of, drawn = self.draws[self.object], self.error(numbers, absolute, self.draws)
-            row |= self._interval(value, np.nan_to_num(quotient(of, of + drawn)), "linear")
+            of, error_draws = self.draws[self.object], self.error(numbers, absolute, self.draws)
+            row |= self._interval(value, np.nan_to_num(quotient(of, of + error_draws)), "linear")
         return {
             **row,
             "estimate": value,
@@ -305,12 +305,12 @@ class _Study:
         if numbers["runs"] > 1 and not self.has_runs:
             unknown = {"estimate": np.nan, plural: np.nan, "flag": flags.RUNS_NOT_IDENTIFIABLE}
             return {**row, **self._cells(numbers), **unknown}
-        known = not np.isnan(a + τ)
+        identified = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
         if self.draws and not np.isnan(n):
             a, one = (self.error({**numbers, facet: k}, absolute, self.draws) for k in (np.inf, 1.0))
             margin = self.draws[self.object] * (1 - target) / target - a
             needed = np.where(margin > 0, np.maximum(np.ceil(quotient(one - a, margin) - 1e-9), 1.0), np.inf)
             row |= self._interval(n, needed, "inverted_cdf")
-        unreached = flags.NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
-        return {**row, "flag": flags.join(unreached, "" if known else flags.COMPONENTS_MISSING)}
+        unreached = flags.NOT_REACHED.of(identified and np.isnan(n), target=f"{target:g}", what=plural)
+        return {**row, "flag": flags.join(unreached, "" if identified else flags.COMPONENTS_MISSING)}

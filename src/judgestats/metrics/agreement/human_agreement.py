@@ -137,38 +137,38 @@ def judge_against_people(
     6  people   NaN             base_rate    2.0     0.417  12.0
     7  people   NaN       constant_answer    1.0     0.583  12.0
     """
-    kept = [*names(by), *(humans if isinstance(humans, Mapping) else ())]
-    kept += names(cluster) if isinstance(cluster, str) and cluster != "auto" else []
-    found = references(gathered(data, kept), humans)
-    if not found.humans:
+    columns = [*names(by), *(humans if isinstance(humans, Mapping) else ())]
+    columns += names(cluster) if isinstance(cluster, str) and cluster != "auto" else []
+    raters = references(gathered(data, columns), humans)
+    if not raters.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
         raise DesignError(message, advice=(("humans", None),))
-    kind = kind_of(found.models.columns)
-    groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
-    theirs = [g for g in groups if g in found.people.columns]  # without the conditions of the judges
-    column, dependent = _cluster_of(found, ["judge", *groups], cluster)
+    kind = kind_of(raters.models.columns)
+    groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
+    theirs = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
+    column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
     corrected = "concordance" if kind == "ratings" else "kappa"
     rows: list[dict[str, Any]] = []
     among: dict[tuple[Any, ...], pd.DataFrame] = {}
-    if len(found.humans) > 1:
-        counts = count_raters(found.people, theirs, column)[0]
-        turned = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
-        both_ways = pd.concat([counts, turned], ignore_index=True)
+    if len(raters.humans) > 1:
+        counts = count_raters(raters.people, theirs, column)[0]
+        exchanged = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
+        both_ways = pd.concat([counts, exchanged], ignore_index=True)
         for key, part in each_group(_compared(both_ways.assign(n=both_ways["n"] / 2)), theirs):
             among[tuple(map(str, key.values()))] = part
             rows += _rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
-        keys = found.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
+        keys = raters.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": flags.ONE_PERSON}
         rows += [{**key, **none} for key in keys]
-    beside = _compared(count_raters(found.models, groups, column, found.people)[0])
-    for key, part in each_group(beside, [*groups, "judge"]):
-        named = {**key, "role": "judge"}
-        rows += _rows(part, kind, column, conf_level, named)
+    judge_pairs = _compared(count_raters(raters.models, groups, column, raters.people)[0])
+    for key, part in each_group(judge_pairs, [*groups, "judge"]):
+        judge_key = {**key, "role": "judge"}
+        rows += _rows(part, kind, column, conf_level, judge_key)
         if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
             difference = _difference(part, people, column, conf_level, scores=kind == "ratings")
-            rows.append({**named, "term": "agreement_difference", **difference})
-    rows += _base_rates(found.people, theirs, kind, column, conf_level)
+            rows.append({**judge_key, "term": "agreement_difference", **difference})
+    rows += _base_rates(raters.people, theirs, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
     result["flag"] = [flags.join(dependent, f) for f in result["flag"]]
     for name in ("judge", "answer"):
@@ -176,46 +176,46 @@ def judge_against_people(
     return result
 
 
-def _cluster_of(found: References, groups: list[str], cluster: Cluster) -> tuple[str, str]:
+def _cluster_of(raters: References, groups: list[str], cluster: Cluster) -> tuple[str, str]:
     """The column that intervals are clustered by, and a flag where it does not suffice."""
-    models, people = found.models, found.people
+    models, people = raters.models, raters.people
     both = [c for c in models.columns if c in people.columns or c in groups]
     units = [c for c in (*ABOUT[kind_of(models.columns)], "first", "second") if c in both]
     return clustered_by(models[both], groups, cluster, units, whole="item")
 
 
 def _compared(counts: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of answers with ``_known``, whether neither is missing, and ``_equal``, the number of equal ones."""
+    """Pairs of answers with ``_answered``, whether neither is missing, and ``_equal``, the number of equal ones."""
     equal = counts["answer"].astype(str) == counts["other_answer"].astype(str)
-    known = is_answer(counts["answer"]) & is_answer(counts["other_answer"])
-    return counts.assign(_known=known, _equal=counts["n"] * equal)
+    both_answered = is_answer(counts["answer"]) & is_answer(counts["other_answer"])
+    return counts.assign(_answered=both_answered, _equal=counts["n"] * equal)
 
 
 def _rows(
-    part: pd.DataFrame, kind: str, column: str, conf_level: float, named: dict[str, Any]
+    part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
-    total, part = float(part["n"].sum()), part[part["_known"]]
+    total, part = float(part["n"].sum()), part[part["_answered"]]
     n = part["n"].to_numpy(dtype=float)
     excluded = flags.EXCLUDED.of(total - n.sum(), what="unit(s) without two answers")
     term = "concordance" if kind == "ratings" else "kappa"
     if part.empty:
         yield from (
-            {**named, "term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS} for t in (term, "agreement")
+            {**labels, "term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS} for t in (term, "agreement")
         )
         return
     if kind == "ratings" and (pair := _scales_apart(part)):
         apart = flags.join(flags.OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
-        yield from ({**named, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
+        yield from ({**labels, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
         return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
-    found = _jackknifed(part, counts, statistic, value, column, conf_level)
+    interval = _jackknifed(part, counts, statistic, value, column, conf_level)
     small = flags.SMALL_N if n.sum() < 30 else ""
-    note = flags.join(found["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
-    yield {**named, "term": term, "estimate": value, "n": n.sum(), **found, "flag": note}
+    note = flags.join(interval["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
+    yield {**labels, "term": term, "estimate": value, "n": n.sum(), **interval, "flag": note}
     share = _share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
-    yield {**named, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
+    yield {**labels, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
 
 
 def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
@@ -260,7 +260,7 @@ def _difference(
     judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool
 ) -> dict[str, Any]:
     """Agreement of a judge with people less that among people, on clusters that they share."""
-    sides = [side[side["_known"]] for side in (judge, people)]
+    sides = [side[side["_answered"]] for side in (judge, people)]
     if scores and (pair := next(filter(None, map(_scales_apart, sides)), None)):
         return {"estimate": np.nan, "n": 0.0, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
     if not all(side["n"].sum() for side in sides):
@@ -327,8 +327,8 @@ def _base_rates(
     if kind == "preferences":
         answer = people["choice"].astype(object).replace({"abstain": "tie"})
         answer = answer.where(answer.notna() & answer.ne("invalid"), None)
-        shown = pd.concat([people["first"], people["second"]]).astype(str).unique()
-        if len(shown) == 2:
+        candidates = pd.concat([people["first"], people["second"]]).astype(str).unique()
+        if len(candidates) == 2:
             chosen = people["first"].astype(str).where(answer.eq("first"), people["second"].astype(str))
             answer = answer.where(~answer.isin(["first", "second"]), chosen)
     else:
@@ -337,11 +337,11 @@ def _base_rates(
     n = call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
     table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
     for key, part in each_group(table, groups):
-        known = part["_answer"].notna().to_numpy()
-        invalid = flags.INVALID_EXCLUDED.of(part["_n"].to_numpy()[~known].sum())
-        here = part[known]
-        size = here["_n"].to_numpy(dtype=float)
-        totals = here.groupby("_answer", sort=True)["_n"].sum()
+        answered = part["_answer"].notna().to_numpy()
+        invalid = flags.INVALID_EXCLUDED.of(part["_n"].to_numpy()[~answered].sum())
+        answers = part[answered]
+        size = answers["_n"].to_numpy(dtype=float)
+        totals = answers.groupby("_answer", sort=True)["_n"].sum()
         row = {**key, "role": "people", "judge": np.nan}
         if not len(totals):
             yield {
@@ -354,6 +354,6 @@ def _base_rates(
             continue
         top = totals.idxmax()
         listed = [("base_rate", a) for a in totals.index if kind == "preferences" or len(totals) <= MOST_LEVELS]
-        for term, given in [*listed, ("constant_answer", top)]:
-            share = _share(size * here["_answer"].eq(given).to_numpy(), size, here, column, conf_level)
-            yield {**row, "term": term, "answer": given, **share, "flag": flags.join(share["flag"], invalid)}
+        for term, label in [*listed, ("constant_answer", top)]:
+            share = _share(size * answers["_answer"].eq(label).to_numpy(), size, answers, column, conf_level)
+            yield {**row, "term": term, "answer": label, **share, "flag": flags.join(share["flag"], invalid)}

@@ -71,9 +71,9 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "")
         called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
         data = study.data.rename(called)
         study = Study.of(data.with_columns(nw.lit("").alias("system")) if raters == "system" else data)
-    named = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
-    kept = [*(c for c in named if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])]
-    table = cell_table(study, list(dict.fromkeys(kept)), called={new: old for old, new in called.items()})
+    columns = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
+    further = [*(c for c in columns if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])]
+    table = cell_table(study, list(dict.fromkeys(further)), called={new: old for old, new in called.items()})
     return _laid_out(table, by, subjects, called, cluster)
 
 
@@ -144,9 +144,9 @@ def _laid_out(
 
 def _of_row(code: Any, row: Any, rows: int) -> Any:
     """A code of each row, from the codes of its cells: the last of them."""
-    found = np.zeros(rows, code.dtype)
-    found[row] = code
-    return found
+    row_code = np.zeros(rows, code.dtype)
+    row_code[row] = code
+    return row_code
 
 
 def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
@@ -311,8 +311,8 @@ def icc(
         ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
         _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
     _without_scales(rows)
-    found = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
-    return missing_counted(found, study, names(by))
+    forms = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+    return missing_counted(forms, study, names(by))
 
 
 class _Rows:
@@ -383,30 +383,30 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
     start = np.cumsum(sizes) - sizes
     used = np.add.reduceat(complete, start, dtype=np.int64)
     rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
-    for g, kept, lost in zip(groups, used, sizes - used, strict=True):
-        _note_subjects(rows.notes[g], table.shape[1], int(kept), int(lost))
+    for g, n_complete, lost in zip(groups, used, sizes - used, strict=True):
+        _note_subjects(rows.notes[g], table.shape[1], int(n_complete), int(lost))
     some = used > 0
     if table.shape[1] < 2 or not some.any():
         return
     groups, used = groups[some], used[some]
     ms = mean_squares(table if complete.all() else table[complete], np.cumsum(used) - used)
-    found = correlations(ms, conf_level)
-    rows.put(groups, estimate=found.estimate, conf_low=found.low, conf_high=found.high)
-    rows.put(groups, F=found.F, df1=found.df1, df2=found.df2, p_value=found.p)
-    bounded = ~np.isnan(found.high) & ~np.isnan(found.low)
+    fit = correlations(ms, conf_level)
+    rows.put(groups, estimate=fit.estimate, conf_low=fit.low, conf_high=fit.high)
+    rows.put(groups, F=fit.F, df1=fit.df1, df2=fit.df2, p_value=fit.p)
+    bounded = ~np.isnan(fit.high) & ~np.isnan(fit.low)
     exact = np.array([True, False, True] * 2)[:, None]
     rows.method[:, groups] = np.where(bounded, np.where(exact, EXACT, APPROXIMATE), "")
-    known = ~np.isnan(found.estimate)
+    defined = ~np.isnan(fit.estimate)
     few = ~exact & (table.shape[1] < 10)
     whole = np.zeros((6, rows.data.groups), dtype=bool)
     constant = (ms.subjects == 0) & (ms.within == 0)
     divided = (used > 1) & ~constant
     for flag, mask in {
-        flags.CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
-        flags.NO_DIFFERENCE: ~known & divided,
-        flags.NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
-        flags.MEAN_SQUARES: known & ~bounded & ~np.isinf(found.F),
-        flags.NO_LOWER: np.isinf(found.low),
+        flags.CONSTANT: np.broadcast_to(constant & (used > 1), defined.shape),
+        flags.NO_DIFFERENCE: ~defined & divided,
+        flags.NO_RESIDUAL: defined & ~bounded & np.isinf(fit.F),
+        flags.MEAN_SQUARES: defined & ~bounded & ~np.isinf(fit.F),
+        flags.NO_LOWER: np.isinf(fit.low),
         flags.FEW_RATERS: bounded & few,
     }.items():
         if mask.any():
@@ -420,12 +420,12 @@ def _by_pingouin(rows: _Rows, scores: Floats, there: Any, present: Any) -> None:
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])
         table = scores[mine][there[mine][:, present[g]].all(axis=1)][:, present[g]]
-        given, unbounded = rows.method[:, g] != "", np.isinf(rows.cells["conf_low"][:, g])
-        found = six_correlations(table) if given.all() else {}
+        has_interval, unbounded = rows.method[:, g] != "", np.isinf(rows.cells["conf_low"][:, g])
+        pingouin_cells = six_correlations(table) if has_interval.all() else {}
         for cell in ("estimate", "conf_low", "conf_high", *EXTRA[1:]):
-            rows.cells[cell][:, g] = found.get(cell, np.nan)
+            rows.cells[cell][:, g] = pingouin_cells.get(cell, np.nan)
         rows.cells["conf_low"][unbounded, g] = -np.inf
-        rows.method[:, g] = [f"{name}: {method}" if found else "" for method in rows.method[:, g]]
+        rows.method[:, g] = [f"{name}: {method}" if pingouin_cells else "" for method in rows.method[:, g]]
 
 
 def _clustered(
@@ -451,15 +451,15 @@ def _clustered(
         if ignored_by:
             rows.notes[g].append(flags.NOT_INDEPENDENT)
             continue
-        found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
-        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), resampled=True)) else []
-        known = rows.method[:, g] != ""
-        for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
-            rows.cells[name][known, g] = values[known]
+        jackknife = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
+        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), drawn=True)) else []
+        has_interval = rows.method[:, g] != ""
+        for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
+            rows.cells[name][has_interval, g] = values[has_interval]
         rows.cells["df1"][:, g], rows.cells["df2"][:, g] = np.nan, labels.size - 1
         words = f"t over {column}s (G = {labels.size}), jackknife of log F"
-        drawn = f"{APPROXIMATE}, design effect {found.design_effect:.2f} of {column}s (G = {labels.size})"
-        rows.method[known, g] = np.array([words, drawn, words] * 2, dtype=object)[known]
+        approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {column}s (G = {labels.size})"
+        rows.method[has_interval, g] = np.array([words, approximate, words] * 2, dtype=object)[has_interval]
 
 
 def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
@@ -479,18 +479,18 @@ def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: 
     data = rows.data
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])
-        table, given = scores[mine][:, present[g]], there[mine][:, present[g]]
-        rated = given.any(axis=1)
+        table, scored = scores[mine][:, present[g]], there[mine][:, present[g]]
+        rated = scored.any(axis=1)
         n, k = int(rated.sum()), table.shape[1]
         rows.put(g, n=float(n), raters=float(k))
-        partly = int((~given.all(axis=1) & rated).sum())
+        partly = int((~scored.all(axis=1) & rated).sum())
         notes = rows.notes[g]
         _note_subjects(notes, k, n, int((~rated).sum()))
         if partly:
             notes.append(flags.INCOMPLETE_SUBJECTS.of(partly))
         if k < 2 or n < 2:
             continue
-        s, j = np.nonzero(given[rated])
+        s, j = np.nonzero(scored[rated])
         y = table[rated][s, j]
         if np.ptp(y) == 0:
             notes.append(flags.CONSTANT)
@@ -517,8 +517,8 @@ def _reml_row(rows: _Rows, t: int, g: int, fit: Components, weight: Floats, conf
     if not (subjects > 0 and error > 0):
         return
     slope = np.concatenate([[1 / subjects], -weight / error])
-    kept = ~fit.at_zero
-    variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
+    interior = ~fit.at_zero
+    variance = slope[interior] @ fit.covariance[np.ix_(interior, interior)] @ slope[interior]
     if not variance > 0:
         notes.append(flags.MEAN_SQUARES)
         return

@@ -178,39 +178,39 @@ def correlation(
             )
         return _repeated(ratings, unit, by, cluster, conf_level)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
-    named = cell_columns(ratings, by, cell) if level == "cell" else []
-    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    cell_names = cell_columns(ratings, by, cell) if level == "cell" else []
+    clustering = clustered_by(ratings, [*names(by), *cell_names], cluster, whole="item")
     of_systems = level == "system" and cluster in ("auto", False)  # clusters of items do not matter to Fisher's z
-    independent = pairs == "each" and (drawn.column == "item" or of_systems)
+    independent = pairs == "each" and (clustering.column == "item" or of_systems)
     interval = ("fisher" if independent else "t") if interval is None else interval
     if interval == "fisher" and not independent:
         raise DesignError(
             "interval='fisher' is for one pair of judges and independent points: pairs share their items, and points "
             "of one cluster are dependent. Use pairs='each', or interval='t'; with cluster= the latter."
         )
-    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated_cells(ratings, by, named, drawn.column)
+    plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, cell_names, clustering.column)
     refuse_empty(table)
     term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, named, unit, drawn.column):
+    for block in blocks(table, groups, cell_names, unit, clustering.column):
         rows += _rows(block, level, method, pairs, plan, interval == "fisher", ddof)
     for row in rows:
         row.update(
             unit=unit,
             term=row.get("term", "sd_of_pairs" if pairs == "sd" else term),
-            flag=flags.join(drawn.flag, row.get("flag")),
+            flag=flags.join(clustering.flag, row.get("flag")),
         )
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
             row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
-    labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
+    labels = [] if level == "system" else [*cell_names, *([] if "system" in groups else ["system"])]
     columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
     return missing_counted(estimates(rows, columns, ["p_value", "unit"], sort=False), ratings, columns)
 
 
 def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
     """Repeated-measures correlation of each pair of judges over the responses to each item."""
-    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    clustering = clustered_by(ratings, names(by), cluster, whole="item")
     table, groups = rated_cells(ratings, by)
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
@@ -231,11 +231,12 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
                 if df < 1
                 else flags.CONSTANT
             )
-            flag = flags.join(drawn.flag, flags.NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
+            dependent = flags.NOT_INDEPENDENT if clustering.column != "item" else ""
+            flag = flags.join(clustering.flag, dependent, why, cells["flag"])
             labels = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
             rows.append({**labels, **cells, "n": int(both.sum()), "flag": flag})
-    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
-    return missing_counted(found, ratings, groups)
+    pairs = estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
+    return missing_counted(pairs, ratings, groups)
 
 
 def _rows(

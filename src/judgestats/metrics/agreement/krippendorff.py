@@ -153,9 +153,9 @@ def alpha(
     by = by_criterion(data, by)
     study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
     study, column, dependent = units_and_cluster(study, by, cluster)
-    found = labels_of(study, by, [column] if column else [])
-    values = positions(found.answers)[0]
-    if level_of_measurement == "ratio" and found.kind == "preferences":
+    labels = labels_of(study, by, [column] if column else [])
+    values = positions(labels.answers)[0]
+    if level_of_measurement == "ratio" and labels.kind == "preferences":
         raise DesignError(
             "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
         )
@@ -166,8 +166,8 @@ def alpha(
         )
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
-    apart = _scales_apart(found, by, values) if level_of_measurement in ("interval", "ratio") else {}
-    for group in unit_groups(found, by, column):
+    apart = _scales_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
+    for group in unit_groups(labels, by, column):
         fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
         cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
         cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
@@ -193,12 +193,12 @@ def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str
     score = np.where(labels.answer < 0, np.nan, values[labels.answer])
     judge = np.asarray(labels.judges, dtype=object)[labels.judge]
     times = np.ceil(n * min(1.0, max(_MOST_COUNTED, n.size) / max(n.sum(), 1.0))).astype(int)  # may be of millions
-    found = {}
+    judges_apart = {}
     for start, end in itertools.pairwise(np.append(np.unique(number, return_index=True)[1], number.size)):
         rows = slice(*np.searchsorted(labels.unit, [start, end]))
         key = plain({c: labels.label(c, np.array([start]))[0] for c in by})
-        found[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
-    return found
+        judges_apart[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
+    return judges_apart
 
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
@@ -211,18 +211,18 @@ def _resampled(group: UnitGroup, value: float, values: Floats, level: Level, pla
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": interval_method(plan)}
     cluster = None
-    drawn, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
+    n_units, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
     if plan.cluster:
         codes = codes_of(group.table[paired], list(plan.cluster))
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
-        drawn = codes.size
+        n_units = codes.size
         few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
-    if drawn < 2:
+    if n_units < 2:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
     draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)
     lost = int(np.isnan(draws).sum())
-    found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
-    flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), found["flag"])
-    return {**cells, **found, "method": drawing_units(found["method"]), "flag": flag}
+    interval = read_off(value, draws, n_units, plan, (-math.inf, 1.0))
+    flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), interval["flag"])
+    return {**cells, **interval, "method": drawing_units(interval["method"]), "flag": flag}

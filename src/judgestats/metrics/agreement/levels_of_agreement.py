@@ -134,17 +134,17 @@ def agreement_levels(
     6             sd_icc      0.08  4.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
-    named = cell_columns(ratings, by, cell)
-    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
-    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated_cells(ratings, by, named, drawn.column)
+    cell_names = cell_columns(ratings, by, cell)
+    clustering = clustered_by(ratings, [*names(by), *cell_names], cluster, whole="item")
+    plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, cell_names, clustering.column)
     refuse_empty(table)
-    by_item = blocks(table, groups, named, "item", drawn.column)
-    by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, drawn.column)
+    by_item = blocks(table, groups, cell_names, "item", clustering.column)
+    by_unit = by_item if unit == "item" else blocks(table, groups, cell_names, unit, clustering.column)
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
-            {**items.key, **row, "flag": flags.join(row["flag"], drawn.flag)}
+            {**items.key, **row, "flag": flags.join(row["flag"], clustering.flag)}
             for row in _levels(items, units, unit, plan, ddof)
         ]
     of_scores = ("icc", "gap_sample_icc", "sd_icc")

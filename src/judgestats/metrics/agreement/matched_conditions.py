@@ -52,26 +52,26 @@ def two_sides(
         before, after = _of_condition(before, after, condition)
     split = [c for c in names(by) if c != condition]
     more = [c for c in dict.fromkeys(names(cell)) if c not in (*split, "system")]
-    known = Study.of(after).names
-    drawn = clustered_by(before, [*split, *more], cluster, whole="item")
-    if cluster == "auto" and drawn.column not in known:
-        drawn = drawn._replace(column="item")
+    columns_after = Study.of(after).names
+    clustering = clustered_by(before, [*split, *more], cluster, whole="item")
+    if cluster == "auto" and clustering.column not in columns_after:
+        clustering = clustering._replace(column="item")
     tables = []
     for side, frame in enumerate((before, after)):
         present = Study.of(frame).names
         grouping(more, present, "ratings")
         runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*split, *more])
-        table, groups = rated_cells(runs, split, more, drawn.column)
+        table, groups = rated_cells(runs, split, more, clustering.column)
         tables.append(table.assign(**{SIDE: side}))
     table = pd.concat(tables, ignore_index=True)
     refuse_empty(table)
-    named = [c for c in names(cell) if c not in (*groups, "system")]
-    found = blocks(table, groups, [*named, SIDE], unit, drawn.column)
-    for i, block in enumerate(found):
+    cell_names = [c for c in names(cell) if c not in (*groups, "system")]
+    side_blocks = blocks(table, groups, [*cell_names, SIDE], unit, clustering.column)
+    for i, block in enumerate(side_blocks):
         on_first, on_second = _units_of_sides(block)
         if not (on_first & on_second).any():
-            found[i] = replace(block, strata=on_second.astype(np.int64))
-    return TwoSides(found, groups, drawn.flag, drawn.column)
+            side_blocks[i] = replace(block, strata=on_second.astype(np.int64))
+    return TwoSides(side_blocks, groups, clustering.flag, clustering.column)
 
 
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
@@ -81,9 +81,9 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
     grouping(condition, frame.collect_schema().names(), "ratings")
     text = nw.col(condition).cast(nw.String)
     values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
-    known = sorted(map(str, values))
+    labels = sorted(map(str, values))
     for value in map(str, pair):
-        refuse_unknown(value, known, f"{condition!r} has no {value!r}", "It has")
+        refuse_unknown(value, labels, f"{condition!r} has no {value!r}", "It has")
     one, two = (frame.filter(text == str(v)).drop(condition).to_native() for v in pair)
     return one, two
 

@@ -92,8 +92,8 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
     if "term" in table.columns:
         table = table[~table["term"].isin(["mean", "sd"])]  # those of all cells
     groups = grouping(by, table.columns, "table") if names(by) else []
-    known = {*COLUMNS, "p_value", "unit", "judge", "other", *groups}
-    cell = [c for c in table.columns if c not in known]
+    other_columns = {*COLUMNS, "p_value", "unit", "judge", "other", *groups}
+    cell = [c for c in table.columns if c not in other_columns]
     if not cell:
         raise SchemaError("The table has no column that names the cell of a correlation. Add one, e.g. 'system'.")
     rows: list[dict[str, Any]] = []
@@ -103,9 +103,9 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
 
 
 def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[dict[str, Any]]:
-    again = part.duplicated([*cell, "judge", "other"])
-    if again.any():
-        row = part[again].iloc[0]
+    repeats = part.duplicated([*cell, "judge", "other"])
+    if repeats.any():
+        row = part[repeats].iloc[0]
         raise DesignError(
             f"{row['judge']} and {row['other']} have several correlations in one cell ({', '.join(cell)}). Name the "
             "column that distinguishes them in by=."
@@ -148,8 +148,8 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
     if min(map(len, samples)) and total > k:
         from scipy.stats import f_oneway
 
-        found = f_oneway(*samples)
-        one_way |= {"estimate": found.statistic, "p_value": found.pvalue, "df1": k - 1, "df2": total - k}
+        test = f_oneway(*samples)
+        one_way |= {"estimate": test.statistic, "p_value": test.pvalue, "df1": k - 1, "df2": total - k}
     else:
         one_way["flag"] = flags.join(flags.TOO_FEW, flags.NOT_INDEPENDENT)
     return [*rows, *({"judge": "", "other": "", **row} for row in (repeated, one_way))]

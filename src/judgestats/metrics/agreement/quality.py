@@ -195,14 +195,14 @@ def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, A
 
 
 def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[str, Any]:
-    kept = part.dropna(subset=["_score", "_r"])
+    complete = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
     excluded = flags.join(
-        flags.EXCLUDED.of(len(part) - len(kept), what="system(s) without a value"),
+        flags.EXCLUDED.of(len(part) - len(complete), what="system(s) without a value"),
         flags.UNDEFINED.of(undefined, what="pair(s)"),
     )
-    score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
-    clusters_of = (family, kept["_family"].to_numpy()) if family else None
+    score, r = (complete[c].to_numpy(dtype=float) for c in ("_score", "_r"))
+    clusters_of = (family, complete["_family"].to_numpy()) if family else None
     return correlated(score, r, "spearman", conf_level, excluded, clusters_of)
 
 
@@ -234,8 +234,8 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     twice = pairs["system"].duplicated()
     if twice.any():
         name = pairs.loc[twice, "system"].iloc[0]
-        found = ", ".join(map(str, pairs.loc[pairs["system"] == name, column]))
-        raise SchemaError(f"System {name!r} has several values of {column!r}: {found}. Give it one.")
+        listed = ", ".join(map(str, pairs.loc[pairs["system"] == name, column]))
+        raise SchemaError(f"System {name!r} has several values of {column!r}: {listed}. Give it one.")
     return dict(zip(pairs["system"], pairs[column], strict=True))
 
 
@@ -383,9 +383,9 @@ def _ordered(
         if key:
             row = {"lower": "", "higher": "", "term": "ordering_accuracy", "estimate": math.nan, "n": 0, "correct": 0}
             return [{**row, "flag": flags.join(flags.NO_DATA, excluded)}]
-        found = ", ".join(sorted(map(str, part[tier].unique())))
+        listed = ", ".join(sorted(map(str, part[tier].unique())))
         raise DesignError(
-            f"Fewer than two of the tiers in order= occur. {tier!r} has {found}; order= has {', '.join(order)}."
+            f"Fewer than two of the tiers in order= occur. {tier!r} has {listed}; order= has {', '.join(order)}."
         )
     sort = np.lexsort([value, place])
     place, value = place[sort], value[sort]
@@ -400,9 +400,9 @@ def _ordered(
     rows = [_ordering_row(right, across, weights, family, plan, excluded, "", "")]
     for i, lower in enumerate(order):
         for j in range(i + 1, len(order)):
-            here = (place[:, None] == i) & (place[None, :] == j)
-            if here.any():
-                rows.append(_ordering_row(right & here, here, weights, family, plan, excluded, lower, order[j]))
+            tiers = (place[:, None] == i) & (place[None, :] == j)
+            if tiers.any():
+                rows.append(_ordering_row(right & tiers, tiers, weights, family, plan, excluded, lower, order[j]))
     return rows
 
 

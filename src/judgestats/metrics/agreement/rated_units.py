@@ -58,8 +58,8 @@ def units_and_cluster(data: Any, by: By, cluster: Cluster) -> tuple[Study, str |
     if columns or not {"judge", "item"} <= {*study.names}:
         return study, columns[0] if columns else None, ""
     groups = [*(c for c in names(by) if c in study.names), "judge"]
-    study, found = clustered(study, groups, cluster)
-    return study, found.column, flags.NOT_INDEPENDENT if found.shared and not found.columns else ""
+    study, clustering = clustered(study, groups, cluster)
+    return study, clustering.column, flags.NOT_INDEPENDENT if clustering.shared and not clustering.columns else ""
 
 
 def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[UnitGroup]:
@@ -80,12 +80,12 @@ def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[UnitGro
         has = np.diff(first) > 0
         members = np.arange(low, high)[has]
         of_members = None if coded is None else (coded[0][members], coded[1])
-        units, n, kept = _patterns(
+        units, n, first_units = _patterns(
             first[np.append(has, True)], answer[rows], labels.weight[members], len(labels.answers), of_members
         )
         table = pd.DataFrame({"n": n})
         if cluster is not None:
-            table[cluster] = np.asarray(labels.label(cluster, members[kept]))
+            table[cluster] = np.asarray(labels.label(cluster, members[first_units]))
         key = {c: labels.label(c, np.array([low]))[0] for c in by}
         yield UnitGroup(key, units, n, table, float(labels.weight[low:high][~has].sum()))
 
@@ -102,18 +102,18 @@ def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) 
         if cluster is not None:
             number, codes = compact(*joint([cluster, (number, codes.size)], n_units))
         n = np.bincount(number, weights=weight, minlength=codes.size).astype(float)
-        kept = np.empty(codes.size, dtype=np.int64)
-        kept[number[::-1]] = np.arange(n_units)[::-1]
+        first_units = np.empty(codes.size, dtype=np.int64)
+        first_units[number[::-1]] = np.arange(n_units)[::-1]
     else:
-        n, kept = weight, np.arange(n_units)
-    lengths = np.diff(first)[kept]
+        n, first_units = weight, np.arange(n_units)
+    lengths = np.diff(first)[first_units]
     start = np.concatenate([[0], np.cumsum(lengths)])
-    entry = np.arange(start[-1]) - np.repeat(start[:-1] - first[kept], lengths)
-    pattern = np.repeat(np.arange(kept.size), lengths)
-    number, codes = compact(pattern * size + answer[entry], kept.size * size)
+    entry = np.arange(start[-1]) - np.repeat(start[:-1] - first[first_units], lengths)
+    pattern = np.repeat(np.arange(first_units.size), lengths)
+    number, codes = compact(pattern * size + answer[entry], first_units.size * size)
     times = np.bincount(number, minlength=codes.size).astype(float)
-    units = Units(np.searchsorted(codes // size, np.arange(kept.size + 1)), codes % size, times)
-    return units, n, kept
+    units = Units(np.searchsorted(codes // size, np.arange(first_units.size + 1)), codes % size, times)
+    return units, n, first_units
 
 
 def answer_matrices(
@@ -129,10 +129,10 @@ def answer_matrices(
         parts = [(a + 1, len(labels.answers) + 1) for a in answers.T]
         if cluster is not None:
             parts = [(labels.code(cluster)[0][low:high], labels.code(cluster)[1]), *parts]
-        row, found = compact(*joint(parts, high - low))
-        first = np.zeros(found.size, dtype=np.int64)
+        row, patterns = compact(*joint(parts, high - low))
+        first = np.zeros(patterns.size, dtype=np.int64)
         first[row[::-1]] = np.arange(high - low)[::-1]
-        table = pd.DataFrame({"n": np.bincount(row, weights=labels.weight[low:high], minlength=found.size)})
+        table = pd.DataFrame({"n": np.bincount(row, weights=labels.weight[low:high], minlength=patterns.size)})
         if cluster is not None:
             table[cluster] = np.asarray(labels.label(cluster, low + first))
         yield {c: labels.label(c, np.array([low]))[0] for c in by}, table, answers[first]
@@ -152,16 +152,16 @@ def positions(answers: Any) -> tuple[Floats, Any]:
 
 def possible_answers(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
     """Possible answers, sorted, and the position of each observed answer among them."""
-    found = pd.Index(answers)
+    observed = pd.Index(answers)
     if labels is None:
-        return found, np.arange(found.size)
-    possible = pd.Index(list(labels)).union(found[:0]).unique()
-    unknown = [x for x in found if x not in possible]
+        return observed, np.arange(observed.size)
+    possible = pd.Index(list(labels)).union(observed[:0]).unique()
+    unknown = [x for x in observed if x not in possible]
     if unknown:
         raise SchemaError(
             f"An answer is {unknown[0]!r}, but labels= has {', '.join(map(str, possible))}. Add it there."
         )
-    return possible, possible.get_indexer(found)
+    return possible, possible.get_indexer(observed)
 
 
 def by_criterion(data: Any, by: By) -> list[str]:

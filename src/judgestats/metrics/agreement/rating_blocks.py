@@ -56,7 +56,7 @@ class Block:
         first, second = np.triu_indices(len(self.judges), 1)
         return first.astype(np.int64), second.astype(np.int64)
 
-    def drawn(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
+    def resample_weights(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
         """Frequency of each unit in each resample, (B, O), a few million numbers at a time."""
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
         step = max(HELD // max(self.n_units, 1), 1)
@@ -132,8 +132,8 @@ def _block(part: pd.DataFrame, key: dict[str, Any], cell: Sequence[str], unit: U
     else:
         criterion, _ = label_codes(part, ["criterion"])
         scores = _means(row, judge, item, criterion, mean, (*size, len(items)))
-    known = ~np.isnan(scores)
-    missing = int((known.any(axis=1)[:, None] & ~known).sum())
+    is_rated = ~np.isnan(scores)
+    missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
     return Block(key, rows, judges["judge"].astype(str).tolist(), scores, owner, len(units), None, missing)
 
 
@@ -148,9 +148,9 @@ def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFram
 
 def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, shape: tuple[int, int, int]) -> Floats:
     """Mean of the criteria of each item; NaN unless the judge rated every criterion that any judge rated."""
-    known = ~np.isnan(mean)
-    row, judge, item, criterion = (v[known] for v in (row, judge, item, criterion))
-    mean = mean[known]
+    is_scored = ~np.isnan(mean)
+    row, judge, item, criterion = (v[is_scored] for v in (row, judge, item, criterion))
+    mean = mean[is_scored]
     flat = np.ravel_multi_index((row, judge, item), shape)
     total = np.bincount(flat, weights=mean, minlength=math.prod(shape)).reshape(shape)
     count = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)

@@ -36,9 +36,9 @@ def _subgroups(data: MatchedCorrelations, split: list[str]) -> tuple[list[tuple[
     else:
         code, table = label_codes(data.cells, split)
         label = [tuple(map(str, t)) for t in table.itertuples(index=False)]
-        each, drawn = mean_defined(r), mean_defined(draws)
+        each, each_draws = mean_defined(r), mean_defined(draws)
         value = np.stack([mean_defined(each[:, code == g]) for g in range(len(label))], axis=-1)
-        many = np.stack([mean_defined(drawn[..., code == g]) for g in range(len(label))], axis=-1)
+        many = np.stack([mean_defined(each_draws[..., code == g]) for g in range(len(label))], axis=-1)
     return label, value[1] - value[0], many[:, 1] - many[:, 0]
 
 
@@ -54,8 +54,8 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     text = [", ".join(t) for t in label]
     rows = []
 
-    def add(term: str, value: float, drawn: Floats, **more: Any) -> None:
-        cells = from_draws(float(value), drawn, data.block.unit_sizes, plan)
+    def add(term: str, value: float, term_draws: Floats, **more: Any) -> None:
+        cells = from_draws(float(value), term_draws, data.block.unit_sizes, plan)
         if term != "shift":
             more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
         flag = flags.join(flags.NO_DATA if math.isnan(value) else "", cells["flag"])
@@ -84,10 +84,10 @@ def _homogeneity(
     key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, sizes: Floats
 ) -> list[dict[str, Any]]:
     """Cochran's Q and I², with the covariance of subgroups that share units."""
-    known = ~np.isnan(shift)
-    shift, draws = shift[known], draws[:, known]
+    defined = ~np.isnan(shift)
+    shift, draws = shift[defined], draws[:, defined]
     draws = draws[~np.isnan(draws).any(axis=1)]
-    excluded = flags.EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
+    excluded = flags.EXCLUDED.of(int((~defined).sum()), what="subgroup(s) without a shift")
     few = flags.few_clusters(sizes)
     g = shift.size
     covariance = np.cov(draws, rowvar=False) * sizes.size / max(sizes.size - 1, 1)  # n - 1 as in the standard errors

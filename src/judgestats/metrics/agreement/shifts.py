@@ -271,13 +271,13 @@ NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 def printed_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
     """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns."""
     frame = Study.of(table).data.lazy().collect(backend="pandas").to_native()
-    found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
-    if missing := [f"{new} (or {', '.join(NAMES[new][1:])})" for new, old in found.items() if old is None]:
+    columns = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
+    if missing := [f"{new} (or {', '.join(NAMES[new][1:])})" for new, old in columns.items() if old is None]:
         raise SchemaError(
             f"A table of correlations before and after lacks {' and '.join(missing)}. Columns: "
             f"{', '.join(map(str, frame.columns))}. Give these columns, or ratings of both sides."
         )
-    frame = frame.rename(columns={old: new for new, old in found.items()})
+    frame = frame.rename(columns={old: new for new, old in columns.items()})
     for column in ("before", "after"):
         try:
             frame[column] = pd.to_numeric(frame[column]).astype(float)

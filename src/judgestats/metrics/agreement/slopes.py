@@ -105,9 +105,9 @@ def agreement_slope(
     grouping(over, Study.of(ratings).names, "ratings")
     by = [c for c in names(by) if c != over]
     more = [over, *(c for c in names(cell) if c not in by)]
-    drawn = clustered_by(ratings, [*by, *more], cluster, whole="item")
-    plan = item_bootstrap(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated_cells(ratings, by, more, drawn.column)
+    clustering = clustered_by(ratings, [*by, *more], cluster, whole="item")
+    plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
+    table, groups = rated_cells(ratings, by, more, clustering.column)
     refuse_empty(table)
     try:
         table[over] = pd.to_numeric(table[over]).astype(float)
@@ -115,10 +115,10 @@ def agreement_slope(
         raise DesignError(
             f"{over!r} holds text, and a slope needs numbers. Use agreement_shift for two conditions."
         ) from None
-    named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
-    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
+    cell_names = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
+    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, cell_names, unit, clustering.column)]
     for row in rows:
-        row["flag"] = flags.join(row["flag"], drawn.flag)
+        row["flag"] = flags.join(row["flag"], clustering.flag)
     return estimates(rows, groups)
 
 
@@ -128,10 +128,10 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     if np.unique(x[~np.isnan(x)]).size < 2 and not block.key:
         raise DesignError(f"A slope over {over!r} needs two values, got {x.size}. Use another column in over=.")
     each = mean_defined(pair_correlations(block, method, observed_weights(block)))
-    (drawn,) = resampled_statistics(
+    (draws,) = resampled_statistics(
         block, plan, lambda weights: mean_defined(pair_correlations(block, method, weights))
     )
-    level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
+    level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, draws))
     used = ~(np.isnan(level[0]) | np.isnan(x))
     excluded = flags.join(
         flags.EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),

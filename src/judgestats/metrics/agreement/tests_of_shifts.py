@@ -109,8 +109,8 @@ def shift_tests(
     """
     data, labels = printed_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
-    kept, n_means = _without_means(data, labels, means)
-    parts = list(kept.groupby(groups, dropna=False, sort=True)) if groups else [((), kept)]
+    conditions, n_means = _without_means(data, labels, means)
+    parts = list(conditions.groupby(groups, dropna=False, sort=True)) if groups else [((), conditions)]
     planned = len(parts) if n_tests is None else n_tests
     if not isinstance(planned, int | np.integer):
         raise DesignError(
@@ -142,11 +142,11 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
     """The rows that are not means of others, and the number of means."""
     marked = mean_rows(data, labels)
     if marked.any() and means == "refuse":
-        shown = "; ".join(
+        examples = "; ".join(
             ", ".join(f"{c}={r[c]}" for c in labels) or f"row {i}" for i, r in data[marked].head(3).iterrows()
         )
         raise DesignError(
-            f"{int(marked.sum())} of {len(data)} conditions are means of others ({shown}), which are no further "
+            f"{int(marked.sum())} of {len(data)} conditions are means of others ({examples}), which are no further "
             "evidence. Leave them out, or use means='drop'. If they are not means, add a column 'is_mean'."
         )
     return data[~marked], int(marked.sum())
@@ -155,8 +155,8 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
 def mean_rows(data: pd.DataFrame, labels: list[str]) -> Mask:
     """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its ``before`` and ``after``."""
     if "is_mean" in labels:
-        given: Mask = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
-        return given
+        marks: Mask = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
+        return marks
     marked = np.zeros(len(data), dtype=bool)
     for column in labels:
         if data[column].dtype.kind not in "iufb":

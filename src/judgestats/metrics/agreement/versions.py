@@ -48,8 +48,8 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
     parts = []
     for column, base in options.baseline.items():
         by = [c for c in options.by if c != column]
-        found = options.call(compare_versions, data, baseline={column: base}, by=by, **people)
-        parts.append(found.rename(columns={"version": column}))
+        comparison = options.call(compare_versions, data, baseline={column: base}, by=by, **people)
+        parts.append(comparison.rename(columns={"version": column}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -163,11 +163,11 @@ def compare_versions(
     4  v1 to v2   agreement_change     -0.33     -0.65       0.07
     5  v1 to v2       kappa_change     -0.58     -1.04      -0.13
     """
-    kept = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
-    kept += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
-    calls, versions = _versions(old, new, baseline, kept)
-    found = references(calls, humans)
-    models, people = found.models, found.people.drop(columns=_VERSION, errors="ignore").drop_duplicates()
+    columns = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
+    columns += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
+    calls, versions = _versions(old, new, baseline, columns)
+    raters = references(calls, humans)
+    models, people = raters.models, raters.people.drop(columns=_VERSION, errors="ignore").drop_duplicates()
     if new is not None:
         models = _one_name(models)
     groups = [g for g in grouping(by, list(models.columns)) if g != "judge"]
@@ -191,19 +191,19 @@ def compare_versions(
     return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
 
 
-def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def _versions(old: Any, new: Any, baseline: Baseline | None, columns: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """All calls with their version, and the names of the new versions."""
     if new is not None:
         if baseline is not None:
             raise DesignError(
                 "baseline= names the old version in one frame; here it is the first of two. Leave it out."
             )
-        sides = [gathered(frame, kept).assign(**{_VERSION: v}) for frame, v in ((old, _OLD), (new, _NEW))]
+        sides = [gathered(frame, columns).assign(**{_VERSION: v}) for frame, v in ((old, _OLD), (new, _NEW))]
         kinds = [kind_of(side.columns) for side in sides]
         if kinds[0] != kinds[1]:
             raise DesignError(f"The old version has {kinds[0]}, the new one {kinds[1]}: they cannot be compared.")
         return pd.concat(sides, ignore_index=True), [_NEW]
-    table = gathered(old, kept)
+    table = gathered(old, columns)
     if isinstance(baseline, Mapping):
         if len(baseline) != 1:
             raise DesignError(f"baseline= names {len(baseline)} columns. Give one: {{'version': 'v1'}}.")
@@ -220,28 +220,28 @@ def _versions(old: Any, new: Any, baseline: Baseline | None, kept: list[str]) ->
     if pd.api.types.is_float_dtype(numbers) and (numbers.dropna() % 1 == 0).all():  # people have no version
         table = table.assign(**{column: numbers.astype("Int64")})
     about = table[table[column].notna()]
-    known = [v for v in pd.unique(about[column].astype(str)) if v != str(value)]
-    if str(value) not in set(about[column].astype(str)) or not known:
+    new_versions = [v for v in pd.unique(about[column].astype(str)) if v != str(value)]
+    if str(value) not in set(about[column].astype(str)) or not new_versions:
         listed = ", ".join(sorted(set(about[column].astype(str))))
         raise DesignError(
             f"baseline={{{column!r}: {value!r}}}: {column!r} has {listed or 'no values'}. Two versions are needed, "
             "one of them the baseline."
         )
     version = table[column].astype(object).where(table[column].isna(), table[column].astype(str))
-    return table.drop(columns=column).assign(**{_VERSION: version.replace({str(value): _OLD})}), sorted(known)
+    return table.drop(columns=column).assign(**{_VERSION: version.replace({str(value): _OLD})}), sorted(new_versions)
 
 
 def _one_name(models: pd.DataFrame) -> pd.DataFrame:
     """Models under one name, if each version has a single judge."""
-    known = [sorted(models.loc[models[_VERSION] == v, "judge"].astype(str).unique()) for v in (_OLD, _NEW)]
-    if set(known[0]) & set(known[1]):
+    old, new = (sorted(models.loc[models[_VERSION] == v, "judge"].astype(str).unique()) for v in (_OLD, _NEW))
+    if set(old) & set(new):
         return models
-    if [len(k) for k in known] != [1, 1]:
+    if (len(old), len(new)) != (1, 1):
         raise DesignError(
-            f"The versions share no judge: {', '.join(known[0][:6])} in the old, {', '.join(known[1][:6])} in the new. "
+            f"The versions share no judge: {', '.join(old[:6])} in the old, {', '.join(new[:6])} in the new. "
             "Give both versions of a judge one name, or one judge in each frame."
         )
-    return models.assign(judge=f"{known[0][0]} to {known[1][0]}")
+    return models.assign(judge=f"{old[0]} to {new[0]}")
 
 
 def _of_group(people: pd.DataFrame, key: Mapping[str, Any], groups: list[str]) -> pd.DataFrame:
@@ -290,12 +290,12 @@ class _Pair:
             return scales_apart(table[score], table["_by"])
 
         versions = apart(*sides[:2])
-        found: dict[str, tuple[str, str] | None] = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
+        apart_by_term = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
         if len(self.people):
-            found |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
-            change = found["agreement_old"] or found["agreement_new"]
-            found |= {"agreement_change": change, "concordance_change": change}
-        return found
+            apart_by_term |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
+            change = apart_by_term["agreement_old"] or apart_by_term["agreement_new"]
+            apart_by_term |= {"agreement_change": change, "concordance_change": change}
+        return apart_by_term
 
     def _measured(self) -> Iterator[dict[str, Any]]:
         yield from self._flips()
@@ -334,19 +334,19 @@ class _Pair:
         k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
         unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
         yield {"term": "flips", **self._share(k, n), "flag": flags.join(unknown, self._size(n))}
-        for term, side, known in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
-            if known:
+        for term, side, has_repeats in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
+            if has_repeats:
                 same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
-                turned = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
-                turned["conf_high"] = 1 - same["conf_low"]
-                yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **turned}
+                flipped_share = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
+                flipped_share["conf_high"] = 1 - same["conf_low"]
+                yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **flipped_share}
         row: dict[str, Any] = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": flags.NOISE_UNKNOWN}
-        used = [0, *(side for side, known in zip((1, 2), noisy, strict=True) if known)]
-        here = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
-        if here.any():
-            rate = flipped[here][:, used] / total[here][:, used]
+        used = [0, *(side for side, has_repeats in zip((1, 2), noisy, strict=True) if has_repeats)]
+        both = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
+        if both.any():
+            rate = flipped[both][:, used] / total[both][:, used]
             above = rate[:, 0] - rate[:, 1:].mean(axis=1)
-            k, n = (np.bincount(unit.code[here], x, unit.size).astype(np.float64) for x in (above, np.ones(here.sum())))
+            k, n = (np.bincount(unit.code[both], x, unit.size).astype(np.float64) for x in (above, np.ones(both.sum())))
             row = {"term": "flips_above_noise", **self._mean(k, n, 1.0)}
             row["flag"] = flags.join(row["flag"], "" if all(noisy) else flags.ONE_VERSION_REPEATED)
         yield row
@@ -405,9 +405,9 @@ class _Pair:
     def _agreement(self) -> Iterator[dict[str, Any]]:
         keep = [self.column] if self.column not in ABOUT[self.kind] else []
         calls, people, _ = matched_calls(self.calls, self.people, [_VERSION], keep)
-        known = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
-        invalid = flags.INVALID_EXCLUDED.of((~known[0]).sum())
-        calls, people = calls[known[0]], people[known[1]].rename(columns={"answer": "other_answer"})
+        answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
+        invalid = flags.INVALID_EXCLUDED.of((~answered[0]).sum())
+        calls, people = calls[answered[0]], people[answered[1]].rename(columns={"answer": "other_answer"})
         calls = calls.assign(_at=codes_of(calls, [self.column]).code)
         met = calls.merge(people[["thing", "other_answer"]], on="thing")
         met["_equal"] = (met["answer"].astype(str) == met["other_answer"].astype(str)).astype(float)
@@ -423,13 +423,13 @@ class _Pair:
         for term, k in zip(terms, sums[:2], strict=False):
             yield {"term": term, **self._share(k, sums[2]), "flag": note}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
-        found = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
+        tango = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
         change: dict[str, Any] = {
             "estimate": float((new - old).mean()),
-            "std_error": found.std_error,
+            "std_error": tango.std_error,
             "n": float(len(wide)),
         }
-        change |= {"conf_low": found.low, "conf_high": found.high, "method": f"Tango, paired, {self._named(sums[2])}"}
+        change |= {"conf_low": tango.low, "conf_high": tango.high, "method": f"Tango, paired, {self._named(sums[2])}"}
         yield {"term": terms[2], **change, "flag": note}
         both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
         both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")
@@ -444,10 +444,10 @@ class _Pair:
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
             key = {**self.key, "term": term}
-            drawn = Counts.of(both).resampled(halves, change_of, key, (-2.0, 2.0), self.plan)
+            cells = Counts.of(both).resampled(halves, change_of, key, (-2.0, 2.0), self.plan)
             alike = flags.NO_SPREAD if np.isnan(value) else ""
-            drawn["flag"] = flags.join(alike, invalid, left, drawn["flag"], flags.SMALL_N if len(wide) < 30 else "")
-            yield {"term": term, "estimate": value, "n": float(len(wide)), **drawn}
+            cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if len(wide) < 30 else "")
+            yield {"term": term, "estimate": value, "n": float(len(wide)), **cells}
 
     def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Any]]:
         n = both["n"].to_numpy(dtype=float)
@@ -470,12 +470,12 @@ class _Pair:
             table = table.assign(stimulus="all")
         if table.empty:
             return
-        found = criterion_shift(
+        shifts = criterion_shift(
             table, _OLD, _NEW, cluster=names_of.get(self.column, self.column), conf_level=self.plan.conf_level
         )
-        found["method"] = found["method"].str.replace(_PROMPT, "prompt")
+        shifts["method"] = shifts["method"].str.replace(_PROMPT, "prompt")
         terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
-        for row in found[found["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
+        for row in shifts[shifts["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
             yield {str(c): v for c, v in row.items()}
 
 
@@ -484,8 +484,8 @@ def _correlation(totals: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         n, sx, sy, xx, yy, xy = totals.T
         vx, vy = xx / n - (sx / n) ** 2, yy / n - (sy / n) ** 2
-        known = (vx > 1e-15) & (vy > 1e-15)
-        result: Floats = np.where(known, (xy / n - sx * sy / n**2) / np.sqrt(np.where(known, vx * vy, 1.0)), np.nan)
+        varies = (vx > 1e-15) & (vy > 1e-15)
+        result: Floats = np.where(varies, (xy / n - sx * sy / n**2) / np.sqrt(np.where(varies, vx * vy, 1.0)), np.nan)
     return result
 
 
@@ -497,7 +497,7 @@ def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
     top = votes.max(axis=1)
     single = (votes.eq(top, axis=0)).sum(axis=1) == 1
     side = votes.idxmax(axis=1).where(single, "tie")
-    known = ours["thing"].map(side)
-    better = np.where(known.eq("low"), ours["_low"], np.where(known.eq("high"), ours["_high"], None))
-    stimulus = np.where(known.isna(), "", np.where(known.eq("tie"), "people tied", "people decided"))
+    preferred = ours["thing"].map(side)
+    better = np.where(preferred.eq("low"), ours["_low"], np.where(preferred.eq("high"), ours["_high"], None))
+    stimulus = np.where(preferred.isna(), "", np.where(preferred.eq("tie"), "people tied", "people decided"))
     return {"better": better, "stimulus": stimulus}

@@ -149,8 +149,8 @@ def abstention_threshold(
     dependent = answers.clusters.flag if "item" in answers.table else ""
     rows: list[dict[str, Any]] = []
     for key, part in each_group(answers.table, answers.groups):
-        found = _rows(part, confidence, steps, target, alpha, delta, conf_level)
-        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent)} for row in found]
+        judge_rows = _rows(part, confidence, steps, target, alpha, delta, conf_level)
+        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent)} for row in judge_rows]
     return estimates(answers.excluded.flagged(rows, answers.groups), answers.groups, ["level", "bound"])
 
 

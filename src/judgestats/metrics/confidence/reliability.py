@@ -38,8 +38,8 @@ def _confident(data: Any, _: Options) -> str:
     columns = Study.of(data).names
     if "confidence" not in columns:
         return "needs a column 'confidence'"
-    known = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
-    return "" if known else "needs a column 'gold'"
+    has_gold = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
+    return "" if has_gold else "needs a column 'gold'"
 
 
 @Measure(
@@ -209,15 +209,15 @@ def _rows(
         )
         return
     level, place = np.unique(stated[used], return_inverse=True)
-    found = _Counts(level, place.reshape(-1), n[used] * (outcome[used] == "correct"), n[used], None, int(total))
+    counts = _Counts(level, place.reshape(-1), n[used] * (outcome[used] == "correct"), n[used], None, int(total))
     if plan.cluster:
         codes = codes_of(part[used], list(plan.cluster))
-        found = replace(found, cluster=codes.code.astype(np.int64), units=codes.size)
-    right, weight = found.sums()
+        counts = replace(counts, cluster=codes.code.astype(np.int64), units=codes.size)
+    right, weight = counts.sums()
     value, curve = _statistics(level, right, weight, edges)
-    draws, curves = _statistics(level, *found.drawn(plan, key), edges)
+    draws, curves = _statistics(level, *counts.resampled(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = flags.few_clusters(np.bincount(found.cluster, found.n), resampled=True) if found.cluster is not None else ""
+    few = flags.few_clusters(np.bincount(counts.cluster, counts.n), drawn=True) if counts.cluster is not None else ""
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
@@ -225,27 +225,27 @@ def _rows(
         row: dict[str, Any] = {"term": term, "estimate": float(value[term]), **about}
         if term == "discrimination" and alike:
             row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
-        elif found.units < 2:
+        elif counts.units < 2:
             row["flag"] = flags.ONE_UNIT
         else:
             limits = _LIMITS.get(term, (0.0, 1.0))
-            row |= read_off(row["estimate"], draws[term], found.units, student, limits)
+            row |= read_off(row["estimate"], draws[term], counts.units, student, limits)
         yield {**row, "flag": flags.join(row["flag"], flags.ONE_OUTCOME if alike else "", small, notes)}
     for i, x in enumerate(level):
         row = {"term": "reliability", "level": float(x), "estimate": float(curve[i]), "n": float(weight[i])}
-        row |= {"method": f"t and {plan.words}", "flag": flags.ONE_UNIT if found.units < 2 else ""}
-        if found.units > 1:
-            ends = read_off(row["estimate"], curves[:, i], found.units, student, (0.0, 1.0))
+        row |= {"method": f"t and {plan.words}", "flag": flags.ONE_UNIT if counts.units < 2 else ""}
+        if counts.units > 1:
+            ends = read_off(row["estimate"], curves[:, i], counts.units, student, (0.0, 1.0))
             row |= {**ends, "method": row["method"]}
             low, high = percentile_interval(curves[:, i], plan.conf_level)
             if not math.isnan(row["conf_low"]):  # the outer ends: each alone is too narrow where the curve is steep
-                alone = found.wilson(level == x, plan.conf_level)
+                alone = counts.wilson(level == x, plan.conf_level)
                 row |= {
                     "conf_low": float(np.nanmin([row["conf_low"], low, alone["conf_low"]])),
                     "conf_high": float(np.nanmax([row["conf_high"], high, alone["conf_high"]])),
                 }
-            row |= found.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
-        few_here = flags.join(flags.SMALL_N if weight[i] < 30 else "", found.few(i))
+            row |= counts.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
+        few_here = flags.join(flags.SMALL_N if weight[i] < 30 else "", counts.few(i))
         yield {**row, "flag": flags.join(row["flag"], few_here, small, notes)}
 
 
@@ -267,7 +267,7 @@ class _Counts:
         )
         return right, n
 
-    def drawn(self, plan: Bootstrap, key: dict[str, Any]) -> tuple[Floats, Floats]:
+    def resampled(self, plan: Bootstrap, key: dict[str, Any]) -> tuple[Floats, Floats]:
         """The same in each resample, (B, L)."""
         rng = generator(plan.seed, tuple(map(str, key.values())))
         right, n = (np.zeros((plan.n_resamples, self.level.size)) for _ in range(2))
@@ -288,11 +288,11 @@ class _Counts:
 
     def wilson(self, levels: Mask, conf_level: float) -> dict[str, Any]:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""
-        here = levels[self.place]
+        rows = levels[self.place]
         if self.cluster is None:
-            low, high = (float(x) for x in wilson(self.right[here].sum(), self.n[here].sum(), conf_level))
+            low, high = (float(x) for x in wilson(self.right[rows].sum(), self.n[rows].sum(), conf_level))
             return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson", "flag": ""}
-        k, n = (np.bincount(self.cluster[here], x[here], self.units).astype(np.float64) for x in (self.right, self.n))
+        k, n = (np.bincount(self.cluster[rows], x[rows], self.units).astype(np.float64) for x in (self.right, self.n))
         _, low, high = clustered_wilson(k, n, conf_level)
         flag = flags.ONE_UNIT if math.isnan(low) else ""
         return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson, clustered", "flag": flag}
