@@ -29,6 +29,7 @@ from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
+from judgestats.typing import Floats, Record
 
 Alignment = Literal["auto", "accuracy", "rmse"]
 
@@ -145,7 +146,7 @@ def alternative_annotator_test(
     6       Cyd  advantage_probability     0.900      NaN    NaN
     7       Cyd             difference    -0.075    0.001   True
     """
-    margin: Any = epsilon
+    margin: object = epsilon
     if isinstance(margin, bool) or not isinstance(margin, Real) or not 0 <= float(margin) <= 1:
         raise DesignError(
             f"epsilon={epsilon!r} is not a margin. Allowed: 0 to 1; the paper suggests .2 against experts, .15 against "
@@ -185,7 +186,7 @@ def alternative_annotator_test(
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
     order = np.argsort(both.code[len(calls) :], kind="stable")
     parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
         ours = both.code[: len(calls)] == g
         if how == "rmse":
@@ -214,13 +215,14 @@ def _advantages(
     calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], how: str, keep: tuple[str, ...]
 ) -> pd.DataFrame:
     """A row per judge, thing, person left out: ``won`` (W of the judge), ``difference`` (W of the person less it)."""
-    answers: Any = pd.concat([calls["answer"], people["answer"]])
-    answers = pd.factorize(answers)[0] if how == "accuracy" else answers.to_numpy(dtype=float)
+    both = pd.concat([calls["answer"], people["answer"]])
+    answers = pd.factorize(both)[0] if how == "accuracy" else both.to_numpy(dtype=float)
     judge_answers, theirs = answers[: len(calls)], answers[len(calls) :]
     people = pd.DataFrame({"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": theirs})
 
-    def loss(one: Any, two: Any) -> Any:
-        return (one != two if how == "accuracy" else (one - two) ** 2).to_numpy(dtype=float)
+    def loss(one: pd.Series[float], two: pd.Series[float]) -> Floats:
+        losses: Floats = (one != two if how == "accuracy" else (one - two) ** 2).to_numpy(dtype=float)
+        return losses
 
     pairs = people.merge(people, on="thing", suffixes=("", "_other"))
     pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves
@@ -269,7 +271,7 @@ class _Group:
     flag: str  # of every row
     conf_level: float
 
-    def rows(self, humans: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    def rows(self, humans: tuple[str, ...]) -> Iterator[Record]:
         """Rows of the judge, then of each person; whether the judge passes is decided over all groups."""
         each = [self._person(name) for name in humans]
         tested = [name for name, rows in zip(humans, each, strict=True) if not math.isnan(rows[1]["p_value"])]
@@ -281,7 +283,7 @@ class _Group:
         for rows in each:
             yield from rows
 
-    def _probability(self, people: list[str]) -> dict[str, Any]:
+    def _probability(self, people: list[str]) -> Record:
         """Mean over people of how often the judge is as close as they are."""
         tested_units = self.units[self.units["annotator"].isin(people)]
         if tested_units.empty:
@@ -302,11 +304,11 @@ class _Group:
         result: NDArray[np.intp] = np.unique(code, return_inverse=True)[1]
         return result
 
-    def _person(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _person(self, name: str) -> tuple[Record, Record]:
         """Rows of one person."""
         person_units = self.units[self.units["annotator"] == name]
         probability = {"annotator": name, "term": "advantage_probability", **self._probability([name])}
-        cells: dict[str, Any] = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(person_units)}
+        cells: Record = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(person_units)}
         cells |= {
             "p_value": np.nan,
             "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items")),

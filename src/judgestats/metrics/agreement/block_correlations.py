@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, read_off
@@ -23,7 +22,7 @@ from judgestats.kernels.correlation import (
 )
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Record
 
 Method = Literal["pearson", "spearman"]
 
@@ -113,12 +112,12 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
 def from_draws(
     value: float,
     draws: Floats,
-    sizes: NDArray[Any],
+    sizes: Floats | Codes,
     plan: Bootstrap,
     limits: tuple[float, float] = (-math.inf, math.inf),
-) -> dict[str, Any]:
+) -> Record:
     """Cells of an estimate from draws of units of these sizes; no interval for one unit or an undefined estimate."""
-    row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
+    row: Record = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):
         return row

@@ -47,7 +47,7 @@ from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Ints, Record
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
@@ -75,11 +75,7 @@ EXTRA = ("observed", "expected", "z", "p_value")
 
 
 def planned_or_none(
-    interval: str,
-    cluster: Sequence[str],
-    n_resamples: int,
-    seed: int | np.random.Generator | None,
-    conf_level: float,
+    interval: str, cluster: Sequence[str], n_resamples: int, seed: int | np.random.Generator | None, conf_level: float
 ) -> Bootstrap | None:
     """Bootstrap that the arguments ask for; None for the asymptotic interval."""
     if interval == "asymptotic":
@@ -87,9 +83,7 @@ def planned_or_none(
     return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 
 
-def unit_bootstrap(
-    counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
-) -> dict[str, Any]:
+def unit_bootstrap(counts: Counts, added: Floats, statistic: Statistic, plan: Bootstrap, key: Record) -> Record:
     """As :meth:`Counts.resampled`, for a bootstrap of units with all their answers."""
     cells = counts.resampled(added, statistic, key, plan=plan)
     small = flags.SMALL_N if counts.n.sum() < 30 else ""
@@ -97,12 +91,12 @@ def unit_bootstrap(
 
 
 def mean_intervals(
-    data: Any, groups: list[str], cluster: str | None, weights: Weights | None, plan: Bootstrap
-) -> dict[tuple[str, ...], dict[str, Any]]:
+    data: Study | IntoFrame, groups: list[str], cluster: str | None, weights: Weights | None, plan: Bootstrap
+) -> dict[tuple[str, ...], Record]:
     """Bootstrap cells of the mean kappa of each group: units are drawn with the answers of all judges."""
     intervals = {}
     labels = labels_of(data, groups, [cluster] if cluster else [])
-    w = agreement_weights(positions(labels.answers)[0], weights)
+    w = agreement_weights(positions(labels.answers), weights)
     for key, table, answers in answer_matrices(labels, groups, cluster):
         blocks, tables = [], []
         for one, two in combinations(range(answers.shape[1]), 2):
@@ -116,7 +110,7 @@ def mean_intervals(
             continue
         ends = np.cumsum([0, *(len(row) for row, _ in tables)])
 
-        def mean(totals: Floats, tables: Any = tables, ends: Any = ends) -> Floats:
+        def mean(totals: Floats, tables: list[tuple[Ints, Ints]] = tables, ends: Ints = ends) -> Floats:
             each = [
                 weighted_kappa(totals[:, a:b], t[0], t[1], w) for t, a, b in zip(tables, ends, ends[1:], strict=False)
             ]
@@ -134,7 +128,7 @@ def mean_intervals(
 
 
 def panel(
-    data: Any,
+    data: Study | IntoFrame,
     term: str,
     coefficient: str,
     weights: Weights | None,
@@ -149,7 +143,7 @@ def panel(
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
     unit_labels = labels_of(data, by, [column] if column else [])
     answers, code = possible_answers(unit_labels.answers, labels)
-    w = agreement_weights(positions(answers)[0], weights)
+    w = agreement_weights(positions(answers), weights)
     rows = []
     for group in unit_groups(unit_labels, by, column):
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
@@ -178,7 +172,7 @@ def pairwise(
     )
     answer_code, answers = pd.factorize(pd.concat(sides, ignore_index=True).astype(object), sort=True)
     answers, code = possible_answers(answers, labels)
-    w = agreement_weights(positions(answers)[0], weights)
+    w = agreement_weights(positions(answers), weights)
     both = np.where(answer_code < 0, -1, code[answer_code]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
     rows = []
@@ -207,12 +201,12 @@ def _row(
     plan: Bootstrap | None,
     conf_level: float,
     dependent: str,
-) -> dict[str, Any]:
+) -> Record:
     """A coefficient of one group of units, with its interval."""
     units = group.units
     fit = chance_corrected(units, group.n, w, coefficient)
     unit = codes_of(group.table, [column]) if column else None
-    cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": interval_method(plan)}
+    cells: Record = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": interval_method(plan)}
     cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
     if np.isnan(fit.estimate):
         cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
@@ -237,7 +231,7 @@ def _row(
     return {**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, dependent)}
 
 
-def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, Any]:
+def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> Record:
     """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979); NaN unless all units have equally many answers."""
     judges = units.judges[n > 0]
     if np.isnan(fit.estimate) or (judges != judges[0]).any() or (w != np.eye(len(w))).any():
@@ -250,7 +244,7 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, A
     return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
 
 
-def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[str, Any]:
+def _student(fit: Chance, n: Floats, cluster: Codes | None, conf_level: float) -> Record:
     """Student's interval over units or clusters, and the test of 0."""
     estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
     small = flags.SMALL_N if units < 30 else ""
@@ -264,22 +258,24 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
     return _interval(estimate, std_error, conf_level, units - 1, small)
 
 
-def _interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> dict[str, Any]:
+def _interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
     """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value given `df`."""
     if not std_error > 1e-12:
         return {"flag": flags.join(flags.PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
     half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
-    cells: dict[str, Any] = {"std_error": std_error, "flag": small}
+    cells: Record = {"std_error": std_error, "flag": small}
     cells |= {"conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
     return cells if df is None else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
 
 
-def _of_categories(data: Any, reference: Any, weights: Weights | None, by: By) -> tuple[Any, Any, str, Unsettled]:
+def _of_categories(
+    data: IntoFrame, reference: Any, weights: Weights | None, by: By
+) -> tuple[Study | IntoFrame, Any, str, Unsettled]:
     """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag."""
     how = "mode" if weights is None else "low median"
     if reference is None or (isinstance(reference, str) and reference not in (GOLD, GOLD_CANDIDATE)):
-        data, repeats, unsettled = one_answer(data, how, by)
-        return data, reference, repeats, unsettled
+        study, repeats, unsettled = one_answer(data, how, by)
+        return study, reference, repeats, unsettled
     frame = nw.from_native(reference, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame.collect_schema().names():
         return data, reference, "", {}
@@ -297,7 +293,6 @@ def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled |
     return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
 
 
-Key = dict[str, Any]
 Interval = Literal["asymptotic", "percentile", "bca"]
 
 
@@ -416,20 +411,20 @@ def kappa(
         if reference is not None:
             raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
-        data, _, repeats, unsettled = _of_categories(data, None, weights, by)
-        return _noted(panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled)
-    data, reference, repeats, _ = _of_categories(data, reference, weights, by)
-    counts = _pair_counts(data, by, cluster, reference)
+        answers, _, repeats, unsettled = _of_categories(data, None, weights, by)
+        return _noted(panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled)
+    answers, reference, repeats, _ = _of_categories(data, reference, weights, by)
+    counts = _pair_counts(answers, by, cluster, reference)
     plan = planned_or_none(interval, counts.clusters.columns, n_resamples, seed, conf_level)
     column, dependent = counts.clusters.column if plan is None else None, counts.clusters.flag
     groups = list(dict.fromkeys(names(by)))
     if pairs == "average":
-        if plan is not None and (reference is not None or _counted(data)):
+        if plan is not None and (reference is not None or _counted(answers)):
             raise DesignError(
                 "The interval of a mean of pairs needs the answers of all judges. Give preferences or ratings, and "
                 "leave reference= out."
             )
-        rows = list(_averages(counts, data, groups, weights, plan, dependent))
+        rows = list(_averages(counts, answers, groups, weights, plan, dependent))
         return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
     rows = []
     keys = [*groups, "judge", "other"]
@@ -518,11 +513,11 @@ def ac1(
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
     term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
-    data, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
+    answers, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
     if reference is not None:
-        counts = _pair_counts(data, by, cluster, reference)
+        counts = _pair_counts(answers, by, cluster, reference)
         return _noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), repeats)
-    return _noted(panel(data, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
+    return _noted(panel(answers, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
 
 
 @Measure(
@@ -602,21 +597,21 @@ def scott_pi(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    data, reference, repeats, _ = _of_categories(data, reference, weights, by)
-    counts = _pair_counts(data, by, cluster, reference)
+    answers, reference, repeats, _ = _of_categories(data, reference, weights, by)
+    counts = _pair_counts(answers, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
     rows = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
-    return missing_counted(_noted(rows, repeats), data, names(by))
+    return missing_counted(_noted(rows, repeats), answers, names(by))
 
 
-def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> Counts:
+def _pair_counts(data: Study | IntoFrame, by: By, cluster: Cluster, reference: Any) -> Counts:
     if reference is not None and _counted(data):
         raise DesignError("A table of counts already names its pairs. Leave reference= out.")
     counts = count(data, "kappa", by, cluster=cluster, baseline=reference)
     return counts if _counted(data) else _with_every_pair(counts, data, by, among_judges=reference is None)
 
 
-def _with_every_pair(counts: Counts, data: Any, by: By, *, among_judges: bool) -> Counts:
+def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_judges: bool) -> Counts:
     """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
     groups, table = list(dict.fromkeys(names(by))), counts.table
     group_judges = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
@@ -637,11 +632,11 @@ def _with_every_pair(counts: Counts, data: Any, by: By, *, among_judges: bool) -
     return Counts.of(table, counts.groups, counts.clusters)
 
 
-def _counted(data: Any) -> bool:
+def _counted(data: Study | IntoFrame) -> bool:
     return is_tally(Study.of(data).names, PATTERNS["kappa"])
 
 
-def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Record, pd.DataFrame]]:
     if not keys:
         yield {}, table
         return
@@ -649,31 +644,31 @@ def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[dict[str, Any
         yield dict(zip(keys, key, strict=True)), part
 
 
-def _coded(counts: Counts, weights: Weights | None) -> tuple[Any, Floats]:
+def _coded(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:
     """(R, 2) codes of the two answers, -1 for none; and the positions of the answers."""
     both = [counts.columns[c] for c in ("answer", "other_answer")]
     answers = [x for x in dict.fromkeys([*both[0].labels, *both[1].labels]) if not pd.isna(x) and x != INVALID]
     place = {x: i for i, x in enumerate(sorted(answers))}
     codes = [np.array([place.get(x, -1) for x in f.labels], dtype=np.int64)[f.code] for f in both]
-    values = positions(sorted(answers))[0] if weights is not None else np.zeros(len(answers))
+    values = positions(sorted(answers)) if weights is not None else np.zeros(len(answers))
     return np.column_stack(codes), values
 
 
 def _cohen(
     part: Counts,
-    codes: Any,
+    codes: Ints,
     values: Floats,
     weights: Weights | None,
     plan: Bootstrap | None,
     cluster: str | None,
     conf_level: float,
-    key: Key,
-) -> dict[str, Any]:
+    key: Record,
+) -> Record:
     """Kappa of one pair of judges: the cells of its row."""
     one, two, n = codes[:, 0], codes[:, 1], part.n
     good = (one >= 0) & (two >= 0)
     total = n[good].sum()
-    cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": interval_method(plan)}
+    cells: Record = {"term": "kappa", "estimate": math.nan, "n": total, "method": interval_method(plan)}
     excluded = flags.EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
     if not total > 0:
         return {**cells, "flag": flags.join(flags.NO_PAIRS, excluded)}
@@ -704,12 +699,10 @@ def _cohen(
     return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
 
 
-def _clustered(
-    estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float
-) -> dict[str, Any]:
+def _clustered(estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float) -> Record:
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = part.columns.codes([cluster])
-    cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
+    cells: Record = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
     few = flags.join(flags.few_clusters(np.bincount(unit.code, part.n)), flags.SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
@@ -718,7 +711,7 @@ def _clustered(
     return {**cells, **_interval(estimate, error, conf_level, unit.size - 1, few)}
 
 
-def _bootstrapped(part: Counts, row: Any, column: Any, w: Floats, plan: Bootstrap, key: Key) -> dict[str, Any]:
+def _bootstrapped(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootstrap, key: Record) -> Record:
     cell, first = np.unique(row * len(w) + column, return_index=True)
     which = np.searchsorted(cell, row * len(w) + column)
     counts = np.zeros((len(part.n), cell.size))
@@ -729,12 +722,12 @@ def _bootstrapped(part: Counts, row: Any, column: Any, w: Floats, plan: Bootstra
 
 def _averages(
     counts: Counts,
-    data: Any,
+    data: Study | IntoFrame,
     groups: list[str],
     weights: Weights | None,
     plan: Bootstrap | None,
     dependent: str,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Record]:
     """Mean kappa of all pairs of judges, per group."""
     intervals = {} if plan is None else mean_intervals(data, groups, counts.clusters.column, weights, plan)
     codes, values = _coded(counts, weights)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, combinations, islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,7 @@ from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints, Mask, Record
 
 
 @Measure(
@@ -161,7 +160,7 @@ def disagreement(
     plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
     table, groups = rated_cells(ratings, by, (), clustering.column)
     refuse_empty(table)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for block in blocks(table, groups, (), unit, clustering.column):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
     for row in rows:
@@ -188,7 +187,7 @@ def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit)
 
 def _spread_rows(
     block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, ddof: int, clustered: bool
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     is_rated = ~np.isnan(block.scores)
     n_judges = is_rated.sum(axis=1)
     row, point = np.nonzero(n_judges > 1)  # rated items, in the order of their labels
@@ -206,12 +205,12 @@ def _spread_rows(
         _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
     )
 
-    def share(hits: Any, of: Any) -> dict[str, Any]:
+    def share(hits: Mask, of: Mask) -> Record:
         wilson_cells = share_cells(hits[of], owner[of], plan, clustered)
         return {**wilson_cells, "flag": flags.join(notes, wilson_cells["flag"])}
 
     spreads = next(means)
-    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags.join(notes, spreads["flag"])}]
+    rows: list[Record] = [{"term": "mean_spread", **spreads, "flag": flags.join(notes, spreads["flag"])}]
     rows.append({"term": "sd_of_means", **_sd_of_means(block, plan, ddof)})
     for t in thresholds:
         rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
@@ -231,7 +230,7 @@ def _spread_rows(
     return [{**block.key, **r} for r in rows]
 
 
-def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
+def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> Record:
     """Standard deviation over judges of their means, over systems, of the items they rated."""
 
     def means(weights: Floats) -> Floats:
@@ -246,7 +245,7 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> dict[str, Any]:
     return {**cells_of, "n": int((~np.isnan(observed)).sum()), "flag": flags.join(missing, cells_of["flag"])}
 
 
-def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+def _means(values: Iterable[Floats], owner: Ints, block: Block, plan: Bootstrap) -> Iterator[Record]:
     """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
     while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
@@ -266,13 +265,13 @@ def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) 
             yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
 
 
-def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
+def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True) -> Record:
     """Cells of a share with Wilson's interval, clustered by `owner` if it repeats."""
     n, k = hits.size, int(hits.sum())
     low, high = wilson(k, n, plan.conf_level)
     p = k / n if n else math.nan
     spread = math.sqrt(p * (1 - p) / n) if n else math.nan
-    row = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
+    row: Record = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
     row |= {"method": "Wilson", "flag": ""}
     units, code = np.unique(owner, return_inverse=True)
     if n <= units.size:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 
 @Measure(
@@ -138,8 +137,8 @@ def score_distribution(
                 f"{outside.size:,} scores are outside scale={scale} (first: {outside[0]:g}). Set them to missing, or "
                 "give the scale that was used."
             )
-    rows: list[dict[str, Any]] = []
-    row: dict[Any, Any]
+    rows: list[Record] = []
+    row: Record
     for key, part in table.groupby(groups, dropna=False, sort=True):
         group = dict(zip(groups, key, strict=True))
         rows += [{**group, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, group)]
@@ -150,7 +149,7 @@ def score_distribution(
             rows.append({**group, **row})
         for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
             means = inside.groupby("system")["mean"].mean().dropna()
-            row = {"term": "tier_range", tier: str(value), "n": len(means)}
+            row = {"term": "tier_range", str(tier): str(value), "n": len(means)}
             row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
             rows.append(
                 {**group, **row, "flag": "" if len(means) > 1 else flags.ONE_SYSTEM if len(means) else flags.NO_DATA}
@@ -161,8 +160,8 @@ def score_distribution(
 
 
 def _moments(
-    part: pd.DataFrame, clustered: bool, top: float, observed: bool, plan: Bootstrap, key: dict[str, Any]
-) -> list[dict[str, Any]]:
+    part: pd.DataFrame, clustered: bool, top: float, observed: bool, plan: Bootstrap, key: Record
+) -> list[Record]:
     score = part["mean"].to_numpy(dtype=float)
     used = ~np.isnan(score)
     x, n = score[used], int(used.sum())

@@ -25,13 +25,13 @@ from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.
 _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 
 
-def _gold_or_correct(data: Any, _: Options) -> str:
+def _gold_or_correct(data: IntoFrame, _: Options) -> str:
     columns = Study.of(data).names
     has_gold = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
     return "" if has_gold else "needs a column 'gold'"
@@ -149,7 +149,7 @@ def effective_judges(
     if counts.columns.codes(["judge"]).size < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
     plan = Bootstrap("t", (), None, n_resamples, seed, conf_level)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     codes = counts.columns.codes(groups)
     for g, (key, part) in enumerate(counts.grouped(groups).each_group()):
         errors = error if codes.size == 1 else error[codes.code == g]
@@ -157,7 +157,7 @@ def effective_judges(
     return estimates(rows, groups, ["judges"])
 
 
-def _of_verdicts(calls: Any, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
+def _of_verdicts(calls: IntoFrame, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
     """Calls, whether each errs, and the columns that name a pair."""
     labelled, _ = labelled_calls(calls, [], "effective_judges")
     if labelled.lazy:
@@ -172,7 +172,7 @@ def _of_verdicts(calls: Any, extra: list[str]) -> tuple[Counts, Floats, list[str
     return Counts(columns, n), error, [c for c in about if c != "replicate"]
 
 
-def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
+def _of_scores(ratings: IntoFrame, gold: Any, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
     """Error of each judge on each rated response, and the columns that name a response."""
     columns = Study.of(ratings).names
     means = cells(ratings, [c for c in extra if c not in ABOUT])
@@ -187,13 +187,8 @@ def _of_scores(ratings: Any, gold: Any, extra: list[str]) -> tuple[Counts, Float
 
 
 def _panel(
-    counts: Counts,
-    error: Floats,
-    about: list[str],
-    chosen: tuple[str, ...] | None,
-    plan: Bootstrap,
-    key: dict[str, Any],
-) -> list[dict[str, Any]]:
+    counts: Counts, error: Floats, about: list[str], chosen: tuple[str, ...] | None, plan: Bootstrap, key: Record
+) -> list[Record]:
     """The two rows of one panel."""
     thing, judge = counts.columns.codes(about), counts.columns.codes(["judge"])
     has_error = ~np.isnan(error) & (counts.n > 0)

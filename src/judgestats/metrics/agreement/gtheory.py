@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.cells import ABOUT, cells, score_counts
@@ -27,7 +25,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Ints, Record
 
 #: The usual facets of ratings; ``replicate`` is nested: the first runs of two cells have nothing in common.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
@@ -38,7 +36,7 @@ class Design:
     """Scores of one group with the levels of their facets."""
 
     y: Floats  # (N,)
-    codes: dict[str, NDArray[Any]]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
+    codes: Mapping[str, Codes]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
     single: tuple[str, ...]  # facets with one level in this group
     repeated: bool  # whether some combination of levels has several scores
     notes: list[str]  # flags for what was averaged or excluded
@@ -56,7 +54,7 @@ class Design:
             effects += [pair for pair in combinations(crossed, 2) if len(crossed) > 2]
         return [*effects, crossed] if self.repeated and len(crossed) > 1 else effects
 
-    def code(self, effect: Sequence[str]) -> NDArray[Any]:
+    def code(self, effect: Sequence[str]) -> Codes:
         """Level of each score in an effect."""
         levels = self.levels
         return compact(*joint([(self.codes[f], levels[f]) for f in effect], len(self.y)))[0]
@@ -71,7 +69,7 @@ class Design:
         return self.y[np.argsort(place, kind="stable")].reshape(*shape, runs)
 
 
-def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
+def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], list[tuple[Record, Design]]]:
     """The facets, by default those of :data:`FACETS` that vary, and (labels, Design) of each group, sorted."""
     data = as_scores(Study.of(ratings).data)
     present = list(data.collect_schema().names())
@@ -109,8 +107,8 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
 
 
 def _split(
-    y: Floats, n: Any, coded: dict[str, Any], by: Sequence[str], facets: Sequence[str], notes: list[str]
-) -> Iterator[tuple[dict[str, Any], Design]]:
+    y: Floats, n: Floats | None, coded: Record, by: Sequence[str], facets: Sequence[str], notes: list[str]
+) -> Iterator[tuple[Record, Design]]:
     code, size = joint([(coded[c][0], len(coded[c][1])) for c in by], len(y))
     group, groups = compact(code, size)
     order = np.argsort(group, kind="stable")
@@ -121,7 +119,9 @@ def _split(
         yield labels, _design(y, n, {c: v[0] for c, v in coded.items() if c not in by}, rows, facets, notes)
 
 
-def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequence[str], notes: list[str]) -> Design:
+def _design(
+    y: Floats, n: Floats | None, codes: dict[str, Codes], rows: Ints, facets: Sequence[str], notes: list[str]
+) -> Design:
     scored = ~np.isnan(y[rows])
     w = np.ones(rows.size) if n is None else n[rows]
     excluded = int(w[~scored].sum())
@@ -246,7 +246,7 @@ def variance_components(
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(facets)])
     varying, groups = designs(ratings, facets, by)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for labels, design in groups:
         rows += [{**labels, **row} for row in _components(design, varying, interactions, max_levels, conf_level)]
     columns = [*dict.fromkeys(names(by))]
@@ -259,14 +259,12 @@ def variance_components(
 
 def _components(
     design: Design, facets: list[str], interactions: bool, max_levels: int, conf_level: float
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     effects = design.effects(interactions)
     constant = len(design.y) > 1 and np.ptp(design.y) == 0
     crossed = [f for f in facets if f != "replicate"]
-    rows: list[dict[str, Any]]
-    unknown: list[dict[str, Any]] = [
-        {"term": f, "levels": 1.0, "flag": flags.ONE_LEVEL} for f in crossed if f in design.single
-    ]
+    rows: list[Record]
+    unknown: list[Record] = [{"term": f, "levels": 1.0, "flag": flags.ONE_LEVEL} for f in crossed if f in design.single]
     if not len(design.y) or constant or not effects:
         flag = flags.CONSTANT if constant else flags.ONE_LEVEL if len(design.y) else flags.NO_DATA
         rows = [{"term": t, "flag": flag} for t in [*map(":".join, effects), "residual"]]
@@ -286,9 +284,7 @@ def _components(
     return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
 
 
-def _by_squares(
-    design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float
-) -> list[dict[str, Any]]:
+def _by_squares(design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float) -> list[Record]:
     axes = {f: i for i, f in enumerate(design.codes)}
     squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
     terms = [*map(":".join, effects), "residual"]
@@ -307,9 +303,7 @@ def _by_squares(
     return rows
 
 
-def _by_reml(
-    design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float
-) -> list[dict[str, Any]]:
+def _by_reml(design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float) -> list[Record]:
     codes = [design.code(e) for e in effects]
     levels = [int(c.max()) + 1 for c in codes]
     if sum(levels) - max(levels) > max_levels:

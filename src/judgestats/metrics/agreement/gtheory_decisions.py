@@ -21,14 +21,14 @@ from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Facet -> the argument and column with its number of levels.
 PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": "criteria"}
 _COLUMNS = (*PLURAL.values(), "runs")
 
 
-def _from_ratings(data: Any, options: Options) -> pd.DataFrame:
+def _from_ratings(data: IntoFrame, options: Options) -> pd.DataFrame:
     components = options.call(variance_components, data, max_levels=QUICK)
     return options.call(decision_study, components, by=list(options.by))
 
@@ -152,7 +152,7 @@ def decision_study(
         keys = [c for c in table.columns if c not in (*COLUMNS, *EXTRA)]
     else:
         table, keys = variance_components(table, by=by), list(dict.fromkeys(names(by)))
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
     for labels, part in grouped:
         rng = generator(seed, ("decision_study", *map(str, labels)))
@@ -254,7 +254,7 @@ class _Study:
             total += variance / (size * numbers["runs"] if term == "residual" else size)
         return total
 
-    def rows(self, numbers: Mapping[str, list[int]], runs: list[int], target: float) -> list[dict[str, Any]]:
+    def rows(self, numbers: Mapping[str, list[int]], runs: list[int], target: float) -> list[Record]:
         names = [*numbers, "runs"]
         grid = [dict(zip(names, c, strict=True)) for c in product(*numbers.values(), runs)]
         rows = [self._coefficient(g, absolute) for g in grid for absolute in (False, True)]
@@ -268,15 +268,15 @@ class _Study:
     def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
         return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
 
-    def _interval(self, value: float, draws: Floats, method: Any) -> dict[str, Any]:
+    def _interval(self, value: float, draws: Floats, method: Any) -> Record:
         """Ends of the interval of an estimate, from its draws."""
         ends = np.quantile(draws, [0.5 - self.conf_level / 2, 0.5 + self.conf_level / 2], method=method)
         return {"conf_low": min(ends[0], value), "conf_high": max(ends[1], value), "method": self.method}
 
-    def _coefficient(self, numbers: dict[str, int], absolute: bool) -> dict[str, Any]:
+    def _coefficient(self, numbers: dict[str, int], absolute: bool) -> Record:
         unknown_runs = numbers["runs"] > 1 and not self.has_runs
         error, τ = self.error(numbers, absolute), self.variance[self.object]
-        row: dict[str, Any] = {
+        row: Record = {
             "term": "dependability" if absolute else "generalizability",
             "method": "from variance components",
         }
@@ -293,14 +293,14 @@ class _Study:
             "flag": flags.join(*notes, flags.VARIANCE_AT_ZERO.of(τ == 0, what=self.object)),
         }
 
-    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> dict[str, Any]:
+    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> Record:
         """Smallest number n of one facet with τ / (τ + error) >= target, where error is a + b / n."""
         τ = self.variance[self.object]
         a, one = (self.error({**numbers, facet: n}, absolute) for n in (np.inf, 1.0))
         margin = τ * (1 - target) / target - a
         n = max(float(np.ceil((one - a) / margin - 1e-9)), 1.0) if margin > 0 else np.nan
         plural = PLURAL.get(facet, facet)
-        row: dict[str, Any] = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
+        row: Record = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
         row |= {"estimate": n, "method": "from variance components", **self._cells({**numbers, facet: n})}
         if numbers["runs"] > 1 and not self.has_runs:
             unknown = {"estimate": np.nan, plural: np.nan, "flag": flags.RUNS_NOT_IDENTIFIABLE}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,13 +25,13 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Base rates of so many different scores are given.
 MOST_LEVELS = 12
 
 
-def _with_people(data: Any, options: Options) -> pd.DataFrame:
+def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
     everyone, humans = with_people(data, options)
     return options.call(judge_against_people, everyone, humans=humans)
 
@@ -54,12 +53,7 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame:
     assumes="People and judges answered the same items; items are independent of each other.",
 )  # fmt: skip
 def judge_against_people(
-    data: IntoFrame,
-    *,
-    humans: Humans,
-    by: By = (),
-    cluster: Cluster = "auto",
-    conf_level: float = CONF_LEVEL,
+    data: IntoFrame, *, humans: Humans, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Agreement of each judge with people, compared with the agreement among people.
 
@@ -148,8 +142,8 @@ def judge_against_people(
     theirs = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
     column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
     corrected = "concordance" if kind == "ratings" else "kappa"
-    rows: list[dict[str, Any]] = []
-    among: dict[tuple[Any, ...], pd.DataFrame] = {}
+    rows: list[Record] = []
+    among: dict[tuple[str, ...], pd.DataFrame] = {}
     if len(raters.humans) > 1:
         counts = count_raters(raters.people, theirs, column)[0]
         exchanged = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
@@ -191,9 +185,7 @@ def _compared(counts: pd.DataFrame) -> pd.DataFrame:
     return counts.assign(_answered=both_answered, _equal=counts["n"] * equal)
 
 
-def _rows(
-    part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
+def _rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     total, part = float(part["n"].sum()), part[part["_answered"]]
     n = part["n"].to_numpy(dtype=float)
@@ -229,7 +221,7 @@ def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
 
 def _jackknifed(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, value: float, column: str, conf_level: float
-) -> dict[str, Any]:
+) -> Record:
     """Interval of a statistic of total counts, from its values without each cluster."""
     unit = codes_of(table, [column])
     added = np.column_stack([np.bincount(unit.code, c, unit.size) for c in counts.T])
@@ -245,7 +237,7 @@ def _jackknifed(
     return {**cells, "flag": few if cells else flags.join(few, flags.NO_SPREAD)}
 
 
-def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> dict[str, Any]:
+def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> Record:
     """A share with its clustered interval."""
     unit = codes_of(table, [column])
     k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
@@ -256,9 +248,7 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
     return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
 
 
-def _difference(
-    judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool
-) -> dict[str, Any]:
+def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool) -> Record:
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [side[side["_answered"]] for side in (judge, people)]
     if scores and (pair := next(filter(None, map(_scales_apart, sides)), None)):
@@ -320,9 +310,7 @@ def concordance_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     return counts, concordance
 
 
-def _base_rates(
-    people: pd.DataFrame, groups: list[str], kind: str, column: str, conf_level: float
-) -> Iterator[dict[str, Any]]:
+def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str, conf_level: float) -> Iterator[Record]:
     """Share of each answer of the people, and of the most frequent one."""
     if kind == "preferences":
         answer = people["choice"].astype(object).replace({"abstain": "tie"})

@@ -31,7 +31,7 @@ from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Codes, Floats, Ints, Mask, Record
 
 #: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
@@ -41,7 +41,7 @@ _JUDGE = "judge of the rating"
 class Matrices:
     """Subjects x raters of each group, stacked."""
 
-    keys: dict[str, Any]  # label of each group in each ``by`` column; groups are sorted by them
+    keys: Record  # label of each group in each ``by`` column; groups are sorted by them
     scores: Floats  # (S, J): a row per subject of a group, a column per rater; NaN where there is no score
     start: Ints  # (G,): first row of each group
     silent: Mask  # (G, J): raters with rows but no score in a group
@@ -60,7 +60,7 @@ class Matrices:
         return np.diff(np.append(self.start, len(self.scores)))
 
 
-def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
+def matrices(ratings: Study | IntoFrame, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
     """Ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns."""
     study = Study.of(ratings)
     present = study.names
@@ -142,14 +142,14 @@ def _laid_out(
     return Matrices(labels, scores, start, silent, notes, raters, clusters.astype(np.int64))
 
 
-def _of_row(code: Any, row: Any, rows: int) -> Any:
+def _of_row(code: Codes, row: Codes, rows: int) -> Codes:
     """A code of each row, from the codes of its cells: the last of them."""
     row_code = np.zeros(rows, code.dtype)
     row_code[row] = code
     return row_code
 
 
-def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
+def _scores(table: CellTable, row: Codes, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
     """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge
@@ -331,7 +331,7 @@ class _Rows:
             if silent:
                 self.notes[g].append(flags.SILENT_RATERS.of(int(silent)))
 
-    def put(self, groups: Any, **values: Any) -> None:
+    def put(self, groups: Ints | int, **values: Floats | float) -> None:
         for name, value in values.items():
             self.cells[name][:, groups] = value
 
@@ -362,13 +362,13 @@ def _without_scales(rows: _Rows) -> None:
         rows.notes[g].append(flags.OTHER_SCALE.of(high=high, low=low))
 
 
-def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+def _by_squares(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
     """Mean squares of the complete subjects, for all groups with the same raters at once."""
     data = rows.data
     if not data.groups:
         return
     if present.all():
-        _squares_of(rows, np.arange(data.groups), scores, there.all(axis=1), conf_level)
+        _squares_of(rows, np.arange(data.groups), scores, np.asarray(there.all(axis=1)), conf_level)
         return
     sets, of_group = np.unique(present, axis=0, return_inverse=True)
     for number, raters in enumerate(sets):
@@ -377,7 +377,7 @@ def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_leve
         _squares_of(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
 
 
-def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_level: float) -> None:
+def _squares_of(rows: _Rows, groups: Ints, table: Floats, complete: Mask, conf_level: float) -> None:
     """Rows of groups with the same raters: `table` (S, k), `complete` (S,)."""
     sizes = rows.data.sizes[groups]
     start = np.cumsum(sizes) - sizes
@@ -414,7 +414,7 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
             rows.mark(flag, whole)
 
 
-def _by_pingouin(rows: _Rows, scores: Floats, there: Any, present: Any) -> None:
+def _by_pingouin(rows: _Rows, scores: Floats, there: Mask, present: Mask) -> None:
     """Replace the rows of groups whose mean squares are all above 0 by pingouin's; NaN with our flag elsewhere."""
     data, name = rows.data, version()
     for g in range(data.groups):
@@ -431,8 +431,8 @@ def _by_pingouin(rows: _Rows, scores: Floats, there: Any, present: Any) -> None:
 def _clustered(
     rows: _Rows,
     scores: Floats,
-    there: Any,
-    present: Any,
+    there: Mask,
+    present: Mask,
     cluster: Ints,
     column: str,
     conf_level: float,
@@ -475,7 +475,7 @@ def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
         notes.append(flags.SUBJECTS_DROPPED.of(lost))
 
 
-def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+def _by_reml(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
     data = rows.data
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])

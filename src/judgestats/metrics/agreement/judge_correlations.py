@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from judgestats.metrics.measure_registry import Measure, Term, few_systems, pair
 from judgestats.metrics.pingouin_engine import repeated_measures, version
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Record
 
 FISHER = "Fisher z; p from t on n - 2"
 
@@ -192,7 +192,7 @@ def correlation(
     table, groups = rated_cells(ratings, by, cell_names, clustering.column)
     refuse_empty(table)
     term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for block in blocks(table, groups, cell_names, unit, clustering.column):
         rows += _rows(block, level, method, pairs, plan, interval == "fisher", ddof)
     for row in rows:
@@ -208,12 +208,12 @@ def correlation(
     return missing_counted(estimates(rows, columns, ["p_value", "unit"], sort=False), ratings, columns)
 
 
-def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
+def _repeated(ratings: IntoFrame, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
     """Repeated-measures correlation of each pair of judges over the responses to each item."""
     clustering = clustered_by(ratings, names(by), cluster, whole="item")
     table, groups = rated_cells(ratings, by)
     refuse_empty(table)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for block in blocks(table, groups, unit=unit):
         items = np.broadcast_to(block.owner, (len(block.rows), block.owner.size))
         for judge, other, i, j in zip(*zip(*block.pairs, strict=True), *block.sides, strict=True):
@@ -241,22 +241,22 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
 
 def _rows(
     block: Block, level: Level, method: Method, pairs: Pairs | Literal["sd"], plan: Bootstrap, fisher: bool, ddof: int
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """The estimates of one block."""
     over_systems = level == "system"
     statistic = system_correlations if over_systems else pair_correlations
     r = statistic(block, method, observed_weights(block))[0]
     draws = None if fisher else resampled_statistics(block, plan, lambda weights: statistic(block, method, weights))[0]
     if over_systems:
-        rated_by: Any = (~np.isnan(block.scores)).any(axis=-1)
+        rated_by = np.asarray((~np.isnan(block.scores)).any(axis=-1))
         one, two = block.sides
         common = (rated_by[:, one] & rated_by[:, two]).sum(axis=0)[None, :]
         points = np.array([int((rated_by.sum(axis=1) > 1).sum())])
-        labels: list[dict[str, Any]] = [{}]
+        labels: list[Record] = [{}]
     else:
         common, points = block.common(), block.points()
         labels = block.rows.to_dict("records")
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for k, label in enumerate(labels):
         key = {**block.key, **label}
         rated_here = ~np.isnan(block.scores[k])
@@ -290,14 +290,14 @@ def _rows(
 
 def _over_cells(
     block: Block, r: Floats, draws: Floats | None, method: Method, pairs: Pairs, plan: Bootstrap
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Mean and sd over cells, of the mean over pairs or of each pair."""
     if draws is None:
         (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":
-        taken: list[tuple[dict[str, Any], Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
+        taken: list[tuple[Record, Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
     else:
         taken = [({"judge": a, "other": b}, r[:, p], draws[:, :, p]) for p, (a, b) in enumerate(block.pairs)]
     rows = []
@@ -311,9 +311,9 @@ def _over_cells(
     return rows
 
 
-def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:
+def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> Record:
     """Cells of one correlation with Fisher's interval, which does not exist for r = ±1 and n < 4."""
-    row: dict[str, Any] = {"estimate": r, "flag": "", "method": ""}
+    row: Record = {"estimate": r, "flag": "", "method": ""}
     if math.isnan(r):
         return row
     row["p_value"] = spearman_p(r, n)

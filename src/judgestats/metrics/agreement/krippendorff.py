@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import By, answer_column, kind_of, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: So many answers are looked at for the scales of judges where identical ones are counted.
 _MOST_COUNTED = 10_000
@@ -46,7 +46,7 @@ _MOST_COUNTED = 10_000
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
-def _level_of(data: Any) -> Level:
+def _level_of(data: IntoFrame) -> Level:
     """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
     present = column_names(data)
     name = answer_column(present)
@@ -154,7 +154,7 @@ def alpha(
     study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
     study, column, dependent = units_and_cluster(study, by, cluster)
     labels = labels_of(study, by, [column] if column else [])
-    values = positions(labels.answers)[0]
+    values = positions(labels.answers)
     if level_of_measurement == "ratio" and labels.kind == "preferences":
         raise DesignError(
             "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
@@ -169,7 +169,7 @@ def alpha(
     apart = _scales_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
     for group in unit_groups(labels, by, column):
         fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
-        cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
+        cells: Record = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
         cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
         cells["values"] = fit.values[0]
         if np.isnan(fit.alpha[0]):
@@ -186,7 +186,7 @@ def alpha(
     return missing_counted(estimates(rows, by, extra), data, by)
 
 
-def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str, str] | None]:
+def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
     """Two judges of each group who are on different scales."""
     by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
     number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
@@ -205,11 +205,11 @@ def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[Any, tuple[str
 _TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
 
 
-def _resampled(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
+def _resampled(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> Record:
     """Interval from a bootstrap of the units that can be paired."""
     paired = group.units.judges >= 2
     n = np.where(paired, group.n, 0.0)
-    cells: dict[str, Any] = {"method": interval_method(plan)}
+    cells: Record = {"method": interval_method(plan)}
     cluster = None
     n_units, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
     if plan.cluster:

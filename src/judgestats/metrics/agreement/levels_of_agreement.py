@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ from judgestats.metrics.measure_registry import Measure, Term, few_systems, pair
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 
 @Measure(
@@ -141,7 +140,7 @@ def agreement_levels(
     refuse_empty(table)
     by_item = blocks(table, groups, cell_names, "item", clustering.column)
     by_unit = by_item if unit == "item" else blocks(table, groups, cell_names, unit, clustering.column)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
             {**items.key, **row, "flag": flags.join(row["flag"], clustering.flag)}
@@ -151,7 +150,7 @@ def agreement_levels(
     return across_scales(estimates(rows, groups, ["unit"]), table, groups, of_scores, ())
 
 
-def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[dict[str, Any]]:
+def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[Record]:
     statistics: tuple[Callable[[Floats], Floats], ...] = (
         lambda weights: system_correlations(items, "spearman", weights),
         lambda weights: pair_correlations(units, "pearson", weights),
@@ -167,8 +166,7 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) 
     ]
     systems, n_cells = int(items.rows["system"].nunique()), len(items.rows)
     missing = flags.join(
-        flags.MISSING.of(items.n_missing, what="score(s)"),
-        flags.FEW_DRAWN if 10 <= items.n_units < 30 else "",
+        flags.MISSING.of(items.n_missing, what="score(s)"), flags.FEW_DRAWN if 10 <= items.n_units < 30 else ""
     )
     terms = ("rho_system", "r_sample", "icc")
     rows = []

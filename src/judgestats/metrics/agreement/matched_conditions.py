@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
@@ -26,7 +25,7 @@ from judgestats.metrics.agreement.block_correlations import (
 from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, rated_cells, refuse_empty
 from judgestats.metrics.clustered import clustered_by
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Codes, Floats, Ints, Mask
 
 #: Column with the side of a rating: before (0) or after (1).
 SIDE = "_side"
@@ -43,7 +42,14 @@ class TwoSides:
 
 
 def two_sides(
-    before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit, average_over: By
+    before: IntoFrame,
+    after: IntoFrame | Sequence[str],
+    condition: str,
+    by: By,
+    cell: By,
+    cluster: Cluster,
+    unit: Unit,
+    average_over: By,
 ) -> TwoSides:
     """Blocks of both sides; sides without a common unit are drawn independently."""
     if isinstance(after, str):
@@ -74,7 +80,7 @@ def two_sides(
     return TwoSides(side_blocks, groups, clustering.flag, clustering.column)
 
 
-def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
+def _of_condition(data: IntoFrame, pair: Sequence[str], condition: str) -> tuple[IntoFrame, IntoFrame]:
     if len(pair) != 2:
         raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
     frame = Study.of(data).data
@@ -93,9 +99,9 @@ def _units_of_sides(block: Block) -> Mask:
     return units_with_code(block, block.rows[SIDE].to_numpy(), 2)
 
 
-def units_with_code(block: Block, code: NDArray[Any], size: int) -> Mask:
+def units_with_code(block: Block, code: Codes, size: int) -> Mask:
     """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
-    points: Any = (~np.isnan(block.scores)).any(axis=1)
+    points = np.asarray((~np.isnan(block.scores)).any(axis=1))
     present = np.zeros((size, block.n_units), dtype=bool)
     for g in range(size):
         present[g, block.owner[points[code == g].any(axis=0)]] = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from judgestats.kernels.variance import mean_squares
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
+from judgestats.typing import Record
 
 
 @Measure(
@@ -96,13 +96,13 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
     cell = [c for c in table.columns if c not in other_columns]
     if not cell:
         raise SchemaError("The table has no column that names the cell of a correlation. Add one, e.g. 'system'.")
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         rows += [{**dict(zip(groups, key, strict=True)), **row} for row in _of_group(part, cell, conf_level)]
     return estimates(rows, [*groups, "judge", "other"], ["df1", "df2", "p_value"], sort=False)
 
 
-def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[dict[str, Any]]:
+def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[Record]:
     repeats = part.duplicated([*cell, "judge", "other"])
     if repeats.any():
         row = part[repeats].iloc[0]
@@ -120,7 +120,7 @@ def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[di
         flags.TOO_FEW if n < 2 else flags.SMALL_N if n < 30 else "",
     )
     away = whole - whole.mean(axis=1, keepdims=True) if n else whole
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for p, (judge, other) in enumerate(wide.columns):
         row = {"judge": judge, "other": other, "term": "deviation", "n": n, "flag": notes}
         row["estimate"] = float(away[:, p].mean()) if n else math.nan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Mask, Record
 
 #: Tiers of the paper, worst first.
 TIERS = ("Base", "Instruct", "Thinking")
@@ -187,14 +187,14 @@ def _refuse_repeats(table: pd.DataFrame, groups: Sequence[str]) -> None:
         )
 
 
-def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[Record, pd.DataFrame]]:
     if not groups:
         return [({}, table)]
     split = table.groupby(list(groups), dropna=False, sort=True)
     return [(dict(zip(groups, key, strict=True)), part) for key, part in split]
 
 
-def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[str, Any]:
+def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> Record:
     complete = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
     excluded = flags.join(
@@ -207,7 +207,7 @@ def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[st
 
 
 def _of_ratings(
-    data: Any, by: By, within: str | None, family: str, unit: Unit, method: Method
+    data: IntoFrame, by: By, within: str | None, family: str, unit: Unit, method: Method
 ) -> tuple[pd.DataFrame, list[str]]:
     """Mean score (over the judges' means) and mean correlation of each system."""
     more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in names(by)]
@@ -330,7 +330,7 @@ def ordering_accuracy(
     family = _family(cluster, Study.of(data).names)
     table, groups = _tiered(data, tier, score, by, family)
     plan = Bootstrap("percentile", (family or "system",), None if family else tier, n_resamples, seed, conf_level)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for key, part in _parts(table, groups):
         rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
     result = estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
@@ -339,7 +339,7 @@ def ordering_accuracy(
     return across_scales(result, cells(data, groups), groups, ("ordering_accuracy",), ())
 
 
-def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
+def _tiered(data: IntoFrame, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
     frame = Study.of(data).data
     present = list(frame.collect_schema().names())
     remedy = " Name the column with the tier of each system."
@@ -367,9 +367,7 @@ def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.D
     return table.assign(**{tier: table["system"].map(tiers)}), groups
 
 
-def _ordered(
-    part: pd.DataFrame, order: list[str], tier: str, plan: Bootstrap, key: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _ordered(part: pd.DataFrame, order: list[str], tier: str, plan: Bootstrap, key: Record) -> list[Record]:
     place = part[tier].astype(str).map({t: i for i, t in enumerate(order)}).to_numpy(dtype=float)
     value = part["_score"].to_numpy(dtype=float)
     used = ~(np.isnan(place) | np.isnan(value))
@@ -407,8 +405,15 @@ def _ordered(
 
 
 def _ordering_row(
-    right: Any, pairs: Any, weights: Floats, family: Any, plan: Bootstrap, excluded: str, lower: str, higher: str
-) -> dict[str, Any]:
+    right: Mask,
+    pairs: Mask,
+    weights: Floats,
+    family: Codes | None,
+    plan: Bootstrap,
+    excluded: str,
+    lower: str,
+    higher: str,
+) -> Record:
     n, k = int(pairs.sum()), int(right.sum())
     hits, drawn_pairs = (((weights @ x.astype(float)) * weights).sum(axis=1) for x in (right, pairs))
     inside = pairs.any(axis=0) | pairs.any(axis=1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
@@ -18,16 +18,16 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.coincidences import Units
-from judgestats.schema.coding import compact, joint
+from judgestats.schema.coding import Coded, compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Ints, Record
 
 
 @dataclass(frozen=True)
 class UnitGroup:
     """Units of one group."""
 
-    key: dict[str, Any]  # values of the `by` columns
+    key: Record  # values of the `by` columns
     units: Units  # patterns of answers, sorted, without the units that nobody answered
     n: Floats  # (Q,): number of units with each pattern
     table: pd.DataFrame  # ``n`` and the cluster column, if there is one, of each pattern
@@ -50,7 +50,7 @@ class UnitGroup:
         return flags.RATED_ONCE.of(single), flags.EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
 
 
-def units_and_cluster(data: Any, by: By, cluster: Cluster) -> tuple[Study, str | None, str]:
+def units_and_cluster(data: Study | IntoFrame, by: By, cluster: Cluster) -> tuple[Study, str | None, str]:
     """The data, the cluster column in it, and a flag where dependent units are treated as independent."""
     columns, study = clusters(cluster), Study.of(data)
     if columns and (len(columns) > 1 or columns[0] == "judge"):
@@ -90,7 +90,9 @@ def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[UnitGro
         yield UnitGroup(key, units, n, table, float(labels.weight[low:high][~has].sum()))
 
 
-def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) -> tuple[Units, Floats, Any]:
+def _patterns(
+    first: Ints, answer: Codes, weight: Floats, size: int, cluster: Coded | None
+) -> tuple[Units, Floats, Ints]:
     """Collapse units with the same answers into patterns; also returns their counts and one unit of each."""
     n_units = first.size - 1
     if not n_units:
@@ -118,7 +120,7 @@ def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) 
 
 def answer_matrices(
     labels: Labels, by: Sequence[str], cluster: str | None
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]:
+) -> Iterator[tuple[Record, pd.DataFrame, Ints]]:
     """Key, table (``n``, the cluster) and answers (Q, J) as codes of each group, equal units as one row."""
     number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
     for g in range(codes.size):
@@ -138,16 +140,16 @@ def answer_matrices(
         yield {c: labels.label(c, np.array([low]))[0] for c in by}, table, answers[first]
 
 
-def positions(answers: Any) -> tuple[Floats, Any]:
-    """Positions (m,) of answers by value, or by the order of their labels, NaN where they have none; and the labels."""
+def positions(answers: Sequence[object] | pd.Index[Any]) -> Floats:
+    """Positions (m,) of answers by value, or by the order of their labels, NaN where they have none."""
     labels = pd.Index(answers)
-    numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
+    numbers: Floats = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
     if labels.size and not np.isnan(numbers).any():
-        return numbers, labels
+        return numbers
     for order in (SIDES, SLOTS):
         if set(labels) <= set(order):
-            return np.array([order.index(x) for x in labels], dtype=float), labels
-    return np.full(labels.size, np.nan), labels
+            return np.array([order.index(x) for x in labels], dtype=float)
+    return np.full(labels.size, np.nan)
 
 
 def possible_answers(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
@@ -164,7 +166,7 @@ def possible_answers(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, A
     return possible, possible.get_indexer(observed)
 
 
-def by_criterion(data: Any, by: By) -> list[str]:
+def by_criterion(data: IntoFrame, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
     groups, frame = list(dict.fromkeys(names(by))), Study.of(data).data
     if "criterion" in groups or "criterion" not in frame.collect_schema().names():
@@ -173,7 +175,7 @@ def by_criterion(data: Any, by: By) -> list[str]:
     return [*groups, "criterion"] if len(criteria) > 1 else groups
 
 
-def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
+def few_disagreements(cells: Record, discordant: float) -> str:
     """Flag of an interval based on few units with different answers."""
     return flags.FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
 

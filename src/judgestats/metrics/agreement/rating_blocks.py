@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import cells
@@ -18,7 +19,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Record
 
 #: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
 Unit = Literal["item", "criterion"]
@@ -31,7 +32,7 @@ HELD = 2**22
 class Block:
     """The ratings of one group."""
 
-    key: dict[str, Any]  # values of its ``by`` columns
+    key: Record  # values of its ``by`` columns
     rows: pd.DataFrame  # labels of the R rows, each correlated separately: ``system`` and the other columns of a cell
     judges: list[str]  # sorted labels of the J judges
     scores: Floats  # (R, J, N): NaN where a judge did not rate a point
@@ -78,7 +79,7 @@ class Block:
 
 
 def rated_cells(
-    ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item"
+    ratings: IntoFrame, by: By, more: Sequence[str] = (), cluster: str = "item"
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores averaged over runs, with the columns that a block needs, and the grouping columns."""
     present = Study.of(ratings).names
@@ -94,11 +95,7 @@ def rated_cells(
 
 
 def blocks(
-    table: pd.DataFrame,
-    by: Sequence[str],
-    cell: Sequence[str] = (),
-    unit: Unit = "item",
-    cluster: str = "item",
+    table: pd.DataFrame, by: Sequence[str], cell: Sequence[str] = (), unit: Unit = "item", cluster: str = "item"
 ) -> list[Block]:
     """Blocks of the cells from :func:`rated_cells`, one for each combination of `by`, sorted."""
     if not by:
@@ -109,7 +106,7 @@ def blocks(
     return result
 
 
-def _block(part: pd.DataFrame, key: dict[str, Any], cell: Sequence[str], unit: Unit, cluster: str) -> Block:
+def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, cluster: str) -> Block:
     names = list(dict.fromkeys([*cell, "system"]))
     row, rows = label_codes(part, names)
     judge, judges = label_codes(part, ["judge"])
@@ -172,7 +169,7 @@ def refuse_empty(table: pd.DataFrame) -> None:
         raise DesignError(f"Agreement needs two judges. The ratings have one: {judges[0]!r}.")
 
 
-def cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
+def cell_columns(ratings: IntoFrame, by: By, cell: By) -> list[str]:
     """Columns that define a cell, besides the system and those of groups."""
     by = names(by)
     present = Study.of(ratings).names

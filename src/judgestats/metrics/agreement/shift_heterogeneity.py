@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, stdtr, stdtrit
@@ -14,7 +13,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics.agreement.block_correlations import from_draws, mean_defined
 from judgestats.metrics.agreement.matched_conditions import MatchedCorrelations, shift_method, units_with_code
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Record
 
 #: Value of ``across`` for the pairs of judges as subgroups.
 PAIR = "pair"
@@ -42,7 +41,7 @@ def _subgroups(data: MatchedCorrelations, split: list[str]) -> tuple[list[tuple[
     return label, value[1] - value[0], many[:, 1] - many[:, 0]
 
 
-def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) -> list[dict[str, Any]]:
+def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) -> list[Record]:
     """Shift of each subgroup, their differences, and the test that all are equal."""
     label, shift, draws = _subgroups(data, split)
     if len(label) < 2 and not data.block.key:
@@ -54,7 +53,7 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     text = [", ".join(t) for t in label]
     rows = []
 
-    def add(term: str, value: float, term_draws: Floats, **more: Any) -> None:
+    def add(term: str, value: float, term_draws: Floats, **more: str | float) -> None:
         cells = from_draws(float(value), term_draws, data.block.unit_sizes, plan)
         if term != "shift":
             more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
@@ -73,16 +72,14 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.unit_sizes)]
 
 
-def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
+def _p_value(cells: Record, n_units: int, conf_level: float) -> float:
     """P-value that matches Student's interval: below 1 - conf_level where the interval excludes 0."""
     near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
     t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
     return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
 
 
-def _homogeneity(
-    key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, sizes: Floats
-) -> list[dict[str, Any]]:
+def _homogeneity(key: Record, shift: Floats, draws: Floats, shared: bool, sizes: Floats) -> list[Record]:
     """Cochran's Q and I², with the covariance of subgroups that share units."""
     defined = ~np.isnan(shift)
     shift, draws = shift[defined], draws[:, defined]

@@ -30,12 +30,12 @@ from judgestats.metrics.agreement.shift_heterogeneity import PAIR, subgroup_of_u
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
 
-def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
     return against_control(data, options, "condition", lambda *pair: options.call(agreement_shift, data, pair))
 
 
@@ -184,7 +184,7 @@ def agreement_shift(
         )
     if after is None:
         table, labels = printed_correlations(before, by)
-        rows: list[dict[str, Any]] = []
+        rows: list[Record] = []
         for record in table.to_dict("records"):
             moved = _moved(record["before"], record["after"], flag_at, relative)
             empty = flags.NO_DATA if math.isnan(record["after"] - record["before"]) else ""
@@ -214,7 +214,7 @@ def agreement_shift(
 
 def _shift_rows(
     data: MatchedCorrelations, pairs: Pairs, flag_at: float, plan: Bootstrap, relative: bool
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     if pairs == "each":
         chosen = [({"judge": a, "other": b}, slice(p, p + 1)) for p, (a, b) in enumerate(data.block.pairs)]
     else:
@@ -238,7 +238,7 @@ def _shift_rows(
     return rows
 
 
-def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> dict[str, Any]:
+def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> Record:
     """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
     cells = from_draws(float(quotient(value[1], value[0]) - 1), quotient(draws[:, 1], draws[:, 0]) - 1, sizes, plan)
     if not value[0] > 0:
@@ -248,7 +248,7 @@ def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap
     return cells
 
 
-def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[str, Any]:
+def _moved(before: float, after: float, flag_at: float, relative: bool) -> Record:
     """Cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
@@ -268,7 +268,7 @@ def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[
 NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 
 
-def printed_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
+def printed_correlations(table: IntoFrame, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
     """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns."""
     frame = Study.of(table).data.lazy().collect(backend="pandas").to_native()
     columns = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}

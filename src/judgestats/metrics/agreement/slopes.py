@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +29,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
+from judgestats.typing import Record
 
 
 @Measure(
@@ -122,7 +122,7 @@ def agreement_slope(
     return estimates(rows, groups)
 
 
-def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str, Any]:
+def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> Record:
     code, labels = label_codes(block.rows, [over])
     x = labels[over].to_numpy(dtype=float)
     if np.unique(x[~np.isnan(x)]).size < 2 and not block.key:
@@ -141,7 +141,7 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
         flags.MISSING.of(block.n_missing, what="score(s)"),
     )
     away = x[used] - x[used].mean() if used.any() else x[used]
-    row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}
+    row: Record = {**block.key, "term": "slope", "n": int(used.sum())}
     if used.sum() < 2:
         return {**row, "estimate": math.nan, "flag": flags.join(excluded, flags.NO_DATA)}
     weight = away / (away @ away)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from judgestats.metrics.agreement.shifts import printed_correlations
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 #: Standardizer of Cohen's d.
 D = Literal["pooled", "average", "paired"]
@@ -179,9 +179,9 @@ def mean_rows(data: pd.DataFrame, labels: list[str]) -> Mask:
     return marked
 
 
-def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level: float) -> dict[str, Any]:
+def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level: float) -> Record:
     n, away = x.size, y - x
-    row: dict[str, Any] = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
+    row: Record = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
     spread = float(away.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     if not spread > 1e-15:
         return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
@@ -193,10 +193,10 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     return with_interval(spread, low, high, **row, **test, method=f"paired t, Bonferroni over {m}")
 
 
-def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> dict[str, Any]:
+def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> Record:
     moved = (y - x)[np.abs(y - x) > 1e-12]
     n, k = moved.size, int((moved < 0).sum())
-    row: dict[str, Any] = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n}
+    row: Record = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n}
     if n:
         low, high = wilson(k, n, conf_level)
         row |= {"conf_low": float(low), "conf_high": float(high)}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.bootstrap import Bootstrap, Statistic
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.raters import ABOUT, matched_calls
@@ -30,18 +29,18 @@ from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, count_rows, each_group
 from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Column with the version of a call, and the two versions that are compared.
 _VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
 _SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")
 
 
-def _conditions(_: Any, options: Options) -> str:
+def _conditions(_: IntoFrame, options: Options) -> str:
     return "" if options.baseline else "needs two versions in a column, and the old one named in baseline="
 
 
-def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
     people = {}
     if options.people is not None:
         data, people["humans"] = with_people(data, options)
@@ -172,7 +171,7 @@ def compare_versions(
         models = _one_name(models)
     groups = [g for g in grouping(by, list(models.columns)) if g != "judge"]
     kind = kind_of(models.columns)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for version in versions:
         both = models[models[_VERSION].isin([_OLD, version])].replace({_VERSION: {version: _NEW}})
         units = [c for c in (*ABOUT[kind], "first", "second") if c in both.columns]
@@ -191,7 +190,9 @@ def compare_versions(
     return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
 
 
-def _versions(old: Any, new: Any, baseline: Baseline | None, columns: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def _versions(
+    old: IntoFrame, new: IntoFrame | None, baseline: Baseline | None, columns: list[str]
+) -> tuple[pd.DataFrame, list[str]]:
     """All calls with their version, and the names of the new versions."""
     if new is not None:
         if baseline is not None:
@@ -244,7 +245,7 @@ def _one_name(models: pd.DataFrame) -> pd.DataFrame:
     return models.assign(judge=f"{old[0]} to {new[0]}")
 
 
-def _of_group(people: pd.DataFrame, key: Mapping[str, Any], groups: list[str]) -> pd.DataFrame:
+def _of_group(people: pd.DataFrame, key: Record, groups: list[str]) -> pd.DataFrame:
     """Answers of people in a group, as far as they know its columns."""
     keep = np.ones(len(people), dtype=bool)
     for name in groups:
@@ -261,14 +262,14 @@ class _Pair:
     people: pd.DataFrame  # answers of people, perhaps none
     kind: Kind
     plan: Bootstrap
-    key: dict[str, Any]
+    key: Record
 
     @property
     def column(self) -> str:
         """Cluster column."""
         return self.plan.cluster[0]
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Record]:
         """Rows of all terms."""
         apart = self._scales_apart() if self.kind == "ratings" else {}
         answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
@@ -290,14 +291,14 @@ class _Pair:
             return scales_apart(table[score], table["_by"])
 
         versions = apart(*sides[:2])
-        apart_by_term = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
+        pairs: dict[str, tuple[str, str] | None] = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
         if len(self.people):
-            apart_by_term |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
-            change = apart_by_term["agreement_old"] or apart_by_term["agreement_new"]
-            apart_by_term |= {"agreement_change": change, "concordance_change": change}
-        return apart_by_term
+            pairs |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
+            change = pairs["agreement_old"] or pairs["agreement_new"]
+            pairs |= {"agreement_change": change, "concordance_change": change}
+        return pairs
 
-    def _measured(self) -> Iterator[dict[str, Any]]:
+    def _measured(self) -> Iterator[Record]:
         yield from self._flips()
         if self.kind == "ratings":
             yield self._mean_shift()
@@ -306,7 +307,7 @@ class _Pair:
         if self.kind == "preferences":
             yield from self._criterion()
 
-    def _flips(self) -> Iterator[dict[str, Any]]:
+    def _flips(self) -> Iterator[Record]:
         sides = {v: self.calls[self.calls[_VERSION] == v].drop(columns=_VERSION) for v in (_OLD, _NEW)}
         if "replicate" not in self.calls.columns:
             sides = {v: side.assign(replicate=0) for v, side in sides.items()}
@@ -340,7 +341,7 @@ class _Pair:
                 flipped_share = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
                 flipped_share["conf_high"] = 1 - same["conf_low"]
                 yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **flipped_share}
-        row: dict[str, Any] = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": flags.NOISE_UNKNOWN}
+        row: Record = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": flags.NOISE_UNKNOWN}
         used = [0, *(side for side, has_repeats in zip((1, 2), noisy, strict=True) if has_repeats)]
         both = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
         if both.any():
@@ -355,7 +356,7 @@ class _Pair:
         """Columns that keep calls on different things apart."""
         return [c for c in (*ABOUT[self.kind], "first", "second") if c in side.columns]
 
-    def _share(self, k: Floats, n: Floats) -> dict[str, Any]:
+    def _share(self, k: Floats, n: Floats) -> Record:
         """A share with its clustered interval."""
         if not n.sum() > 0:
             return {"estimate": np.nan, "n": 0.0}
@@ -371,7 +372,7 @@ class _Pair:
             return flags.NOTHING_SHARED
         return flags.join(flags.few_clusters(n), flags.SMALL_N if n.sum() < 30 else "")
 
-    def _mean(self, k: Floats, n: Floats, bound: float) -> dict[str, Any]:
+    def _mean(self, k: Floats, n: Floats, bound: float) -> Record:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
         value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level, bound)
         kind = "t" if math.isinf(bound) else "t with pseudo-observations"
@@ -390,7 +391,7 @@ class _Pair:
         left = "" if len(shared) == len(wide) else flags.STIMULI_SHARED.of(len(shared), total=f"{len(wide):,}")
         return shared.reset_index(), left
 
-    def _mean_shift(self) -> dict[str, Any]:
+    def _mean_shift(self) -> Record:
         value = pd.to_numeric(self.calls["score" if "score" in self.calls.columns else "mean"])
         thing = codes_of(self.calls, self._distinct(self.calls)).code
         table = self.calls[[_VERSION]].assign(_score=value, thing=thing, _at=codes_of(self.calls, [self.column]).code)
@@ -402,7 +403,7 @@ class _Pair:
         row = self._mean(k, n, math.inf)
         return {"term": "mean_shift", **row, "flag": flags.join(left, row["flag"])}
 
-    def _agreement(self) -> Iterator[dict[str, Any]]:
+    def _agreement(self) -> Iterator[Record]:
         keep = [self.column] if self.column not in ABOUT[self.kind] else []
         calls, people, _ = matched_calls(self.calls, self.people, [_VERSION], keep)
         answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
@@ -424,11 +425,7 @@ class _Pair:
             yield {"term": term, **self._share(k, sums[2]), "flag": note}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
         tango = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
-        change: dict[str, Any] = {
-            "estimate": float((new - old).mean()),
-            "std_error": tango.std_error,
-            "n": float(len(wide)),
-        }
+        change: Record = {"estimate": float((new - old).mean()), "std_error": tango.std_error, "n": float(len(wide))}
         change |= {"conf_low": tango.low, "conf_high": tango.high, "method": f"Tango, paired, {self._named(sums[2])}"}
         yield {"term": terms[2], **change, "flag": note}
         both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
@@ -438,7 +435,7 @@ class _Pair:
             halves = np.hstack([counts * ~is_new, counts * is_new])
             size = counts.shape[1]
 
-            def change_of(totals: Floats, size: int = size, of: Any = statistic) -> Floats:
+            def change_of(totals: Floats, size: int = size, of: Statistic = statistic) -> Floats:
                 result: Floats = of(totals[:, size:]) - of(totals[:, :size])
                 return result
 
@@ -449,14 +446,14 @@ class _Pair:
             cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if len(wide) < 30 else "")
             yield {"term": term, "estimate": value, "n": float(len(wide)), **cells}
 
-    def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Any]]:
+    def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Statistic]]:
         n = both["n"].to_numpy(dtype=float)
         if self.kind == "preferences":
             return {"kappa_change": kappa_of(both, n)}
         counts, concordance = concordance_of(both, n)
         return {"concordance_change": (counts, concordance), "correlation_change": (counts, _correlation)}
 
-    def _criterion(self) -> Iterator[dict[str, Any]]:
+    def _criterion(self) -> Iterator[Record]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
         names_of = {_VERSION: "prompt"}  # criterion_shift compares prompts: those of the calls may still be the cluster
         if self.column == "prompt":
@@ -489,7 +486,7 @@ def _correlation(totals: Floats) -> Floats:
     return result
 
 
-def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
+def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> Record:
     """Whether people prefer one of the two candidates of each call, and which; no stimulus where nobody answered."""
     ours, theirs, _ = matched_calls(calls, people, ["prompt"])
     votes = theirs[theirs["answer"] != "invalid"].groupby(["thing", "answer"]).size().unstack(fill_value=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import each_group
 from judgestats.schema.columns import By
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: What is held to alpha: the risk among the answered, or the probability of an answer that is wrong.
 Target = Literal["selective", "joint"]
@@ -147,7 +147,7 @@ def abstention_threshold(
     answers = answers_of(data, confidence, by, False, "abstention_threshold", ("item", "choice"))
     _refuse_repeats(answers.table, answers.groups)
     dependent = answers.clusters.flag if "item" in answers.table else ""
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for key, part in each_group(answers.table, answers.groups):
         judge_rows = _rows(part, confidence, steps, target, alpha, delta, conf_level)
         rows += [{**key, **row, "flag": flags.join(row["flag"], dependent)} for row in judge_rows]
@@ -171,7 +171,7 @@ def _refuse_repeats(table: pd.DataFrame, groups: list[str]) -> None:
 
 def _rows(
     part: pd.DataFrame, confidence: str, steps: Floats, target: str, alpha: float, delta: float, conf_level: float
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Record]:
     """Rows of one judge."""
     outcome, n = part["outcome"].to_numpy(dtype=object), part["n"].to_numpy(dtype=float)
     stated = part[confidence].to_numpy(dtype=float)
@@ -210,7 +210,7 @@ def _rows(
     share = np.divide(curve.answered, units, out=np.full(steps.size, math.nan), where=units > 0)
     risk = np.divide(curve.wrong, base, out=np.full(steps.size, math.nan), where=base > 0)
 
-    def row(term: str, i: int, value: float, ends: Any, count: float) -> dict[str, Any]:
+    def row(term: str, i: int, value: float, ends: Sequence[Floats], count: float) -> Record:
         cells = {"term": term, "level": steps[i], "estimate": value, "n": count, "bound": bound[i], "flag": notes}
         return {**cells, "conf_low": ends[0][i], "conf_high": ends[1][i], "method": "Wilson"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
@@ -29,7 +30,7 @@ class Answers:
 
 
 def answers_of(
-    data: Any, confidence: str, by: By, cluster: Cluster, measure: str, columns: tuple[str, ...] = ()
+    data: IntoFrame, confidence: str, by: By, cluster: Cluster, measure: str, columns: tuple[str, ...] = ()
 ) -> Answers:
     """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `columns`."""
     present = list(Study.of(data).names)

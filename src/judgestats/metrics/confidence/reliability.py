@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,14 +26,14 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import By, answer_column, kind_of
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Ints, Mask, Record
 
 TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfidence")
 #: Term -> values that it cannot pass; of the others 0 and 1.
 _LIMITS = {"uncertainty": (0.0, 0.25), "overconfidence": (-1.0, 1.0)}
 
 
-def _confident(data: Any, _: Options) -> str:
+def _confident(data: IntoFrame, _: Options) -> str:
     columns = Study.of(data).names
     if "confidence" not in columns:
         return "needs a column 'confidence'"
@@ -163,7 +162,7 @@ def confidence_calibration(
     column = answers.clusters.column
     plan = Bootstrap("percentile", (column,) if column else (), None, n_resamples, seed, conf_level)
     dependent = answers.clusters.flag
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for key, part in each_group(table, answers.groups):
         rows += [{**key, **row} for row in _rows(part, confidence, ties, edges, plan, key, dependent)]
     return estimates(answers.excluded.flagged(rows, answers.groups), answers.groups, ["level"])
@@ -184,14 +183,8 @@ def _edges(bins: int | Sequence[float] | None) -> Floats | None:
 
 
 def _rows(
-    part: pd.DataFrame,
-    confidence: str,
-    ties: str,
-    edges: Floats | None,
-    plan: Bootstrap,
-    key: dict[str, Any],
-    dependent: str,
-) -> Iterator[dict[str, Any]]:
+    part: pd.DataFrame, confidence: str, ties: str, edges: Floats | None, plan: Bootstrap, key: Record, dependent: str
+) -> Iterator[Record]:
     """Rows of one judge."""
     outcome, n = part["outcome"].to_numpy(dtype=object), part["n"].to_numpy(dtype=float)
     stated = part[confidence].to_numpy(dtype=float)
@@ -222,7 +215,7 @@ def _rows(
     student = replace(plan, method="t")
     for term in terms:
         about = {"n": total, "method": student.words, "flag": ""}
-        row: dict[str, Any] = {"term": term, "estimate": float(value[term]), **about}
+        row: Record = {"term": term, "estimate": float(value[term]), **about}
         if term == "discrimination" and alike:
             row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
         elif counts.units < 2:
@@ -267,7 +260,7 @@ class _Counts:
         )
         return right, n
 
-    def resampled(self, plan: Bootstrap, key: dict[str, Any]) -> tuple[Floats, Floats]:
+    def resampled(self, plan: Bootstrap, key: Record) -> tuple[Floats, Floats]:
         """The same in each resample, (B, L)."""
         rng = generator(plan.seed, tuple(map(str, key.values())))
         right, n = (np.zeros((plan.n_resamples, self.level.size)) for _ in range(2))
@@ -286,7 +279,7 @@ class _Counts:
         stated = self.place == level
         return flags.few_clusters(np.bincount(self.cluster[stated], self.n[stated]), resampled=True)
 
-    def wilson(self, levels: Mask, conf_level: float) -> dict[str, Any]:
+    def wilson(self, levels: Mask, conf_level: float) -> Record:
         """Wilson's interval of the share of right verdicts at some levels: where it is 0 or 1, resamples all agree."""
         rows = levels[self.place]
         if self.cluster is None:
