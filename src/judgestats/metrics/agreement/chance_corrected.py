@@ -297,16 +297,19 @@ Interval = Literal["asymptotic", "percentile", "bca"]
 
 
 @Measure(
-    "Do two judges (or all) agree beyond chance?", "agreement", "P, R, counts",
-    "asymptotic, linearised over clusters; bootstrap", "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
-    plot="kappa_matrix", frames=("preferences",), needs=(pairs_of_judges,),
+    "Do two judges (or all) agree beyond chance?",
+    "agreement",
+    "P, R, counts",
+    "asymptotic, linearised over clusters; bootstrap",
+    "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
+    plot="kappa_matrix",
+    frames=("preferences",),
+    needs=(pairs_of_judges,),
     caption="Agreement beyond chance of each pair of judges, on the items that both judged.",
-    terms=(
-        Term("kappa", "κ (Cohen)"),
-    ),
+    terms=(Term("kappa", "κ (Cohen)"),),
     have=("judges",),
     assumes="Each judge has its own distribution of answers; units are independent, unless they share a cluster.",
-)  # fmt: skip
+)
 def kappa(
     data: IntoFrame,
     *,
@@ -436,17 +439,17 @@ def kappa(
 
 
 @Measure(
-    "Do judges agree beyond chance, where one answer is very frequent?", "agreement", "P, R",
-    "asymptotic, t, over clusters too; bootstrap", "Gwet 2008",
-    terms=(
-        Term("ac1", "AC1 (Gwet)"),
-    ),
+    "Do judges agree beyond chance, where one answer is very frequent?",
+    "agreement",
+    "P, R",
+    "asymptotic, t, over clusters too; bootstrap",
+    "Gwet 2008",
+    terms=(Term("ac1", "AC1 (Gwet)"),),
     have=("judges",),
     assumes=(
-        "Only items that are hard are answered at random (Gwet); units are independent, unless they share a "
-        "cluster."
+        "Only items that are hard are answered at random (Gwet); units are independent, unless they share a cluster."
     ),
-)  # fmt: skip
+)
 def ac1(
     data: IntoFrame,
     *,
@@ -521,15 +524,17 @@ def ac1(
 
 
 @Measure(
-    "Do two judges agree beyond chance, if both have one distribution of answers?", "agreement",
-    "P, R, counts", "asymptotic, t, over clusters too; bootstrap", "Scott 1955", plot="kappa_matrix",
+    "Do two judges agree beyond chance, if both have one distribution of answers?",
+    "agreement",
+    "P, R, counts",
+    "asymptotic, t, over clusters too; bootstrap",
+    "Scott 1955",
+    plot="kappa_matrix",
     counted_as="kappa",
-    terms=(
-        Term("pi", "π (Scott)"),
-    ),
+    terms=(Term("pi", "π (Scott)"),),
     have=("judges",),
     assumes="Both judges have one distribution of answers; units are independent, unless they share a cluster.",
-)  # fmt: skip
+)
 def scott_pi(
     data: IntoFrame,
     *,

@@ -39,8 +39,13 @@ from judgestats.typing import Floats, Ints, Mask, Record
 
 
 @Measure(
-    "How far apart are the judges, which is highest, and on which items?", "agreement", "R",
-    "t, bootstrap; shares: Wilson, clustered", "consensus_illusion, App C", plot="disagreement", frames=("ratings",),
+    "How far apart are the judges, which is highest, and on which items?",
+    "agreement",
+    "R",
+    "t, bootstrap; shares: Wilson, clustered",
+    "consensus_illusion, App C",
+    plot="disagreement",
+    frames=("ratings",),
     needs=(pairs_of_judges,),
     caption="How often the judges are far apart, which two, and which is highest.",
     terms=(
@@ -54,7 +59,7 @@ from judgestats.typing import Floats, Ints, Mask, Record
     ),
     have=("judges",),
     assumes="The judges use one scale; rated items are a sample of such items.",
-)  # fmt: skip
+)
 def disagreement(
     ratings: IntoFrame,
     *,

@@ -31,8 +31,13 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "How does each judge use the scale?", "scores", "R", "t, bootstrap; ceiling: Wilson, clustered",
-    "consensus_illusion, App F", plot="score_distribution, score_quantiles", frames=("ratings",),
+    "How does each judge use the scale?",
+    "scores",
+    "R",
+    "t, bootstrap; ceiling: Wilson, clustered",
+    "consensus_illusion, App F",
+    plot="score_distribution, score_quantiles",
+    frames=("ratings",),
     caption="Mean and spread of the scores, and the share at the top of the scale.",
     terms=(
         Term("skew", "skewness"),
@@ -40,7 +45,7 @@ from judgestats.typing import Floats, Record
         Term("tier_range", "range of means within the tier"),
     ),
     assumes="Rated items are a sample of such items.",
-)  # fmt: skip
+)
 def score_distribution(
     ratings: IntoFrame,
     *,

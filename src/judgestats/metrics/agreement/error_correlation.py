@@ -38,18 +38,36 @@ def _gold_or_correct(data: IntoFrame, _: Options) -> str:
 
 
 @Measure(
-    "How many independent judges is the panel worth?", "agreement", "P, R and gold", "bootstrap",
-    "design effect (Kish 1965)", plot="forest", frames=("preferences", "ratings"),
+    "How many independent judges is the panel worth?",
+    "agreement",
+    "P, R and gold",
+    "bootstrap",
+    "design effect (Kish 1965)",
+    plot="forest",
+    frames=("preferences", "ratings"),
     needs=(pairs_of_judges, _gold_or_correct),
     terms=(
-        Term("effective_judges", "effective number of judges", "unit", "things that every judge answered", "lower",
-             "A panel of independent judges of this number has a mean error with the same variance."),
-        Term("mean_correlation", "mean correlation of errors", "unit", "things that every judge answered", "higher",
-             "How alike the errors of two judges are, on average over the pairs of judges.", neutral=0.0),
+        Term(
+            "effective_judges",
+            "effective number of judges",
+            "unit",
+            "things that every judge answered",
+            "lower",
+            "A panel of independent judges of this number has a mean error with the same variance.",
+        ),
+        Term(
+            "mean_correlation",
+            "mean correlation of errors",
+            "unit",
+            "things that every judge answered",
+            "higher",
+            "How alike the errors of two judges are, on average over the pairs of judges.",
+            neutral=0.0,
+        ),
     ),
-    have=("judges", "gold",),
+    have=("judges", "gold"),
     assumes="Errors of each two judges are equally correlated, or nearly so; gold is right.",
-)  # fmt: skip
+)
 def effective_judges(
     data: IntoFrame,
     *,

@@ -158,13 +158,18 @@ MOST_LEVELS = 1000
 
 
 @Measure(
-    "How much variance is due to judges, systems, items, criteria, runs, or any other column?", "variance", "R",
-    "modified large-sample; REML: Satterthwaite", "Brennan 2001; Ting et al. 1990", plot="variance_components",
-    frames=("ratings",), arguments=lambda *_: {"max_levels": QUICK},
+    "How much variance is due to judges, systems, items, criteria, runs, or any other column?",
+    "variance",
+    "R",
+    "modified large-sample; REML: Satterthwaite",
+    "Brennan 2001; Ting et al. 1990",
+    plot="variance_components",
+    frames=("ratings",),
+    arguments=lambda *_: {"max_levels": QUICK},
     caption="Share of the variance of a single score due to each source; all facets are random.",
     have=("judges",),
     assumes="Random effects are independent of each other with one variance each; levels are a sample of such levels.",
-)  # fmt: skip
+)
 def variance_components(
     ratings: IntoFrame,
     *,

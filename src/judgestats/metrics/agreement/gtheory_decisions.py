@@ -34,12 +34,19 @@ def _from_ratings(data: IntoFrame, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "How many judges, items or runs does a target reliability need?", "variance", "R, table of components",
+    "How many judges, items or runs does a target reliability need?",
+    "variance",
+    "R, table of components",
     "generalized, from mean squares",
-    "Brennan 2001, Ch 4", plot="decision_study", frames=("ratings",), take=_from_ratings,
+    "Brennan 2001, Ch 4",
+    plot="decision_study",
+    frames=("ratings",),
+    take=_from_ratings,
     caption="Reliability of the mean over this many judges; the dashed line is the target.",
     table=(
-        "judges_for_generalizability", "judges_for_dependability", "runs_for_generalizability",
+        "judges_for_generalizability",
+        "judges_for_dependability",
+        "runs_for_generalizability",
         "runs_for_dependability",
     ),
     terms=(
@@ -50,7 +57,7 @@ def _from_ratings(data: IntoFrame, options: Options) -> pd.DataFrame:
     ),
     have=("judges",),
     assumes="The variance components are those of the population that the next study draws from.",
-)  # fmt: skip
+)
 def decision_study(
     data: IntoFrame,
     *,
@@ -187,8 +194,12 @@ def _draws(
         n = float(columns["n"][0])
         df = np.array([np.prod([levels[f] - 1 for f in part]) for part in parts])
         df[terms.index("residual")] = n - 1 - df[[i for i, t in enumerate(terms) if t != "residual"]].sum()
-        expected = np.array([[_times(t, part, other, levels, n) for t, other in zip(terms, parts, strict=True)]
-                             for part in _squares(terms, parts)])  # fmt: skip
+        expected = np.array(
+            [
+                [_times(t, part, other, levels, n) for t, other in zip(terms, parts, strict=True)]
+                for part in _squares(terms, parts)
+            ]
+        )
         squares = np.maximum(expected @ columns["raw"], 0.0)
         draws = squares * df / _chi_squares(rng, df, size)
         component_draws = np.maximum(np.linalg.solve(expected, draws.T), 0.0)

@@ -37,11 +37,17 @@ def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "Do judges agree with people as people agree with each other?", "people", "P, R",
-    "t, jackknife; shares: Wilson, clustered; difference: t", "Lin 1989; Cohen 1960; Scott 1955",
-    plot="people_agreement", frames=("preferences", "ratings"), needs=(people_named, items_shared), take=_with_people,
+    "Do judges agree with people as people agree with each other?",
+    "people",
+    "P, R",
+    "t, jackknife; shares: Wilson, clustered; difference: t",
+    "Lin 1989; Cohen 1960; Scott 1955",
+    plot="people_agreement",
+    frames=("preferences", "ratings"),
+    needs=(people_named, items_shared),
+    take=_with_people,
     caption="Agreement of each judge with people. The band is the agreement of people with each other, the dashed line "
-            "that of the best constant answer.",
+    "that of the best constant answer.",
     terms=(
         Term("concordance", "concordance (Lin)"),
         Term("agreement", "share of equal answers"),
@@ -51,7 +57,7 @@ def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
     ),
     have=("people",),
     assumes="People and judges answered the same items; items are independent of each other.",
-)  # fmt: skip
+)
 def judge_against_people(
     data: IntoFrame, *, humans: Humans, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:

@@ -174,16 +174,21 @@ REML = "REML, delta method on the logit"
 
 
 @Measure(
-    "How reliable is one judge, and the mean of the panel?", "agreement", "R, counts",
-    "F; clustered: t of log F, jackknife; approximate by REML", "Shrout and Fleiss 1979; McGraw and Wong 1996",
-    plot="icc", frames=("ratings",), needs=(several_judges,),
+    "How reliable is one judge, and the mean of the panel?",
+    "agreement",
+    "R, counts",
+    "F; clustered: t of log F, jackknife; approximate by REML",
+    "Shrout and Fleiss 1979; McGraw and Wong 1996",
+    plot="icc",
+    frames=("ratings",),
+    needs=(several_judges,),
     table=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)"),
     have=("judges",),
     assumes=(
         "Scores are additive in subject, rater and normal error of one variance; which form depends on whether "
         "raters are a sample."
     ),
-)  # fmt: skip
+)
 def icc(
     ratings: IntoFrame,
     *,

@@ -56,18 +56,20 @@ Interval = Literal["fisher", "t"]
 
 
 @Measure(
-    "Which judges agree, over items or over systems?", "agreement", "R",
-    "Fisher for each pair; t, bootstrap for their mean", "consensus_illusion, Sec 2.1, 3.2",
-    plot="lines, kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
-    arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=("mean", "sd"),
-    terms=(
-        Term("r", "Pearson r"),
-        Term("rho", "Spearman ρ"),
-        Term("sd_of_pairs", "sd over pairs of judges"),
-    ),
+    "Which judges agree, over items or over systems?",
+    "agreement",
+    "R",
+    "Fisher for each pair; t, bootstrap for their mean",
+    "consensus_illusion, Sec 2.1, 3.2",
+    plot='lines, kappa_matrix, with pairs="each"',
+    frames=("ratings",),
+    needs=(few_systems, pairs_of_judges),
+    arguments=lambda *_: {"level": "cell", "pairs": "each"},
+    table=("mean", "sd"),
+    terms=(Term("r", "Pearson r"), Term("rho", "Spearman ρ"), Term("sd_of_pairs", "sd over pairs of judges")),
     have=("judges",),
     assumes="Fisher's interval: both scores normal and items independent; the bootstrap needs only the latter.",
-)  # fmt: skip
+)
 def correlation(
     ratings: IntoFrame,
     *,

@@ -58,19 +58,20 @@ def _level_of(data: IntoFrame) -> Level:
 
 
 @Measure(
-    "Do all judges agree beyond chance, with answers possibly missing?", "agreement", "P, R",
-    "t, bootstrap of rated items or clusters", "Krippendorff 2011; Zapf et al. 2016",
-    frames=("preferences", "ratings"), needs=(several_judges,),
+    "Do all judges agree beyond chance, with answers possibly missing?",
+    "agreement",
+    "P, R",
+    "t, bootstrap of rated items or clusters",
+    "Krippendorff 2011; Zapf et al. 2016",
+    frames=("preferences", "ratings"),
+    needs=(several_judges,),
     arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
-    terms=(
-        Term("alpha", "α (Krippendorff)"),
-    ),
+    terms=(Term("alpha", "α (Krippendorff)"),),
     have=("judges",),
     assumes=(
-        "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at "
-        "random."
+        "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at random."
     ),
-)  # fmt: skip
+)
 def alpha(
     data: IntoFrame,
     *,

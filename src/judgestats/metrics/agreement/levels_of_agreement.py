@@ -38,9 +38,14 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "Do the judges agree on systems, on items, on the scores themselves?", "agreement", "R",
-    "t, one bootstrap of items for all levels and gaps", "consensus_illusion, Sec 3.2", plot="agreement_levels",
-    frames=("ratings",), needs=(few_systems, pairs_of_judges),
+    "Do the judges agree on systems, on items, on the scores themselves?",
+    "agreement",
+    "R",
+    "t, one bootstrap of items for all levels and gaps",
+    "consensus_illusion, Sec 3.2",
+    plot="agreement_levels",
+    frames=("ratings",),
+    needs=(few_systems, pairs_of_judges),
     caption="Agreement at three levels: order of the systems, items within a system, and the scores themselves.",
     terms=(
         Term("rho_system", "order of systems: mean Spearman ρ"),
@@ -53,7 +58,7 @@ from judgestats.typing import Floats, Record
     ),
     have=("judges",),
     assumes="The judges rated the same items of the same systems; items are a sample of such items.",
-)  # fmt: skip
+)
 def agreement_levels(
     ratings: IntoFrame,
     *,

@@ -21,14 +21,17 @@ from judgestats.typing import Record
 
 
 @Measure(
-    "Do some pairs of judges agree more than others?", "agreement", "table", "t over cells; F tests: none",
+    "Do some pairs of judges agree more than others?",
+    "agreement",
+    "table",
+    "t over cells; F tests: none",
     "consensus_illusion, Sec 3.2",
-    have=("judges", "printed table",),
+    have=("judges", "printed table"),
     assumes=(
         "Cells are independent of each other; correlations of pairs that share a judge are not, which the "
         "repeated-measures F allows for only in part."
     ),
-)  # fmt: skip
+)
 def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Compare the pairs of judges in their agreement over cells (systems, or systems x temperatures).
 

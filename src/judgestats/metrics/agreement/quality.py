@@ -44,16 +44,18 @@ TIERS = ("Base", "Instruct", "Thinking")
 
 
 @Measure(
-    "Do the judges agree less on better systems?", "scores", "R, table",
+    "Do the judges agree less on better systems?",
+    "scores",
+    "R, table",
     "Fisher over systems; over families: t, jackknife",
-    "consensus_illusion, Sec 3.1, Table 9", plot="quality_agreement", frames=("ratings",),
+    "consensus_illusion, Sec 3.1, Table 9",
+    plot="quality_agreement",
+    frames=("ratings",),
     needs=(values_of("system", 4),),
-    terms=(
-        Term("spearman", "Spearman ρ of score and agreement"),
-    ),
+    terms=(Term("spearman", "Spearman ρ of score and agreement"),),
     have=("judges",),
     assumes="The relation is linear over systems; a restricted range of quality weakens it.",
-)  # fmt: skip
+)
 def quality_agreement(
     data: IntoFrame,
     *,
@@ -240,9 +242,13 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
 
 
 @Measure(
-    "How often do mean scores follow the tiers of the systems?", "accuracy", "R, table",
-    "bootstrap of systems within tiers, or of families", "consensus_illusion, Sec 3.2",
-    plot="forest, with by=\"judge\"", frames=("ratings",),
+    "How often do mean scores follow the tiers of the systems?",
+    "accuracy",
+    "R, table",
+    "bootstrap of systems within tiers, or of families",
+    "consensus_illusion, Sec 3.2",
+    plot='forest, with by="judge"',
+    frames=("ratings",),
     needs=(
         values_of("tier"),
         lambda data, _: (
@@ -251,7 +257,7 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     ),
     have=("conditions",),
     assumes="The order of the tiers is known; systems within a tier are a sample of such systems.",
-)  # fmt: skip
+)
 def ordering_accuracy(
     data: IntoFrame,
     *,

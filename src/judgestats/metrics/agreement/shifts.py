@@ -41,16 +41,19 @@ def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
 
 @Measure(
     "How far does another way of judging shift agreement, and is the shift the same in all subgroups (`across=`)?",
-    "agreement", "R, table", "t, bootstrap, paired where items are shared; Cochran's Q",
-    "consensus_illusion, Eq 1, Table 3, Sec 3.1, 3.3, 3.4", plot="agreement_shift",
-    frames=("ratings",), needs=(control_of("condition"),), take=_from_baseline,
+    "agreement",
+    "R, table",
+    "t, bootstrap, paired where items are shared; Cochran's Q",
+    "consensus_illusion, Eq 1, Table 3, Sec 3.1, 3.3, 3.4",
+    plot="agreement_shift",
+    frames=("ratings",),
+    needs=(control_of("condition"),),
+    take=_from_baseline,
     caption="Mean correlation of the judges before and after. A fall suggests that they shared superficial criteria.",
-    terms=(
-        Term("shift", "shift of the mean correlation", neutral=0.0),
-    ),
-    have=("judges", "conditions",),
+    terms=(Term("shift", "shift of the mean correlation", neutral=0.0),),
+    have=("judges", "conditions"),
     assumes="The conditions differ in the way of judging only; paired where they share items.",
-)  # fmt: skip
+)
 def agreement_shift(
     before: IntoFrame,
     after: Any = None,

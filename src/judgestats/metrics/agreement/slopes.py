@@ -33,14 +33,17 @@ from judgestats.typing import Record
 
 
 @Measure(
-    "Does agreement fall with temperature?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
-    frames=("ratings",), needs=(values_of("temperature", 3),),
-    terms=(
-        Term("slope", "slope of the mean correlation", neutral=0.0),
-    ),
-    have=("judges", "conditions",),
+    "Does agreement fall with temperature?",
+    "agreement",
+    "R",
+    "t, bootstrap of items",
+    "consensus_illusion, App D",
+    frames=("ratings",),
+    needs=(values_of("temperature", 3),),
+    terms=(Term("slope", "slope of the mean correlation", neutral=0.0),),
+    have=("judges", "conditions"),
     assumes="Agreement is linear in temperature over the range asked.",
-)  # fmt: skip
+)
 def agreement_slope(
     ratings: IntoFrame,
     *,

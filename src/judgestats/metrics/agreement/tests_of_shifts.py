@@ -33,11 +33,14 @@ _KINDS = ("is_mean", "kind")
 
 
 @Measure(
-    "Do the shifts differ from 0 over conditions?", "agreement", "table", "t; share of falls: Wilson",
+    "Do the shifts differ from 0 over conditions?",
+    "agreement",
+    "table",
+    "t; share of falls: Wilson",
     "consensus_illusion, Sec 2.1, Table 3",
     have=("printed table",),
     assumes="The shifts are a sample of such conditions, about normal, and independent of each other.",
-)  # fmt: skip
+)
 def shift_tests(
     table: IntoFrame,
     *,

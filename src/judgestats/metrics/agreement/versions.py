@@ -53,17 +53,35 @@ def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "Did the judge change between two versions?", "strategies", "P, R",
-    "Tango; t; bootstrap; all clustered", "ours", plot="forest", frames=("preferences", "ratings"),
-    needs=(_conditions,), take=_from_baseline,
+    "Did the judge change between two versions?",
+    "strategies",
+    "P, R",
+    "Tango; t; bootstrap; all clustered",
+    "ours",
+    plot="forest",
+    frames=("preferences", "ratings"),
+    needs=(_conditions,),
+    take=_from_baseline,
     terms=(
-        Term("flips", "answers that differ between the versions", "call", "pairs of calls", "higher",
-             "How often a call under the new version differs from the same call under the old one."),
+        Term(
+            "flips",
+            "answers that differ between the versions",
+            "call",
+            "pairs of calls",
+            "higher",
+            "How often a call under the new version differs from the same call under the old one.",
+        ),
         Term("rerun_flips_old", "answers that differ when the old version is asked again"),
         Term("rerun_flips_new", "answers that differ when the new version is asked again"),
-        Term("flips_above_noise", "flips above rerun noise", "call", "calls", "far from 0",
-             "Flips between the versions less the mean of those within them: 0 if nothing but noise changed.",
-             neutral=0.0),
+        Term(
+            "flips_above_noise",
+            "flips above rerun noise",
+            "call",
+            "calls",
+            "far from 0",
+            "Flips between the versions less the mean of those within them: 0 if nothing but noise changed.",
+            neutral=0.0,
+        ),
         Term("agreement_old", "agreement with people, old version"),
         Term("agreement_new", "agreement with people, new version"),
         Term("agreement_change", "change of agreement with people", neutral=0.0),
@@ -77,7 +95,7 @@ def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
         "Both versions judged the same items and differ in nothing else; items are independent, unless they share "
         "a cluster."
     ),
-)  # fmt: skip
+)
 def compare_versions(
     old: IntoFrame,
     new: IntoFrame | None = None,

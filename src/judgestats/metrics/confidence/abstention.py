@@ -35,8 +35,12 @@ THRESHOLDS = np.arange(101) / 100
 
 
 @Measure(
-    "Below which confidence should its verdict not be used?", "accuracy", "P, R and gold, counts; `confidence`",
-    "exact binomial tests; conformal", "Trust or Escalate (2024); conformal risk control", plot="risk_coverage",
+    "Below which confidence should its verdict not be used?",
+    "accuracy",
+    "P, R and gold, counts; `confidence`",
+    "exact binomial tests; conformal",
+    "Trust or Escalate (2024); conformal risk control",
+    plot="risk_coverage",
     terms=(
         Term("threshold", "threshold of confidence", "item", "items", "", "Verdicts below it are not used."),
         Term("coverage", "share answered", "item", "items", "lower", "Share of items with a verdict that is used."),
@@ -46,7 +50,7 @@ THRESHOLDS = np.arange(101) / 100
     ),
     have=("gold",),
     assumes="Future items are drawn like these; the confidence need not be calibrated.",
-)  # fmt: skip
+)
 def abstention_threshold(
     data: IntoFrame,
     alpha: float,
