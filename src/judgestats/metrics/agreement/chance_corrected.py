@@ -147,7 +147,7 @@ def panel(
     rows = []
     for group in unit_groups(unit_labels, by, column):
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
-        rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
+        rows.append(_coefficient_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
     by = list(dict.fromkeys(names(by)))
     return missing_counted(estimates(rows, by, extra), data, by)
@@ -188,11 +188,11 @@ def pairwise(
         start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
         group = UnitGroup(pair_key, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
-        rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
+        rows.append(_coefficient_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 
 
-def _row(
+def _coefficient_row(
     group: UnitGroup,
     term: str,
     coefficient: str,
@@ -211,7 +211,7 @@ def _row(
     if np.isnan(fit.estimate):
         cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
     elif plan is None:
-        cells |= _student(fit, group.n, None if unit is None else unit.code, conf_level)
+        cells |= _student_cells(fit, group.n, None if unit is None else unit.code, conf_level)
         cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
     else:
         agreement, shares = agreement_parts(units, w)
@@ -244,7 +244,7 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> Record:
     return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
 
 
-def _student(fit: Chance, n: Floats, cluster: Codes | None, conf_level: float) -> Record:
+def _student_cells(fit: Chance, n: Floats, cluster: Codes | None, conf_level: float) -> Record:
     """Student's interval over units or clusters, and the test of 0."""
     estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
     small = flags.SMALL_N if units < 30 else ""
@@ -255,10 +255,10 @@ def _student(fit: Chance, n: Floats, cluster: Codes | None, conf_level: float) -
             std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
         return {"flag": flags.ONE_UNIT}
-    return _interval(estimate, std_error, conf_level, units - 1, small)
+    return _limited_interval(estimate, std_error, conf_level, units - 1, small)
 
 
-def _interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
+def _limited_interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
     """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value given `df`."""
     if not std_error > 1e-12:
         return {"flag": flags.join(flags.PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
@@ -268,7 +268,7 @@ def _interval(estimate: float, std_error: float, conf_level: float, df: float | 
     return cells if df is None else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
 
 
-def _of_categories(
+def _one_category_each(
     data: IntoFrame, reference: Any, weights: Weights | None, by: By
 ) -> tuple[Study | IntoFrame, Any, str, Unsettled]:
     """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag."""
@@ -284,7 +284,7 @@ def _of_categories(
     return data, reference, repeats and f"{repeats} of the reference", {}
 
 
-def _noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled | None = None) -> pd.DataFrame:
+def _repeats_noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled | None = None) -> pd.DataFrame:
     """Say in the method, and in the flag of each group, what stands for the repeats."""
     if not repeats:
         return rows
@@ -414,28 +414,30 @@ def kappa(
         if reference is not None:
             raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
-        answers, _, repeats, unsettled = _of_categories(data, None, weights, by)
-        return _noted(panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled)
-    answers, reference, repeats, _ = _of_categories(data, reference, weights, by)
+        answers, _, repeats, unsettled = _one_category_each(data, None, weights, by)
+        return _repeats_noted(
+            panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled
+        )
+    answers, reference, repeats, _ = _one_category_each(data, reference, weights, by)
     counts = _pair_counts(answers, by, cluster, reference)
     plan = planned_or_none(interval, counts.clusters.columns, n_resamples, seed, conf_level)
     column, dependent = counts.clusters.column if plan is None else None, counts.clusters.flag
     groups = list(dict.fromkeys(names(by)))
     if pairs == "average":
-        if plan is not None and (reference is not None or _counted(answers)):
+        if plan is not None and (reference is not None or _is_kappa_tally(answers)):
             raise DesignError(
                 "The interval of a mean of pairs needs the answers of all judges. Give preferences or ratings, and "
                 "leave reference= out."
             )
-        rows = list(_averages(counts, answers, groups, weights, plan, dependent))
-        return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
+        rows = list(_mean_kappa_rows(counts, answers, groups, weights, plan, dependent))
+        return _repeats_noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
     rows = []
     keys = [*groups, "judge", "other"]
-    codes, values = _coded(counts, weights)
+    codes, values = _answer_codes(counts, weights)
     for key, at in counts.grouped(keys).rows_of_groups():
-        cells = _cohen(counts.where(at), codes[at], values, weights, plan, column, conf_level, key)
+        cells = _cohen_cells(counts.where(at), codes[at], values, weights, plan, column, conf_level, key)
         rows.append({**key, **cells, "flag": flags.join(cells["flag"], dependent)})
-    return _noted(estimates(rows, keys, EXTRA), repeats)
+    return _repeats_noted(estimates(rows, keys, EXTRA), repeats)
 
 
 @Measure(
@@ -516,11 +518,11 @@ def ac1(
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
     term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
-    answers, reference, repeats, unsettled = _of_categories(data, reference, weights, by)
+    answers, reference, repeats, unsettled = _one_category_each(data, reference, weights, by)
     if reference is not None:
         counts = _pair_counts(answers, by, cluster, reference)
-        return _noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), repeats)
-    return _noted(panel(answers, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
+        return _repeats_noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), repeats)
+    return _repeats_noted(panel(answers, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
 
 
 @Measure(
@@ -602,18 +604,18 @@ def scott_pi(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    answers, reference, repeats, _ = _of_categories(data, reference, weights, by)
+    answers, reference, repeats, _ = _one_category_each(data, reference, weights, by)
     counts = _pair_counts(answers, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
     rows = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
-    return missing_counted(_noted(rows, repeats), answers, names(by))
+    return missing_counted(_repeats_noted(rows, repeats), answers, names(by))
 
 
 def _pair_counts(data: Study | IntoFrame, by: By, cluster: Cluster, reference: Any) -> Counts:
-    if reference is not None and _counted(data):
+    if reference is not None and _is_kappa_tally(data):
         raise DesignError("A table of counts already names its pairs. Leave reference= out.")
     counts = count(data, "kappa", by, cluster=cluster, baseline=reference)
-    return counts if _counted(data) else _with_every_pair(counts, data, by, among_judges=reference is None)
+    return counts if _is_kappa_tally(data) else _with_every_pair(counts, data, by, among_judges=reference is None)
 
 
 def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_judges: bool) -> Counts:
@@ -622,9 +624,9 @@ def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_j
     group_judges = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
     keys, rows = [*groups, "judge", "other"], []
     pairs = table[keys].iloc[codes_of(table, keys).first]
-    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _split(pairs, groups)}
+    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _table_groups(pairs, groups)}
     whole = set(pairs["other"])
-    for key, part in _split(group_judges.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
+    for key, part in _table_groups(group_judges.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
         judges = sorted(set(part["judge"].astype(str)))
         others = whole if len(whole) == 1 else references.get(tuple(map(str, key.values())), set())
         every = combinations(judges, 2) if among_judges else product(judges, sorted(others))
@@ -637,11 +639,11 @@ def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_j
     return Counts.of(table, counts.groups, counts.clusters)
 
 
-def _counted(data: Study | IntoFrame) -> bool:
+def _is_kappa_tally(data: Study | IntoFrame) -> bool:
     return is_tally(Study.of(data).names, PATTERNS["kappa"])
 
 
-def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Record, pd.DataFrame]]:
+def _table_groups(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Record, pd.DataFrame]]:
     if not keys:
         yield {}, table
         return
@@ -649,7 +651,7 @@ def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Record, pd.Da
         yield dict(zip(keys, key, strict=True)), part
 
 
-def _coded(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:
+def _answer_codes(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:
     """(R, 2) codes of the two answers, -1 for none; and the positions of the answers."""
     both = [counts.columns[c] for c in ("answer", "other_answer")]
     answers = [x for x in dict.fromkeys([*both[0].labels, *both[1].labels]) if not pd.isna(x) and x != INVALID]
@@ -659,7 +661,7 @@ def _coded(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:
     return np.column_stack(codes), values
 
 
-def _cohen(
+def _cohen_cells(
     part: Counts,
     codes: Ints,
     values: Floats,
@@ -693,18 +695,18 @@ def _cohen(
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
     if cluster is not None:
         influence = n[good] * kappa_influence(shares, w)[row, column]
-        cells |= _clustered(float(fit.estimate), influence, part.where(good), cluster, conf_level, total)
+        cells |= _linearised(float(fit.estimate), influence, part.where(good), cluster, conf_level, total)
     elif plan is None:
-        cells |= _interval(
+        cells |= _limited_interval(
             float(fit.estimate), float(fit.std_error), conf_level, None, flags.SMALL_N if total < 30 else ""
         )
     else:
-        cells |= _bootstrapped(part.where(good), row, column, w, plan, key)
+        cells |= _kappa_bootstrap(part.where(good), row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
     return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
 
 
-def _clustered(estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float) -> Record:
+def _linearised(estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float) -> Record:
     """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = part.columns.codes([cluster])
     cells: Record = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
@@ -713,10 +715,10 @@ def _clustered(estimate: float, influence: Floats, part: Counts, cluster: str, c
         return {**cells, "flag": few}
     sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
     error = math.sqrt(unit.size / (unit.size - 1) * float(sums @ sums)) / n
-    return {**cells, **_interval(estimate, error, conf_level, unit.size - 1, few)}
+    return {**cells, **_limited_interval(estimate, error, conf_level, unit.size - 1, few)}
 
 
-def _bootstrapped(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootstrap, key: Record) -> Record:
+def _kappa_bootstrap(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootstrap, key: Record) -> Record:
     cell, first = np.unique(row * len(w) + column, return_index=True)
     which = np.searchsorted(cell, row * len(w) + column)
     counts = np.zeros((len(part.n), cell.size))
@@ -725,7 +727,7 @@ def _bootstrapped(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootst
     return unit_bootstrap(part, counts, lambda totals: weighted_kappa(totals, one, two, w), plan, key)
 
 
-def _averages(
+def _mean_kappa_rows(
     counts: Counts,
     data: Study | IntoFrame,
     groups: list[str],
@@ -735,10 +737,12 @@ def _averages(
 ) -> Iterator[Record]:
     """Mean kappa of all pairs of judges, per group."""
     intervals = {} if plan is None else mean_intervals(data, groups, counts.clusters.column, weights, plan)
-    codes, values = _coded(counts, weights)
+    codes, values = _answer_codes(counts, weights)
     for key, at in counts.grouped(groups).rows_of_groups():
         pairs = (at[p] for _, p in counts.where(at).grouped(["judge", "other"]).rows_of_groups())
-        pair_cells = [_cohen(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs]
+        pair_cells = [
+            _cohen_cells(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs
+        ]
         rows = pd.DataFrame(pair_cells).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})

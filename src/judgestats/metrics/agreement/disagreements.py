@@ -167,7 +167,9 @@ def disagreement(
     refuse_empty(table)
     rows: list[Record] = []
     for block in blocks(table, groups, (), unit, clustering.column):
-        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, ddof, cluster is not False)
+        rows += _spread_rows(
+            block, _point_labels(table, groups, block, unit), limits, top, plan, ddof, cluster is not False
+        )
     for row in rows:
         row |= {"unit": unit, "flag": flags.join(row["flag"], clustering.flag)}
         for name in ("judge", "other", "system", "item"):
@@ -179,7 +181,7 @@ def disagreement(
     return missing_counted(terms, ratings, [*groups, "system", "item"])
 
 
-def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
+def _point_labels(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
     """Label of each point of a block: its item, with its criterion if that is the unit."""
     part = table
     for c in groups:
@@ -207,7 +209,9 @@ def _spread_rows(
     shared = quotient(best, best.sum(axis=1, keepdims=True), ~np.isnan(scores))
     pairs = list(combinations(range(len(block.judges)), 2))
     means = iter(
-        _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
+        _vector_means(
+            chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan
+        )
     )
 
     def share(hits: Mask, of: Mask) -> Record:
@@ -250,7 +254,7 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> Record:
     return {**cells_of, "n": int((~np.isnan(observed)).sum()), "flag": flags.join(missing, cells_of["flag"])}
 
 
-def _means(values: Iterable[Floats], owner: Ints, block: Block, plan: Bootstrap) -> Iterator[Record]:
+def _vector_means(values: Iterable[Floats], owner: Ints, block: Block, plan: Bootstrap) -> Iterator[Record]:
     """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
     while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):

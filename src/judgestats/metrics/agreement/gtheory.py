@@ -103,10 +103,10 @@ def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], l
         varying = sorted(dict.fromkeys(names(facets)), key=lambda f: FACETS.index(f) if f in FACETS else len(FACETS))
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
-    return varying, list(_split(y, n, coded, by, varying, [flags.MEANS_OF_RUNS] if value == "mean" else []))
+    return varying, list(_group_designs(y, n, coded, by, varying, [flags.MEANS_OF_RUNS] if value == "mean" else []))
 
 
-def _split(
+def _group_designs(
     y: Floats, n: Floats | None, coded: Record, by: Sequence[str], facets: Sequence[str], notes: list[str]
 ) -> Iterator[tuple[Record, Design]]:
     code, size = joint([(coded[c][0], len(coded[c][1])) for c in by], len(y))
@@ -276,9 +276,9 @@ def _components(
     else:
         array = design.array()
         rows = (
-            _by_reml(design, effects, max_levels, conf_level)
+            _reml_components(design, effects, max_levels, conf_level)
             if array is None
-            else _by_squares(design, array, effects, conf_level)
+            else _mean_square_components(design, array, effects, conf_level)
         )
     total = np.nansum([r.get("estimate", np.nan) for r in rows])
     for row in rows:
@@ -289,7 +289,9 @@ def _components(
     return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
 
 
-def _by_squares(design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float) -> list[Record]:
+def _mean_square_components(
+    design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float
+) -> list[Record]:
     axes = {f: i for i, f in enumerate(design.codes)}
     squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
     terms = [*map(":".join, effects), "residual"]
@@ -308,7 +310,9 @@ def _by_squares(design: Design, array: Floats, effects: list[tuple[str, ...]], c
     return rows
 
 
-def _by_reml(design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float) -> list[Record]:
+def _reml_components(
+    design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float
+) -> list[Record]:
     codes = [design.code(e) for e in effects]
     levels = [int(c.max()) + 1 for c in codes]
     if sum(levels) - max(levels) > max_levels:

@@ -164,13 +164,13 @@ def decision_study(
     for labels, part in grouped:
         rng = generator(seed, ("decision_study", *map(str, labels)))
         study = _Study(part, object, rng, n_resamples, conf_level)
-        numbers = {f: _numbers(n_levels[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
-        study_rows = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
+        numbers = {f: _level_numbers(n_levels[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
+        study_rows = study.rows(numbers, _level_numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in study_rows]
     return missing_counted(estimates(rows, keys, (*_COLUMNS, "error_variance")), ratings, keys)
 
 
-def _numbers(n_levels: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
+def _level_numbers(n_levels: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
     if n_levels is None:
         return [int(observed) if observed is not None and observed >= 1 else 1]
     numbers = list(n_levels) if isinstance(n_levels, Iterable) else [n_levels]
@@ -273,13 +273,13 @@ class _Study:
             if facet not in names or (facet == "runs" and not self.has_runs):
                 continue
             rest = {tuple(v for k, v in g.items() if k != facet): g for g in grid}
-            rows += [self._needed(g, facet, a, target) for g in rest.values() for a in (False, True)]
+            rows += [self._number_needed(g, facet, a, target) for g in rest.values() for a in (False, True)]
         return rows
 
-    def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
+    def _number_cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
         return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
 
-    def _interval(self, value: float, draws: Floats, method: Any) -> Record:
+    def _generalized_interval(self, value: float, draws: Floats, method: Any) -> Record:
         """Ends of the interval of an estimate, from its draws."""
         ends = np.quantile(draws, [0.5 - self.conf_level / 2, 0.5 + self.conf_level / 2], method=method)
         return {"conf_low": min(ends[0], value), "conf_high": max(ends[1], value), "method": self.method}
@@ -291,20 +291,20 @@ class _Study:
             "term": "dependability" if absolute else "generalizability",
             "method": "from variance components",
         }
-        row |= {**self._cells(numbers), "error_variance": np.nan if unknown_runs else error}
+        row |= {**self._number_cells(numbers), "error_variance": np.nan if unknown_runs else error}
         value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
         identified = not np.isnan(error + τ)
         notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if identified else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
             of, error_draws = self.draws[self.object], self.error(numbers, absolute, self.draws)
-            row |= self._interval(value, np.nan_to_num(quotient(of, of + error_draws)), "linear")
+            row |= self._generalized_interval(value, np.nan_to_num(quotient(of, of + error_draws)), "linear")
         return {
             **row,
             "estimate": value,
             "flag": flags.join(*notes, flags.VARIANCE_AT_ZERO.of(τ == 0, what=self.object)),
         }
 
-    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> Record:
+    def _number_needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> Record:
         """Smallest number n of one facet with τ / (τ + error) >= target, where error is a + b / n."""
         τ = self.variance[self.object]
         a, one = (self.error({**numbers, facet: n}, absolute) for n in (np.inf, 1.0))
@@ -312,16 +312,16 @@ class _Study:
         n = max(float(np.ceil((one - a) / margin - 1e-9)), 1.0) if margin > 0 else np.nan
         plural = PLURAL.get(facet, facet)
         row: Record = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
-        row |= {"estimate": n, "method": "from variance components", **self._cells({**numbers, facet: n})}
+        row |= {"estimate": n, "method": "from variance components", **self._number_cells({**numbers, facet: n})}
         if numbers["runs"] > 1 and not self.has_runs:
             unknown = {"estimate": np.nan, plural: np.nan, "flag": flags.RUNS_NOT_IDENTIFIABLE}
-            return {**row, **self._cells(numbers), **unknown}
+            return {**row, **self._number_cells(numbers), **unknown}
         identified = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
         if self.draws and not np.isnan(n):
             a, one = (self.error({**numbers, facet: k}, absolute, self.draws) for k in (np.inf, 1.0))
             margin = self.draws[self.object] * (1 - target) / target - a
             needed = np.where(margin > 0, np.maximum(np.ceil(quotient(one - a, margin) - 1e-9), 1.0), np.inf)
-            row |= self._interval(n, needed, "inverted_cdf")
+            row |= self._generalized_interval(n, needed, "inverted_cdf")
         unreached = flags.NOT_REACHED.of(identified and np.isnan(n), target=f"{target:g}", what=plural)
         return {**row, "flag": flags.join(unreached, "" if identified else flags.COMPONENTS_MISSING)}

@@ -154,19 +154,19 @@ def judge_against_people(
         counts = count_raters(raters.people, theirs, column)[0]
         exchanged = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
         both_ways = pd.concat([counts, exchanged], ignore_index=True)
-        for key, part in each_group(_compared(both_ways.assign(n=both_ways["n"] / 2)), theirs):
+        for key, part in each_group(_answer_pairs(both_ways.assign(n=both_ways["n"] / 2)), theirs):
             among[tuple(map(str, key.values()))] = part
-            rows += _rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
+            rows += _pooled_rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
         keys = raters.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": flags.ONE_PERSON}
         rows += [{**key, **none} for key in keys]
-    judge_pairs = _compared(count_raters(raters.models, groups, column, raters.people)[0])
+    judge_pairs = _answer_pairs(count_raters(raters.models, groups, column, raters.people)[0])
     for key, part in each_group(judge_pairs, [*groups, "judge"]):
         judge_key = {**key, "role": "judge"}
-        rows += _rows(part, kind, column, conf_level, judge_key)
+        rows += _pooled_rows(part, kind, column, conf_level, judge_key)
         if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
-            difference = _difference(part, people, column, conf_level, scores=kind == "ratings")
+            difference = _difference_to_people(part, people, column, conf_level, scores=kind == "ratings")
             rows.append({**judge_key, "term": "agreement_difference", **difference})
     rows += _base_rates(raters.people, theirs, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
@@ -184,14 +184,14 @@ def _cluster_of(raters: References, groups: list[str], cluster: Cluster) -> tupl
     return clustered_by(models[both], groups, cluster, units, whole="item")
 
 
-def _compared(counts: pd.DataFrame) -> pd.DataFrame:
+def _answer_pairs(counts: pd.DataFrame) -> pd.DataFrame:
     """Pairs of answers with ``_answered``, whether neither is missing, and ``_equal``, the number of equal ones."""
     equal = counts["answer"].astype(str) == counts["other_answer"].astype(str)
     both_answered = is_answer(counts["answer"]) & is_answer(counts["other_answer"])
     return counts.assign(_answered=both_answered, _equal=counts["n"] * equal)
 
 
-def _rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:
+def _pooled_rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     total, part = float(part["n"].sum()), part[part["_answered"]]
     n = part["n"].to_numpy(dtype=float)
@@ -202,21 +202,21 @@ def _rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, labels:
             {**labels, "term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS} for t in (term, "agreement")
         )
         return
-    if kind == "ratings" and (pair := _scales_apart(part)):
+    if kind == "ratings" and (pair := _raters_apart(part)):
         apart = flags.join(flags.OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
         yield from ({**labels, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
         return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
-    interval = _jackknifed(part, counts, statistic, value, column, conf_level)
+    interval = _jackknife_interval(part, counts, statistic, value, column, conf_level)
     small = flags.SMALL_N if n.sum() < 30 else ""
     note = flags.join(interval["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
     yield {**labels, "term": term, "estimate": value, "n": n.sum(), **interval, "flag": note}
-    share = _share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
+    share = _clustered_share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
     yield {**labels, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
 
 
-def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
+def _raters_apart(part: pd.DataFrame) -> tuple[str, str] | None:
     """Two raters of pairs of answers who are on different scales."""
     scores, raters = (
         pd.concat([part[c].astype(t) for c in pair], ignore_index=True)
@@ -225,7 +225,7 @@ def _scales_apart(part: pd.DataFrame) -> tuple[str, str] | None:
     return scales_apart(scores, raters)
 
 
-def _jackknifed(
+def _jackknife_interval(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, value: float, column: str, conf_level: float
 ) -> Record:
     """Interval of a statistic of total counts, from its values without each cluster."""
@@ -243,7 +243,7 @@ def _jackknifed(
     return {**cells, "flag": few if cells else flags.join(few, flags.NO_SPREAD)}
 
 
-def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> Record:
+def _clustered_share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> Record:
     """A share with its clustered interval."""
     unit = codes_of(table, [column])
     k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
@@ -254,10 +254,12 @@ def _share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level
     return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
 
 
-def _difference(judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool) -> Record:
+def _difference_to_people(
+    judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool
+) -> Record:
     """Agreement of a judge with people less that among people, on clusters that they share."""
     sides = [side[side["_answered"]] for side in (judge, people)]
-    if scores and (pair := next(filter(None, map(_scales_apart, sides)), None)):
+    if scores and (pair := next(filter(None, map(_raters_apart, sides)), None)):
         return {"estimate": np.nan, "n": 0.0, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
     if not all(side["n"].sum() for side in sides):
         return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS}
@@ -349,5 +351,5 @@ def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str,
         top = totals.idxmax()
         listed = [("base_rate", a) for a in totals.index if kind == "preferences" or len(totals) <= MOST_LEVELS]
         for term, label in [*listed, ("constant_answer", top)]:
-            share = _share(size * answers["_answer"].eq(label).to_numpy(), size, answers, column, conf_level)
+            share = _clustered_share(size * answers["_answer"].eq(label).to_numpy(), size, answers, column, conf_level)
             yield {**row, "term": term, "answer": label, **share, "flag": flags.join(share["flag"], invalid)}

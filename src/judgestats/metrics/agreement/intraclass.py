@@ -65,7 +65,7 @@ def matrices(ratings: Study | IntoFrame, subjects: By, raters: str, by: By, clus
     study = Study.of(ratings)
     present = study.names
     by = grouping(by, present)
-    subjects = _parts(present, subjects, raters, by)
+    subjects = _subject_columns(present, subjects, raters, by)
     called: dict[str, str] = {}
     if raters != "judge":  # cells call their raters judge
         called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
@@ -77,7 +77,7 @@ def matrices(ratings: Study | IntoFrame, subjects: By, raters: str, by: By, clus
     return _laid_out(table, by, subjects, called, cluster)
 
 
-def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
+def _subject_columns(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
     subjects = list(dict.fromkeys(names(subjects)))
     for argument, name in [("raters", raters), *(("subjects", s) for s in subjects)]:
         if not (name in ABOUT and argument == "subjects"):
@@ -115,7 +115,7 @@ def _laid_out(
             differs = _of_row(table.keys[name], row, rows.size)[row] != table.keys[name]
             if differs.any():
                 varied[name] = differs
-    scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
+    scores, unequal = _score_matrix(table, row, rows.size, averaged=bool(varied))
     notes: list[list[str]] = [[] for _ in range(groups.size)]
     for g in np.unique(group[table.cell[table.runs > 1]]):
         notes[g].append(flags.REPLICATES_AVERAGED)
@@ -149,7 +149,7 @@ def _of_row(code: Codes, row: Codes, rows: int) -> Codes:
     return row_code
 
 
-def _scores(table: CellTable, row: Codes, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
+def _score_matrix(table: CellTable, row: Codes, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
     """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge
@@ -309,12 +309,14 @@ def icc(
         scores = np.take_along_axis(scores, np.argsort(np.isnan(scores), axis=1, kind="stable"), axis=1)
     there = ~np.isnan(scores)
     present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
-    (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
+    (_reml_correlations if incomplete == "reml" else _mean_square_correlations)(
+        rows, scores, there, present, conf_level
+    )
     if engine == "pingouin":
-        _by_pingouin(rows, scores, there, present)
+        _pingouin_correlations(rows, scores, there, present)
     if data.cluster is not None:
         ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
-        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
+        _clustered_intervals(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
     _without_scales(rows)
     forms = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
     return missing_counted(forms, study, names(by))
@@ -367,22 +369,22 @@ def _without_scales(rows: _Rows) -> None:
         rows.notes[g].append(flags.OTHER_SCALE.of(high=high, low=low))
 
 
-def _by_squares(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
+def _mean_square_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
     """Mean squares of the complete subjects, for all groups with the same raters at once."""
     data = rows.data
     if not data.groups:
         return
     if present.all():
-        _squares_of(rows, np.arange(data.groups), scores, np.asarray(there.all(axis=1)), conf_level)
+        _rater_set_correlations(rows, np.arange(data.groups), scores, np.asarray(there.all(axis=1)), conf_level)
         return
     sets, of_group = np.unique(present, axis=0, return_inverse=True)
     for number, raters in enumerate(sets):
         mine = np.repeat(of_group.ravel() == number, data.sizes)
         table, complete = scores[mine][:, raters], there[mine][:, raters].all(axis=1)
-        _squares_of(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
+        _rater_set_correlations(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
 
 
-def _squares_of(rows: _Rows, groups: Ints, table: Floats, complete: Mask, conf_level: float) -> None:
+def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: Mask, conf_level: float) -> None:
     """Rows of groups with the same raters: `table` (S, k), `complete` (S,)."""
     sizes = rows.data.sizes[groups]
     start = np.cumsum(sizes) - sizes
@@ -419,7 +421,7 @@ def _squares_of(rows: _Rows, groups: Ints, table: Floats, complete: Mask, conf_l
             rows.mark(flag, whole)
 
 
-def _by_pingouin(rows: _Rows, scores: Floats, there: Mask, present: Mask) -> None:
+def _pingouin_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask) -> None:
     """Replace the rows of groups whose mean squares are all above 0 by pingouin's; NaN with our flag elsewhere."""
     data, name = rows.data, version()
     for g in range(data.groups):
@@ -433,7 +435,7 @@ def _by_pingouin(rows: _Rows, scores: Floats, there: Mask, present: Mask) -> Non
         rows.method[:, g] = [f"{name}: {method}" if pingouin_cells else "" for method in rows.method[:, g]]
 
 
-def _clustered(
+def _clustered_intervals(
     rows: _Rows,
     scores: Floats,
     there: Mask,
@@ -480,7 +482,7 @@ def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
         notes.append(flags.SUBJECTS_DROPPED.of(lost))
 
 
-def _by_reml(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
+def _reml_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
     data = rows.data
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])

@@ -178,7 +178,7 @@ def correlation(
                 "method='repeated' is for each pair of judges, over all responses to an item, with Fisher's interval. "
                 "Leave level=, cell=, pairs= and interval= out."
             )
-        return _repeated(ratings, unit, by, cluster, conf_level)
+        return _repeated_measures(ratings, unit, by, cluster, conf_level)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
     cell_names = cell_columns(ratings, by, cell) if level == "cell" else []
     clustering = clustered_by(ratings, [*names(by), *cell_names], cluster, whole="item")
@@ -196,7 +196,7 @@ def correlation(
     term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
     rows: list[Record] = []
     for block in blocks(table, groups, cell_names, unit, clustering.column):
-        rows += _rows(block, level, method, pairs, plan, interval == "fisher", ddof)
+        rows += _block_rows(block, level, method, pairs, plan, interval == "fisher", ddof)
     for row in rows:
         row.update(
             unit=unit,
@@ -210,7 +210,7 @@ def correlation(
     return missing_counted(estimates(rows, columns, ["p_value", "unit"], sort=False), ratings, columns)
 
 
-def _repeated(ratings: IntoFrame, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
+def _repeated_measures(ratings: IntoFrame, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
     """Repeated-measures correlation of each pair of judges over the responses to each item."""
     clustering = clustered_by(ratings, names(by), cluster, whole="item")
     table, groups = rated_cells(ratings, by)
@@ -241,7 +241,7 @@ def _repeated(ratings: IntoFrame, unit: Unit, by: By, cluster: Cluster, conf_lev
     return missing_counted(pairs, ratings, groups)
 
 
-def _rows(
+def _block_rows(
     block: Block, level: Level, method: Method, pairs: Pairs | Literal["sd"], plan: Bootstrap, fisher: bool, ddof: int
 ) -> list[Record]:
     """The estimates of one block."""

@@ -152,7 +152,7 @@ def alpha(
     """
     data = as_runs(data, average_over, by)
     by = by_criterion(data, by)
-    study, repeats, unsettled = one_answer(data, _TOGETHER[level_of_measurement], by)
+    study, repeats, unsettled = one_answer(data, _REPEATS[level_of_measurement], by)
     study, column, dependent = units_and_cluster(study, by, cluster)
     labels = labels_of(study, by, [column] if column else [])
     values = positions(labels.answers)
@@ -167,7 +167,7 @@ def alpha(
         )
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
-    apart = _scales_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
+    apart = _judges_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
     for group in unit_groups(labels, by, column):
         fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
         cells: Record = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
@@ -176,7 +176,7 @@ def alpha(
         if np.isnan(fit.alpha[0]):
             cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
         elif interval is not None:
-            cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
+            cells |= _alpha_interval(group, float(fit.alpha[0]), values, level_of_measurement, plan)
             cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
         cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
         left = unsettled.get(plain(group.key), "")
@@ -187,7 +187,7 @@ def alpha(
     return missing_counted(estimates(rows, by, extra), data, by)
 
 
-def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
+def _judges_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
     """Two judges of each group who are on different scales."""
     by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
     number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
@@ -203,10 +203,10 @@ def _scales_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...
 
 
 #: Level of measurement -> what stands for the repeats of a judge on one unit.
-_TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+_REPEATS = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
 
 
-def _resampled(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> Record:
+def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> Record:
     """Interval from a bootstrap of the units that can be paired."""
     paired = group.units.judges >= 2
     n = np.where(paired, group.n, 0.0)

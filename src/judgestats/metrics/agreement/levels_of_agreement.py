@@ -149,13 +149,13 @@ def agreement_levels(
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
             {**items.key, **row, "flag": flags.join(row["flag"], clustering.flag)}
-            for row in _levels(items, units, unit, plan, ddof)
+            for row in _level_rows(items, units, unit, plan, ddof)
         ]
     of_scores = ("icc", "gap_sample_icc", "sd_icc")
     return across_scales(estimates(rows, groups, ["unit"]), table, groups, of_scores, ())
 
 
-def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[Record]:
+def _level_rows(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[Record]:
     statistics: tuple[Callable[[Floats], Floats], ...] = (
         lambda weights: system_correlations(items, "spearman", weights),
         lambda weights: pair_correlations(units, "pearson", weights),

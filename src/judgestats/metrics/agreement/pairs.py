@@ -101,11 +101,11 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
         raise SchemaError("The table has no column that names the cell of a correlation. Add one, e.g. 'system'.")
     rows: list[Record] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
-        rows += [{**dict(zip(groups, key, strict=True)), **row} for row in _of_group(part, cell, conf_level)]
+        rows += [{**dict(zip(groups, key, strict=True)), **row} for row in _pair_test_rows(part, cell, conf_level)]
     return estimates(rows, [*groups, "judge", "other"], ["df1", "df2", "p_value"], sort=False)
 
 
-def _of_group(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[Record]:
+def _pair_test_rows(part: pd.DataFrame, cell: list[str], conf_level: float) -> list[Record]:
     repeats = part.duplicated([*cell, "judge", "other"])
     if repeats.any():
         row = part[repeats].iloc[0]

@@ -131,10 +131,10 @@ def quality_agreement(
     if {score, agreement} <= set(present):
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()
-        table = table.assign(_score=_numbers(table, score), _r=_numbers(table, agreement))
+        table = table.assign(_score=_number_column(table, score), _r=_number_column(table, agreement))
         if within is not None:
             grouping(within, present, "table")
-        _refuse_repeats(table, groups)
+        _refuse_repeated_systems(table, groups)
         table = table.assign(_family=table[family]) if family else table
     elif "judge" in present:
         table, groups = _of_ratings(data, by, within, family, unit, method)
@@ -146,7 +146,7 @@ def quality_agreement(
             "or give ratings."
         )
     rows = []
-    for key, part in _parts(table, groups):
+    for key, part in _group_tables(table, groups):
         rows.append({**key, **({within: ""} if within else {}), **_over_systems(part, conf_level, family)})
         if within is not None:
             for value, inside in part.groupby(within, dropna=False, sort=True):
@@ -168,7 +168,7 @@ def _family(cluster: Cluster, present: list[str]) -> str:
     return grouping(columns[0], present, "table")[0]
 
 
-def _numbers(table: pd.DataFrame, column: str) -> Floats:
+def _number_column(table: pd.DataFrame, column: str) -> Floats:
     try:
         values: Floats = pd.to_numeric(table[column]).to_numpy(dtype=float)
     except (ValueError, TypeError) as error:
@@ -177,7 +177,7 @@ def _numbers(table: pd.DataFrame, column: str) -> Floats:
     return values
 
 
-def _refuse_repeats(table: pd.DataFrame, groups: Sequence[str]) -> None:
+def _refuse_repeated_systems(table: pd.DataFrame, groups: Sequence[str]) -> None:
     """Raise if a system has several rows: systems count as independent."""
     if "system" not in table.columns:
         return
@@ -189,7 +189,7 @@ def _refuse_repeats(table: pd.DataFrame, groups: Sequence[str]) -> None:
         )
 
 
-def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[Record, pd.DataFrame]]:
+def _group_tables(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[Record, pd.DataFrame]]:
     if not groups:
         return [({}, table)]
     split = table.groupby(list(groups), dropna=False, sort=True)
@@ -337,8 +337,8 @@ def ordering_accuracy(
     table, groups = _tiered(data, tier, score, by, family)
     plan = Bootstrap("percentile", (family or "system",), None if family else tier, n_resamples, seed, conf_level)
     rows: list[Record] = []
-    for key, part in _parts(table, groups):
-        rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
+    for key, part in _group_tables(table, groups):
+        rows += [{**key, **row} for row in _ordering_rows(part, order, tier, plan, key)]
     result = estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
     if "judge" in groups or score in Study.of(data).names:
         return result
@@ -353,9 +353,9 @@ def _tiered(data: IntoFrame, tier: str, score: str, by: By, family: str) -> tupl
     if score in present:
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()
-        _refuse_repeats(table, groups)
+        _refuse_repeated_systems(table, groups)
         table = table.assign(_family=table[family]) if family else table
-        return table.assign(_score=_numbers(table, score)), groups
+        return table.assign(_score=_number_column(table, score)), groups
     groups = grouping(by, present, "ratings")
     scored = cells(
         data,
@@ -373,7 +373,7 @@ def _tiered(data: IntoFrame, tier: str, score: str, by: By, family: str) -> tupl
     return table.assign(**{tier: table["system"].map(tiers)}), groups
 
 
-def _ordered(part: pd.DataFrame, order: list[str], tier: str, plan: Bootstrap, key: Record) -> list[Record]:
+def _ordering_rows(part: pd.DataFrame, order: list[str], tier: str, plan: Bootstrap, key: Record) -> list[Record]:
     place = part[tier].astype(str).map({t: i for i, t in enumerate(order)}).to_numpy(dtype=float)
     value = part["_score"].to_numpy(dtype=float)
     used = ~(np.isnan(place) | np.isnan(value))

@@ -128,7 +128,7 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
         owner[point] = unit_code
     else:
         criterion, _ = label_codes(part, ["criterion"])
-        scores = _means(row, judge, item, criterion, mean, (*size, len(items)))
+        scores = _criterion_means(row, judge, item, criterion, mean, (*size, len(items)))
     is_rated = ~np.isnan(scores)
     missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
     return Block(key, rows, judges["judge"].astype(str).tolist(), scores, owner, len(units), None, missing)
@@ -143,7 +143,9 @@ def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFram
     return code, part[names].iloc[first].reset_index(drop=True)
 
 
-def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, shape: tuple[int, int, int]) -> Floats:
+def _criterion_means(
+    row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, shape: tuple[int, int, int]
+) -> Floats:
     """Mean of the criteria of each item; NaN unless the judge rated every criterion that any judge rated."""
     is_scored = ~np.isnan(mean)
     row, judge, item, criterion = (v[is_scored] for v in (row, judge, item, criterion))

@@ -35,7 +35,7 @@ from judgestats.typing import Floats, Record
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
 
-def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _shift_from_control(data: IntoFrame, options: Options) -> pd.DataFrame:
     return against_control(data, options, "condition", lambda *pair: options.call(agreement_shift, data, pair))
 
 
@@ -48,7 +48,7 @@ def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
     plot="agreement_shift",
     frames=("ratings",),
     needs=(control_of("condition"),),
-    take=_from_baseline,
+    take=_shift_from_control,
     caption="Mean correlation of the judges before and after. A fall suggests that they shared superficial criteria.",
     terms=(Term("shift", "shift of the mean correlation", neutral=0.0),),
     have=("judges", "conditions"),

@@ -40,7 +40,7 @@ def _conditions(_: IntoFrame, options: Options) -> str:
     return "" if options.baseline else "needs two versions in a column, and the old one named in baseline="
 
 
-def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _from_version(data: IntoFrame, options: Options) -> pd.DataFrame:
     people = {}
     if options.people is not None:
         data, people["humans"] = with_people(data, options)
@@ -61,7 +61,7 @@ def _from_baseline(data: IntoFrame, options: Options) -> pd.DataFrame:
     plot="forest",
     frames=("preferences", "ratings"),
     needs=(_conditions,),
-    take=_from_baseline,
+    take=_from_version,
     terms=(
         Term(
             "flips",
@@ -201,7 +201,7 @@ def compare_versions(
                 none = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
                 rows.append({**key, "version": label, "stimulus": "", **none})
                 continue
-            theirs = _of_group(people, key, groups)
+            theirs = _people_of_group(people, key, groups)
             for row in _Pair(part.reset_index(drop=True), theirs, kind, plan, key).rows():
                 note = flags.join(dependent, row.get("flag", ""))
                 rows.append({**key, "version": label, "stimulus": "", **row, "flag": note})
@@ -263,7 +263,7 @@ def _one_name(models: pd.DataFrame) -> pd.DataFrame:
     return models.assign(judge=f"{old[0]} to {new[0]}")
 
 
-def _of_group(people: pd.DataFrame, key: Record, groups: list[str]) -> pd.DataFrame:
+def _people_of_group(people: pd.DataFrame, key: Record, groups: list[str]) -> pd.DataFrame:
     """Answers of people in a group, as far as they know its columns."""
     keep = np.ones(len(people), dtype=bool)
     for name in groups:
@@ -289,14 +289,14 @@ class _Pair:
 
     def rows(self) -> Iterator[Record]:
         """Rows of all terms."""
-        apart = self._scales_apart() if self.kind == "ratings" else {}
+        apart = self._versions_apart() if self.kind == "ratings" else {}
         answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
         lost = flags.INVALID_EXCLUDED.of(int((answer.isna() | (answer.astype(str) == "invalid")).sum()))
-        for row in self._measured():
+        for row in self._term_rows():
             row = unmeasured(row, apart.get(row["term"]))
             yield row if "excluded" in row.get("flag", "") else {**row, "flag": flags.join(row.get("flag", ""), lost)}
 
-    def _scales_apart(self) -> dict[str, tuple[str, str] | None]:
+    def _versions_apart(self) -> dict[str, tuple[str, str] | None]:
         """Terms that compare scores, and two of the versions and the people who are on different scales."""
         score = "score" if "score" in self.calls.columns else "mean"
         both = self.calls.assign(_by=self.calls[_VERSION].map({_OLD: "the old version", _NEW: "the new version"}))
@@ -316,7 +316,7 @@ class _Pair:
             pairs |= {"agreement_change": change, "concordance_change": change}
         return pairs
 
-    def _measured(self) -> Iterator[Record]:
+    def _term_rows(self) -> Iterator[Record]:
         yield from self._flips()
         if self.kind == "ratings":
             yield self._mean_shift()
@@ -330,7 +330,7 @@ class _Pair:
         if "replicate" not in self.calls.columns:
             sides = {v: side.assign(replicate=0) for v, side in sides.items()}
         whole = pd.concat(sides.values(), ignore_index=True).assign(replicate=np.arange(len(self.calls)))
-        sides_of = (repeats(side, (), self.column, self._distinct(side))[0] for side in (whole, *sides.values()))
+        sides_of = (repeats(side, (), self.column, self._thing_columns(side))[0] for side in (whole, *sides.values()))
         each = [counts.table for counts in sides_of]
         keys = ["relation", *(c for c in each[0].columns if c not in {"relation", "n", "judge"})]
         code = codes_of(pd.concat([t[keys[1:]] for t in each], ignore_index=True), keys[1:])
@@ -352,7 +352,7 @@ class _Pair:
         noisy = [bool(total[:, side].any()) for side in (1, 2)]
         k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
         unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
-        yield {"term": "flips", **self._share(k, n), "flag": flags.join(unknown, self._size(n))}
+        yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n))}
         for term, side, has_repeats in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
             if has_repeats:
                 same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
@@ -366,23 +366,23 @@ class _Pair:
             rate = flipped[both][:, used] / total[both][:, used]
             above = rate[:, 0] - rate[:, 1:].mean(axis=1)
             k, n = (np.bincount(unit.code[both], x, unit.size).astype(np.float64) for x in (above, np.ones(both.sum())))
-            row = {"term": "flips_above_noise", **self._mean(k, n, 1.0)}
+            row = {"term": "flips_above_noise", **self._clustered_mean(k, n, 1.0)}
             row["flag"] = flags.join(row["flag"], "" if all(noisy) else flags.ONE_VERSION_REPEATED)
         yield row
 
-    def _distinct(self, side: pd.DataFrame) -> list[str]:
+    def _thing_columns(self, side: pd.DataFrame) -> list[str]:
         """Columns that keep calls on different things apart."""
         return [c for c in (*ABOUT[self.kind], "first", "second") if c in side.columns]
 
-    def _share(self, k: Floats, n: Floats) -> Record:
+    def _wilson_share(self, k: Floats, n: Floats) -> Record:
         """A share with its clustered interval."""
         if not n.sum() > 0:
             return {"estimate": np.nan, "n": 0.0}
         error, low, high = clustered_wilson(k, n, self.plan.conf_level)
         ends = {"std_error": error, "conf_low": low, "conf_high": high, "n": float(n.sum())}
-        return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._named(n)}"}
+        return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._clustering_note(n)}"}
 
-    def _named(self, n: Floats) -> str:
+    def _clustering_note(self, n: Floats) -> str:
         return f"clustered by {self.column} (G = {int((n > 0).sum())})"
 
     def _size(self, n: Floats) -> str:
@@ -390,18 +390,18 @@ class _Pair:
             return flags.NOTHING_SHARED
         return flags.join(flags.few_clusters(n), flags.SMALL_N if n.sum() < 30 else "")
 
-    def _mean(self, k: Floats, n: Floats, bound: float) -> Record:
+    def _clustered_mean(self, k: Floats, n: Floats, bound: float) -> Record:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
         value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level, bound)
         kind = "t" if math.isinf(bound) else "t with pseudo-observations"
-        row = {"estimate": value, "n": float(n.sum()), "method": f"{kind}, {self._named(n)}"}
+        row = {"estimate": value, "n": float(n.sum()), "method": f"{kind}, {self._clustering_note(n)}"}
         if error > 0:
             row["std_error"] = error
         if high > low:
             row |= {"conf_low": low, "conf_high": high}
         return {**row, "flag": flags.join(self._size(n), flags.NO_SPREAD if high == low else "")}
 
-    def _paired(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
+    def _paired_means(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
         """Mean of a column per thing under both versions, on the things of both; and a flag if there are others."""
         wide = table.pivot_table(index=["_at", "thing"], columns=_VERSION, values=value, aggfunc="mean", sort=True)
         wide = wide.reindex(columns=[_OLD, _NEW])
@@ -411,14 +411,14 @@ class _Pair:
 
     def _mean_shift(self) -> Record:
         value = pd.to_numeric(self.calls["score" if "score" in self.calls.columns else "mean"])
-        thing = codes_of(self.calls, self._distinct(self.calls)).code
+        thing = codes_of(self.calls, self._thing_columns(self.calls)).code
         table = self.calls[[_VERSION]].assign(_score=value, thing=thing, _at=codes_of(self.calls, [self.column]).code)
-        wide, left = self._paired(table, "_score")
+        wide, left = self._paired_means(table, "_score")
         if wide.empty:
             return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
         d = (wide[_NEW] - wide[_OLD]).to_numpy()
         k, n = (np.bincount(wide["_at"], x).astype(np.float64) for x in (d, np.ones(len(d))))
-        row = self._mean(k, n, math.inf)
+        row = self._clustered_mean(k, n, math.inf)
         return {"term": "mean_shift", **row, "flag": flags.join(left, row["flag"])}
 
     def _agreement(self) -> Iterator[Record]:
@@ -430,7 +430,7 @@ class _Pair:
         calls = calls.assign(_at=codes_of(calls, [self.column]).code)
         met = calls.merge(people[["thing", "other_answer"]], on="thing")
         met["_equal"] = (met["answer"].astype(str) == met["other_answer"].astype(str)).astype(float)
-        wide, left = self._paired(met, "_equal")
+        wide, left = self._paired_means(met, "_equal")
         terms = ("agreement_old", "agreement_new", "agreement_change")
         if wide.empty:
             yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED} for t in terms)
@@ -440,11 +440,15 @@ class _Pair:
         sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, one)]
         note = flags.join(invalid, left, self._size(sums[2]))
         for term, k in zip(terms, sums[:2], strict=False):
-            yield {"term": term, **self._share(k, sums[2]), "flag": note}
+            yield {"term": term, **self._wilson_share(k, sums[2]), "flag": note}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
         tango = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
         change: Record = {"estimate": float((new - old).mean()), "std_error": tango.std_error, "n": float(len(wide))}
-        change |= {"conf_low": tango.low, "conf_high": tango.high, "method": f"Tango, paired, {self._named(sums[2])}"}
+        change |= {
+            "conf_low": tango.low,
+            "conf_high": tango.high,
+            "method": f"Tango, paired, {self._clustering_note(sums[2])}",
+        }
         yield {"term": terms[2], **change, "flag": note}
         both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
         both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")

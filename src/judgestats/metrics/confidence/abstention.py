@@ -149,16 +149,16 @@ def abstention_threshold(
     if not steps.size or not ((steps >= 0) & (steps <= 1)).all():
         raise DesignError("thresholds= must be numbers from 0 to 1, e.g. [0.5, 0.8, 0.9, 0.95, 0.99].")
     answers = answers_of(data, confidence, by, False, "abstention_threshold", ("item", "choice"))
-    _refuse_repeats(answers.table, answers.groups)
+    _refuse_repeated_items(answers.table, answers.groups)
     dependent = answers.clusters.flag if "item" in answers.table else ""
     rows: list[Record] = []
     for key, part in each_group(answers.table, answers.groups):
-        judge_rows = _rows(part, confidence, steps, target, alpha, delta, conf_level)
+        judge_rows = _threshold_rows(part, confidence, steps, target, alpha, delta, conf_level)
         rows += [{**key, **row, "flag": flags.join(row["flag"], dependent)} for row in judge_rows]
     return estimates(answers.excluded.flagged(rows, answers.groups), answers.groups, ["level", "bound"])
 
 
-def _refuse_repeats(table: pd.DataFrame, groups: list[str]) -> None:
+def _refuse_repeated_items(table: pd.DataFrame, groups: list[str]) -> None:
     """Raise where a judge has two verdicts on an item: they are no exchangeable units."""
     if "item" not in table:
         return
@@ -173,7 +173,7 @@ def _refuse_repeats(table: pd.DataFrame, groups: list[str]) -> None:
         )
 
 
-def _rows(
+def _threshold_rows(
     part: pd.DataFrame, confidence: str, steps: Floats, target: str, alpha: float, delta: float, conf_level: float
 ) -> Iterator[Record]:
     """Rows of one judge."""

@@ -164,7 +164,7 @@ def confidence_calibration(
     dependent = answers.clusters.flag
     rows: list[Record] = []
     for key, part in each_group(table, answers.groups):
-        rows += [{**key, **row} for row in _rows(part, confidence, ties, edges, plan, key, dependent)]
+        rows += [{**key, **row} for row in _calibration_rows(part, confidence, ties, edges, plan, key, dependent)]
     return estimates(answers.excluded.flagged(rows, answers.groups), answers.groups, ["level"])
 
 
@@ -182,7 +182,7 @@ def _edges(bins: int | Sequence[float] | None) -> Floats | None:
     return edges
 
 
-def _rows(
+def _calibration_rows(
     part: pd.DataFrame, confidence: str, ties: str, edges: Floats | None, plan: Bootstrap, key: Record, dependent: str
 ) -> Iterator[Record]:
     """Rows of one judge."""
