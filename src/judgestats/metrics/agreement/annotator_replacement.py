@@ -179,7 +179,7 @@ def alternative_annotator_test(
     people = people[answered[1]]
     people = people[people.groupby("thing")["judge"].transform("size") > 1]
     keys = [*groups, "judge"]
-    invalid, alone = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
+    invalid, without_two_people = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
     assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][answered[0]], people["answer"])
     units = _advantages(calls[answered[0]], people, keys, how, cluster_columns or ())
     column, dependent = _cluster(units, [*keys, "annotator"], cluster_columns)
@@ -188,16 +188,19 @@ def alternative_annotator_test(
     parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
     rows: list[Record] = []
     for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
-        ours = both.code[: len(calls)] == g
+        of_judge = both.code[: len(calls)] == g
         if how == "rmse":
-            judged = calls[ours & answered[0].to_numpy()]
-            theirs = people[people["thing"].isin(judged["thing"])]
+            judged = calls[of_judge & answered[0].to_numpy()]
+            scale_people = people[people["thing"].isin(judged["thing"])]
             refuse_several_scales(
-                *(pd.concat([judged[c], theirs[c]]).reset_index(drop=True) for c in ("answer", "judge"))
+                *(pd.concat([judged[c], scale_people[c]]).reset_index(drop=True) for c in ("answer", "judge"))
             )
-        lost = flags.INVALID_EXCLUDED.of((ours & invalid).sum()), flags.EXCLUDED.of((ours & alone).sum(), what=_ALONE)
-        own = _Group(units.iloc[part], float(epsilon), column, flags.join(dependent, *lost), conf_level)
-        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in own.rows(raters.humans)]
+        lost = (
+            flags.INVALID_EXCLUDED.of((of_judge & invalid).sum()),
+            flags.EXCLUDED.of((of_judge & without_two_people).sum(), what=_ALONE),
+        )
+        test = _Group(units.iloc[part], float(epsilon), column, flags.join(dependent, *lost), conf_level)
+        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in test.rows(raters.humans)]
     if assumed:
         for row in rows:
             row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
@@ -217,8 +220,10 @@ def _advantages(
     """A row per judge, thing, person left out: ``won`` (W of the judge), ``difference`` (W of the person less it)."""
     both = pd.concat([calls["answer"], people["answer"]])
     answers = pd.factorize(both)[0] if how == "accuracy" else both.to_numpy(dtype=float)
-    judge_answers, theirs = answers[: len(calls)], answers[len(calls) :]
-    people = pd.DataFrame({"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": theirs})
+    judge_answers, people_answers = answers[: len(calls)], answers[len(calls) :]
+    people = pd.DataFrame(
+        {"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": people_answers}
+    )
 
     def loss(one: pd.Series[float], two: pd.Series[float]) -> Floats:
         losses: Floats = (one != two if how == "accuracy" else (one - two) ** 2).to_numpy(dtype=float)
@@ -228,20 +233,20 @@ def _advantages(
     pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves
     person = pairs.groupby(["thing", "annotator"], as_index=False)["_person"].sum()
     calls = calls.drop(columns=["answer", "n"]).assign(_call=np.arange(len(calls)), _given=judge_answers)
-    met = calls.merge(people, on="thing").merge(person, on=["thing", "annotator"])
-    met["_one"] = loss(met["_given"], met["_theirs"])
-    total = met.groupby("_call")["_one"].transform("sum").to_numpy()
-    judge, one = total - met["_one"].to_numpy(), met["_person"].to_numpy()  # sums over the same other people
+    compared = calls.merge(people, on="thing").merge(person, on=["thing", "annotator"])
+    compared["_one"] = loss(compared["_given"], compared["_theirs"])
+    total = compared.groupby("_call")["_one"].transform("sum").to_numpy()
+    judge, one = total - compared["_one"].to_numpy(), compared["_person"].to_numpy()  # sums over the same other people
     equal = np.abs(judge - one) <= 1e-9 * (total + one)
-    met["won"] = ((judge < one) | equal).astype(float)
-    met["difference"] = ((one < judge) | equal) - met["won"]
+    compared["won"] = ((judge < one) | equal).astype(float)
+    compared["difference"] = ((one < judge) | equal) - compared["won"]
     if "_low" in calls:
-        met = met.drop(columns=["first", "second"]).rename(columns={"_low": "first", "_high": "second"})
-    unit_columns = [c for c in (*CANDIDATES, *keep, "first", "second") if c in met and c not in groups]
+        compared = compared.drop(columns=["first", "second"]).rename(columns={"_low": "first", "_high": "second"})
+    unit_columns = [c for c in (*CANDIDATES, *keep, "first", "second") if c in compared and c not in groups]
     about = dict.fromkeys(unit_columns, "first")
     about |= {"won": "mean", "difference": "mean"}
     keys = [*groups, "thing", "annotator"]
-    return met.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
+    return compared.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
 
 
 def _cluster(units: pd.DataFrame, groups: list[str], cluster_columns: tuple[str, ...] | None) -> tuple[str, str]:
@@ -362,9 +367,9 @@ def _decided(table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
             passed[at] = rejected
     table = table.assign(p_adjusted=adjusted, passed=passed)
     for key in table.groupby(groups, dropna=False, sort=False).indices.values():
-        rate, own = key[0], passed[key[tested[key]]].astype(float)  # the winning rate is the first row
-        if own.size:
-            share = float(own.mean())
+        rate, passed_people = key[0], passed[key[tested[key]]].astype(float)  # the winning rate is the first row
+        if passed_people.size:
+            share = float(passed_people.mean())
             table.loc[rate, ["estimate", "passed"]] = share, share >= MAJORITY
             if share < MAJORITY:
                 table.loc[rate, "flag"] = flags.join(flags.NOT_REPLACEABLE, table["flag"].iat[rate])

@@ -95,12 +95,12 @@ def agreement_bands(
             )
         columns = {"band": coefficients[0]}
         rows = pd.Series(True, index=estimates.index)
-    words = {
+    bands_of_ends = {
         name: [_word(float(v), limits) if yes else "" for v, yes in zip(estimates[column], rows, strict=True)]
         for name, column in columns.items()
         if column in estimates.columns
     }
-    return estimates.assign(**words, bands=np.where(rows, source, ""))
+    return estimates.assign(**bands_of_ends, bands=np.where(rows, source, ""))
 
 
 def _word(value: float, limits: tuple[tuple[str, float], ...]) -> str:

@@ -105,8 +105,8 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
     """Standard deviation along the last axis of the values that are not NaN, two or more; divisor n - ddof."""
     defined = ~np.isnan(x)
     n = defined.sum(axis=-1)
-    away = np.where(defined, x - mean_defined(x)[..., None], 0.0)
-    return np.sqrt(quotient((away**2).sum(axis=-1), n - ddof, (n > 1) & (n >= ddof)))
+    deviations = np.where(defined, x - mean_defined(x)[..., None], 0.0)
+    return np.sqrt(quotient((deviations**2).sum(axis=-1), n - ddof, (n > 1) & (n >= ddof)))
 
 
 def from_draws(

@@ -180,14 +180,19 @@ def pairwise(
         pair_key = dict(zip(keys, key, strict=True))
         pair, n = both[part.index], part["n"].to_numpy(dtype=float)
         answered = pair >= 0
-        alike = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
-        size = np.where(alike, 1, answered.sum(axis=1))
-        some = size > 0
-        values = [[p[0]] if a else [v for v in p if v >= 0] for p, a in zip(pair[some], alike[some], strict=True)]
-        times = np.repeat(np.where(alike[some], 2.0, 1.0), size[some])
-        start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
+        same_answer = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
+        size = np.where(same_answer, 1, answered.sum(axis=1))
+        has_answer = size > 0
+        values = [
+            [p[0]] if a else [v for v in p if v >= 0]
+            for p, a in zip(pair[has_answer], same_answer[has_answer], strict=True)
+        ]
+        times = np.repeat(np.where(same_answer[has_answer], 2.0, 1.0), size[has_answer])
+        start = np.concatenate([[0], np.cumsum(size[has_answer])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
-        group = UnitGroup(pair_key, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
+        group = UnitGroup(
+            pair_key, units, n[has_answer], part[has_answer].reset_index(drop=True), float(n[~has_answer].sum())
+        )
         rows.append(_coefficient_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 
@@ -625,12 +630,14 @@ def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_j
     keys, rows = [*groups, "judge", "other"], []
     pairs = table[keys].iloc[codes_of(table, keys).first]
     references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _table_groups(pairs, groups)}
-    whole = set(pairs["other"])
+    references_of_all = set(pairs["other"])
     for key, part in _table_groups(group_judges.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
         judges = sorted(set(part["judge"].astype(str)))
-        others = whole if len(whole) == 1 else references.get(tuple(map(str, key.values())), set())
-        every = combinations(judges, 2) if among_judges else product(judges, sorted(others))
-        rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in every if one != two]
+        others = (
+            references_of_all if len(references_of_all) == 1 else references.get(tuple(map(str, key.values())), set())
+        )
+        judge_pairs = combinations(judges, 2) if among_judges else product(judges, sorted(others))
+        rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in judge_pairs if one != two]
     present_pairs = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
     absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in present_pairs]
     if not absent:

@@ -203,8 +203,8 @@ def _spread_rows(
     spread, n = high - low, len(row)
     owner = block.owner[point]
     partly = flags.NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
-    alone = flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
-    notes = flags.join(partly, alone, flags.SMALL_N if 0 < n < 30 else "", flags.NO_DATA if not n else "")
+    rated_once = flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
+    notes = flags.join(partly, rated_once, flags.SMALL_N if 0 < n < 30 else "", flags.NO_DATA if not n else "")
     best = np.abs(scores - high[:, None]) < 1e-9
     shared = quotient(best, best.sum(axis=1, keepdims=True), ~np.isnan(scores))
     pairs = list(combinations(range(len(block.judges)), 2))
@@ -229,8 +229,10 @@ def _spread_rows(
         labels = {"term": "mean_difference", "judge": a, "other": b}
         rows.append({**labels, **difference, "flag": flags.join(size, difference["flag"])})
     for i, judge in enumerate(block.judges):
-        mine = ~np.isnan(scores[:, i])
-        rows.append({"term": "highest_alone", "judge": judge, **share(best[:, i] & (best.sum(axis=1) == 1), mine)})
+        judge_rated = ~np.isnan(scores[:, i])
+        rows.append(
+            {"term": "highest_alone", "judge": judge, **share(best[:, i] & (best.sum(axis=1) == 1), judge_rated)}
+        )
         cells_of = next(means)
         rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags.join(notes, cells_of["flag"])})
     for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:

@@ -145,30 +145,30 @@ def judge_against_people(
         raise DesignError(message, advice=(("humans", None),))
     kind = kind_of(raters.models.columns)
     groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
-    theirs = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
+    people_groups = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
     column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
     corrected = "concordance" if kind == "ratings" else "kappa"
     rows: list[Record] = []
     among: dict[tuple[str, ...], pd.DataFrame] = {}
     if len(raters.humans) > 1:
-        counts = count_raters(raters.people, theirs, column)[0]
+        counts = count_raters(raters.people, people_groups, column)[0]
         exchanged = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
         both_ways = pd.concat([counts, exchanged], ignore_index=True)
-        for key, part in each_group(_answer_pairs(both_ways.assign(n=both_ways["n"] / 2)), theirs):
+        for key, part in each_group(_answer_pairs(both_ways.assign(n=both_ways["n"] / 2)), people_groups):
             among[tuple(map(str, key.values()))] = part
             rows += _pooled_rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
-        keys = raters.people[theirs].drop_duplicates().to_dict("records") if theirs else [{}]
+        keys = raters.people[people_groups].drop_duplicates().to_dict("records") if people_groups else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": flags.ONE_PERSON}
         rows += [{**key, **none} for key in keys]
     judge_pairs = _answer_pairs(count_raters(raters.models, groups, column, raters.people)[0])
     for key, part in each_group(judge_pairs, [*groups, "judge"]):
         judge_key = {**key, "role": "judge"}
         rows += _pooled_rows(part, kind, column, conf_level, judge_key)
-        if (people := among.get(tuple(str(key[g]) for g in theirs))) is not None:
+        if (people := among.get(tuple(str(key[g]) for g in people_groups))) is not None:
             difference = _difference_to_people(part, people, column, conf_level, scores=kind == "ratings")
             rows.append({**judge_key, "term": "agreement_difference", **difference})
-    rows += _base_rates(raters.people, theirs, kind, column, conf_level)
+    rows += _base_rates(raters.people, people_groups, kind, column, conf_level)
     result = estimates(rows, [*groups, "role", "judge"], ("answer",))
     result["flag"] = [flags.join(dependent, f) for f in result["flag"]]
     for name in ("judge", "answer"):

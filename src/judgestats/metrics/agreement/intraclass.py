@@ -307,16 +307,16 @@ def icc(
     scores = data.scores
     if exchangeable:  # scores of each subject first, missing ones last
         scores = np.take_along_axis(scores, np.argsort(np.isnan(scores), axis=1, kind="stable"), axis=1)
-    there = ~np.isnan(scores)
-    present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
+    is_scored = ~np.isnan(scores)
+    present = np.logical_or.reduceat(is_scored, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
     (_reml_correlations if incomplete == "reml" else _mean_square_correlations)(
-        rows, scores, there, present, conf_level
+        rows, scores, is_scored, present, conf_level
     )
     if engine == "pingouin":
-        _pingouin_correlations(rows, scores, there, present)
+        _pingouin_correlations(rows, scores, is_scored, present)
     if data.cluster is not None:
         ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
-        _clustered_intervals(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
+        _clustered_intervals(rows, scores, is_scored, present, data.cluster, chosen.column, conf_level, ignored_by)
     _without_scales(rows)
     forms = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
     return missing_counted(forms, study, names(by))
@@ -369,18 +369,18 @@ def _without_scales(rows: _Rows) -> None:
         rows.notes[g].append(flags.OTHER_SCALE.of(high=high, low=low))
 
 
-def _mean_square_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
+def _mean_square_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask, conf_level: float) -> None:
     """Mean squares of the complete subjects, for all groups with the same raters at once."""
     data = rows.data
     if not data.groups:
         return
     if present.all():
-        _rater_set_correlations(rows, np.arange(data.groups), scores, np.asarray(there.all(axis=1)), conf_level)
+        _rater_set_correlations(rows, np.arange(data.groups), scores, np.asarray(is_scored.all(axis=1)), conf_level)
         return
     sets, of_group = np.unique(present, axis=0, return_inverse=True)
     for number, raters in enumerate(sets):
-        mine = np.repeat(of_group.ravel() == number, data.sizes)
-        table, complete = scores[mine][:, raters], there[mine][:, raters].all(axis=1)
+        in_set = np.repeat(of_group.ravel() == number, data.sizes)
+        table, complete = scores[in_set][:, raters], is_scored[in_set][:, raters].all(axis=1)
         _rater_set_correlations(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
 
 
@@ -392,10 +392,10 @@ def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: 
     rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
     for g, n_complete, lost in zip(groups, used, sizes - used, strict=True):
         _note_subjects(rows.notes[g], table.shape[1], int(n_complete), int(lost))
-    some = used > 0
-    if table.shape[1] < 2 or not some.any():
+    has_subjects = used > 0
+    if table.shape[1] < 2 or not has_subjects.any():
         return
-    groups, used = groups[some], used[some]
+    groups, used = groups[has_subjects], used[has_subjects]
     ms = mean_squares(table if complete.all() else table[complete], np.cumsum(used) - used)
     fit = correlations(ms, conf_level)
     rows.put(groups, estimate=fit.estimate, conf_low=fit.low, conf_high=fit.high)
@@ -421,12 +421,12 @@ def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: 
             rows.mark(flag, whole)
 
 
-def _pingouin_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask) -> None:
+def _pingouin_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask) -> None:
     """Replace the rows of groups whose mean squares are all above 0 by pingouin's; NaN with our flag elsewhere."""
     data, name = rows.data, version()
     for g in range(data.groups):
-        mine = slice(data.start[g], data.start[g] + data.sizes[g])
-        table = scores[mine][there[mine][:, present[g]].all(axis=1)][:, present[g]]
+        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+        table = scores[group_rows][is_scored[group_rows][:, present[g]].all(axis=1)][:, present[g]]
         has_interval, unbounded = rows.method[:, g] != "", np.isinf(rows.cells["conf_low"][:, g])
         pingouin_cells = six_correlations(table) if has_interval.all() else {}
         for cell in ("estimate", "conf_low", "conf_high", *EXTRA[1:]):
@@ -438,7 +438,7 @@ def _pingouin_correlations(rows: _Rows, scores: Floats, there: Mask, present: Ma
 def _clustered_intervals(
     rows: _Rows,
     scores: Floats,
-    there: Mask,
+    is_scored: Mask,
     present: Mask,
     cluster: Ints,
     column: str,
@@ -448,25 +448,27 @@ def _clustered_intervals(
     """Clustered intervals where clusters have several subjects; only a flag if the engine has none (`ignored_by`)."""
     data = rows.data
     for g in range(data.groups):
-        mine = slice(data.start[g], data.start[g] + data.sizes[g])
-        complete = there[mine][:, present[g]].all(axis=1)
+        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+        complete = is_scored[group_rows][:, present[g]].all(axis=1)
         if ignored_by == "reml":
-            complete = there[mine].any(axis=1)
-        labels, code = np.unique(cluster[mine][complete], return_inverse=True)
+            complete = is_scored[group_rows].any(axis=1)
+        labels, code = np.unique(cluster[group_rows][complete], return_inverse=True)
         if labels.size == code.size or not (rows.method[:, g] != "").any():
             continue  # one subject per cluster, or no interval
         if ignored_by:
             rows.notes[g].append(flags.NOT_INDEPENDENT)
             continue
-        jackknife = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
+        jackknife = clustered_correlations(
+            scores[group_rows][:, present[g]][complete], code.astype(np.int64), conf_level
+        )
         rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), drawn=True)) else []
         has_interval = rows.method[:, g] != ""
         for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
             rows.cells[name][has_interval, g] = values[has_interval]
         rows.cells["df1"][:, g], rows.cells["df2"][:, g] = np.nan, labels.size - 1
-        words = f"t over {column}s (G = {labels.size}), jackknife of log F"
+        exact = f"t over {column}s (G = {labels.size}), jackknife of log F"
         approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {column}s (G = {labels.size})"
-        rows.method[has_interval, g] = np.array([words, approximate, words] * 2, dtype=object)[has_interval]
+        rows.method[has_interval, g] = np.array([exact, approximate, exact] * 2, dtype=object)[has_interval]
 
 
 def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
@@ -482,11 +484,11 @@ def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
         notes.append(flags.SUBJECTS_DROPPED.of(lost))
 
 
-def _reml_correlations(rows: _Rows, scores: Floats, there: Mask, present: Mask, conf_level: float) -> None:
+def _reml_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask, conf_level: float) -> None:
     data = rows.data
     for g in range(data.groups):
-        mine = slice(data.start[g], data.start[g] + data.sizes[g])
-        table, scored = scores[mine][:, present[g]], there[mine][:, present[g]]
+        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+        table, scored = scores[group_rows][:, present[g]], is_scored[group_rows][:, present[g]]
         rated = scored.any(axis=1)
         n, k = int(rated.sum()), table.shape[1]
         rows.put(g, n=float(n), raters=float(k))

@@ -266,7 +266,7 @@ def _block_rows(
         missing = block.n_missing if over_systems else in_row
         if pairs == "each":
             for p, (judge, other) in enumerate(block.pairs):
-                n, mine = int(common[k, p]), {**key, "judge": judge, "other": other}
+                n, pair_key = int(common[k, p]), {**key, "judge": judge, "other": other}
                 size = flags.NO_DATA if not n else flags.SMALL_N if n < 30 else ""
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
@@ -275,7 +275,7 @@ def _block_rows(
                 )
                 why = (flags.CONSTANT if n > 1 else flags.TOO_FEW) if n and np.isnan(r[k, p]) else ""
                 lacking = flags.MISSING.of(missing * over_systems, what="score(s)")
-                rows.append({**mine, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
+                rows.append({**pair_key, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
         elif draws is not None:
             if pairs == "sd":
                 value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), STANDARD_DEVIATION
@@ -299,11 +299,11 @@ def _over_cells(
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":
-        taken: list[tuple[Record, Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
+        summaries: list[tuple[Record, Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
     else:
-        taken = [({"judge": a, "other": b}, r[:, p], draws[:, :, p]) for p, (a, b) in enumerate(block.pairs)]
+        summaries = [({"judge": a, "other": b}, r[:, p], draws[:, :, p]) for p, (a, b) in enumerate(block.pairs)]
     rows = []
-    for label, value, many in taken:
+    for label, value, many in summaries:
         n = int((~np.isnan(value)).sum())
         without = flags.EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
         for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, STANDARD_DEVIATION)):

@@ -116,18 +116,18 @@ def _pair_test_rows(part: pd.DataFrame, cell: list[str], conf_level: float) -> l
     wide = part.pivot(index=cell, columns=["judge", "other"], values="estimate").sort_index(axis=1)
     if wide.shape[1] < 2:
         raise DesignError("Pairs are compared with each other: the table has one pair. Give three judges or more.")
-    values, whole = wide.to_numpy(dtype=float), wide.dropna().to_numpy(dtype=float)
-    n, k = whole.shape
+    values, complete = wide.to_numpy(dtype=float), wide.dropna().to_numpy(dtype=float)
+    n, k = complete.shape
     notes = flags.join(
         flags.EXCLUDED.of(len(wide) - n, what="cell(s) without every pair"),
         flags.TOO_FEW if n < 2 else flags.SMALL_N if n < 30 else "",
     )
-    away = whole - whole.mean(axis=1, keepdims=True) if n else whole
+    deviations = complete - complete.mean(axis=1, keepdims=True) if n else complete
     rows: list[Record] = []
     for p, (judge, other) in enumerate(wide.columns):
         row = {"judge": judge, "other": other, "term": "deviation", "n": n, "flag": notes}
-        row["estimate"] = float(away[:, p].mean()) if n else math.nan
-        error = float(away[:, p].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+        row["estimate"] = float(deviations[:, p].mean()) if n else math.nan
+        error = float(deviations[:, p].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
         if error > 1e-12:
             half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * error
             row |= {"std_error": error, "conf_low": row["estimate"] - half, "conf_high": row["estimate"] + half}
@@ -137,7 +137,7 @@ def _pair_test_rows(part: pd.DataFrame, cell: list[str], conf_level: float) -> l
         rows.append(row)
     repeated = {"term": "F_repeated", "n": n, "flag": notes, "method": "F, cells as subjects"}
     if n > 1:
-        ms = mean_squares(np.ascontiguousarray(whole), np.zeros(1, np.int64))
+        ms = mean_squares(np.ascontiguousarray(complete), np.zeros(1, np.int64))
         pairs, residual = float(ms.raters[0]), float(ms.residual[0])
         df1, df2 = k - 1, (n - 1) * (k - 1)
         if residual > 0:

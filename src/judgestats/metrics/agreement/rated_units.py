@@ -77,17 +77,17 @@ def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[UnitGro
         low, high = np.searchsorted(number, [g, g + 1])
         rows = slice(begin[low], begin[high])
         first = begin[low : high + 1] - begin[low]
-        has = np.diff(first) > 0
-        members = np.arange(low, high)[has]
+        has_answer = np.diff(first) > 0
+        members = np.arange(low, high)[has_answer]
         of_members = None if coded is None else (coded[0][members], coded[1])
         units, n, first_units = _patterns(
-            first[np.append(has, True)], answer[rows], labels.weight[members], len(labels.answers), of_members
+            first[np.append(has_answer, True)], answer[rows], labels.weight[members], len(labels.answers), of_members
         )
         table = pd.DataFrame({"n": n})
         if cluster is not None:
             table[cluster] = np.asarray(labels.label(cluster, members[first_units]))
         key = {c: labels.label(c, np.array([low]))[0] for c in by}
-        yield UnitGroup(key, units, n, table, float(labels.weight[low:high][~has].sum()))
+        yield UnitGroup(key, units, n, table, float(labels.weight[low:high][~has_answer].sum()))
 
 
 def _patterns(

@@ -111,5 +111,5 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     inside = contrast @ covariance @ contrast.T
     if not np.isfinite(inside).all() or np.linalg.matrix_rank(inside) < len(inside):
         return math.nan
-    away = contrast @ value
-    return float(away @ np.linalg.solve(inside, away))
+    differences = contrast @ value
+    return float(differences @ np.linalg.solve(inside, differences))

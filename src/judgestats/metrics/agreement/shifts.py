@@ -189,9 +189,11 @@ def agreement_shift(
         table, labels = printed_correlations(before, by)
         rows: list[Record] = []
         for record in table.to_dict("records"):
-            moved = _moved(record["before"], record["after"], flag_at, relative)
+            shift_cells = _moved(record["before"], record["after"], flag_at, relative)
             empty = flags.NO_DATA if math.isnan(record["after"] - record["before"]) else ""
-            rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags.join(empty, moved["flag"])})
+            rows.append(
+                {**{c: record[c] for c in labels}, **shift_cells, "flag": flags.join(empty, shift_cells["flag"])}
+            )
         return estimates(rows, labels, ["before", "after", "relative"], sort=False)
     columns = [] if split == [PAIR] else split
     data = two_sides(before, after, condition, by, [*names(cell), *columns], cluster, unit, average_over)
@@ -226,7 +228,7 @@ def _shift_rows(
     for label, p in chosen:
         value = mean_defined(mean_defined(data.r[..., p]))
         draws = mean_defined(mean_defined(data.draws[..., p]))
-        moved = _moved(value[0], value[1], flag_at, relative)
+        shift_cells = _moved(value[0], value[1], flag_at, relative)
         if relative:
             cells = _relative_cells(value, draws, data.block.unit_sizes, plan)
         else:
@@ -235,8 +237,8 @@ def _shift_rows(
         used = int((~np.isnan(data.r[0][:, p])).sum())
         size = flags.SMALL_N if data.block.n_units < 30 else ""
         excluded = data.exclusions(plan.cluster[0], p)
-        flag = flags.join(flags.NO_DATA if not used else "", moved["flag"], excluded, size, cells["flag"])
-        row = {**data.block.key, **label, **moved, **cells, "n": data.block.n_units, "correlations": used}
+        flag = flags.join(flags.NO_DATA if not used else "", shift_cells["flag"], excluded, size, cells["flag"])
+        row = {**data.block.key, **label, **shift_cells, **cells, "n": data.block.n_units, "correlations": used}
         rows.append({**row, "method": shift_method(data.paired, plan), "flag": flag})
     return rows
 

@@ -143,10 +143,10 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> Record:
         ),
         flags.MISSING.of(block.n_missing, what="score(s)"),
     )
-    away = x[used] - x[used].mean() if used.any() else x[used]
+    centred = x[used] - x[used].mean() if used.any() else x[used]
     row: Record = {**block.key, "term": "slope", "n": int(used.sum())}
     if used.sum() < 2:
         return {**row, "estimate": math.nan, "flag": flags.join(excluded, flags.NO_DATA)}
-    weight = away / (away @ away)
+    weight = centred / (centred @ centred)
     cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.unit_sizes, plan)
     return {**row, **cells, "flag": flags.join(excluded, cells["flag"])}

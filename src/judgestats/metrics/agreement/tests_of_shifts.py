@@ -183,9 +183,9 @@ def mean_rows(data: pd.DataFrame, labels: list[str]) -> Mask:
 
 
 def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level: float) -> Record:
-    n, away = x.size, y - x
-    row: Record = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
-    spread = float(away.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    n, shifts = x.size, y - x
+    row: Record = {"term": "mean_shift", "estimate": float(shifts.mean()) if n else math.nan, "n": n}
+    spread = float(shifts.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     if not spread > 1e-15:
         return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
@@ -197,8 +197,8 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
 
 
 def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> Record:
-    moved = (y - x)[np.abs(y - x) > 1e-12]
-    n, k = moved.size, int((moved < 0).sum())
+    shifts = (y - x)[np.abs(y - x) > 1e-12]
+    n, k = shifts.size, int((shifts < 0).sum())
     row: Record = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n}
     if n:
         low, high = wilson(k, n, conf_level)

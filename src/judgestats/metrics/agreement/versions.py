@@ -198,11 +198,11 @@ def compare_versions(
         label = "new" if version == _NEW else version
         for key, part in each_group(both, [*groups, "judge"]):
             if part[_VERSION].nunique() < 2:
-                none = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
-                rows.append({**key, "version": label, "stimulus": "", **none})
+                empty = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
+                rows.append({**key, "version": label, "stimulus": "", **empty})
                 continue
-            theirs = _people_of_group(people, key, groups)
-            for row in _Pair(part.reset_index(drop=True), theirs, kind, plan, key).rows():
+            group_people = _people_of_group(people, key, groups)
+            for row in _Pair(part.reset_index(drop=True), group_people, kind, plan, key).rows():
                 note = flags.join(dependent, row.get("flag", ""))
                 rows.append({**key, "version": label, "stimulus": "", **row, "flag": note})
     return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
@@ -428,9 +428,9 @@ class _Pair:
         invalid = flags.INVALID_EXCLUDED.of((~answered[0]).sum())
         calls, people = calls[answered[0]], people[answered[1]].rename(columns={"answer": "other_answer"})
         calls = calls.assign(_at=codes_of(calls, [self.column]).code)
-        met = calls.merge(people[["thing", "other_answer"]], on="thing")
-        met["_equal"] = (met["answer"].astype(str) == met["other_answer"].astype(str)).astype(float)
-        wide, left = self._paired_means(met, "_equal")
+        matched = calls.merge(people[["thing", "other_answer"]], on="thing")
+        matched["_equal"] = (matched["answer"].astype(str) == matched["other_answer"].astype(str)).astype(float)
+        wide, left = self._paired_means(matched, "_equal")
         terms = ("agreement_old", "agreement_new", "agreement_change")
         if wide.empty:
             yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED} for t in terms)
@@ -450,7 +450,7 @@ class _Pair:
             "method": f"Tango, paired, {self._clustering_note(sums[2])}",
         }
         yield {"term": terms[2], **change, "flag": note}
-        both = met[met["thing"].isin(wide["thing"])].assign(n=1.0)
+        both = matched[matched["thing"].isin(wide["thing"])].assign(n=1.0)
         both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")
         for term, (counts, statistic) in self._coefficients(both).items():
             is_new = (both[_VERSION] == _NEW).to_numpy()[:, None]
@@ -510,13 +510,15 @@ def _correlation(totals: Floats) -> Floats:
 
 def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> Record:
     """Whether people prefer one of the two candidates of each call, and which; no stimulus where nobody answered."""
-    ours, theirs, _ = matched_calls(calls, people, ["prompt"])
-    votes = theirs[theirs["answer"] != "invalid"].groupby(["thing", "answer"]).size().unstack(fill_value=0)
+    judge_calls, people_calls, _ = matched_calls(calls, people, ["prompt"])
+    votes = people_calls[people_calls["answer"] != "invalid"].groupby(["thing", "answer"]).size().unstack(fill_value=0)
     votes = votes.reindex(columns=["low", "tie", "high"], fill_value=0)
     top = votes.max(axis=1)
     single = (votes.eq(top, axis=0)).sum(axis=1) == 1
     side = votes.idxmax(axis=1).where(single, "tie")
-    preferred = ours["thing"].map(side)
-    better = np.where(preferred.eq("low"), ours["_low"], np.where(preferred.eq("high"), ours["_high"], None))
+    preferred = judge_calls["thing"].map(side)
+    better = np.where(
+        preferred.eq("low"), judge_calls["_low"], np.where(preferred.eq("high"), judge_calls["_high"], None)
+    )
     stimulus = np.where(preferred.isna(), "", np.where(preferred.eq("tie"), "people tied", "people decided"))
     return {"better": better, "stimulus": stimulus}

@@ -164,8 +164,8 @@ def _refuse_repeated_items(table: pd.DataFrame, groups: list[str]) -> None:
         return
     calls = table[table["n"] > 0].groupby([*groups, "item"], dropna=False)["n"].sum()
     if (calls > 1).any():
-        again = calls.index[calls > 1][0]
-        where = ", ".join(f"{c}={v}" for c, v in zip([*groups, "item"], again, strict=True))
+        item = calls.index[calls > 1][0]
+        where = ", ".join(f"{c}={v}" for c, v in zip([*groups, "item"], item, strict=True))
         raise DesignError(
             f"abstention_threshold takes one verdict of each judge on each item, and {int((calls > 1).sum()):,} items "
             f"have several (first: {where}). Keep one order, repeat or response of each item, make one verdict of them "

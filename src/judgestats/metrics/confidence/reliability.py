@@ -307,7 +307,7 @@ def _statistics(level: Floats, right: Floats, n: Floats, edges: Floats | None) -
         values["ece"] = binned_error(level, right, n, edges)
     curve = fitted.copy()
     for index in np.ndindex(n.shape[:-1]):
-        there = n[index] > 0
-        if not there.all():
-            curve[index] = np.interp(level, level[there], fitted[index][there])
+        has_verdicts = n[index] > 0
+        if not has_verdicts.all():
+            curve[index] = np.interp(level, level[has_verdicts], fitted[index][has_verdicts])
     return values, curve
