@@ -461,7 +461,7 @@ def _clustered_intervals(
         jackknife = clustered_correlations(
             scores[group_rows][:, present[g]][complete], code.astype(np.int64), conf_level
         )
-        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), drawn=True)) else []
+        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), resampled=True)) else []
         has_interval = rows.method[:, g] != ""
         for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
             rows.cells[name][has_interval, g] = values[has_interval]

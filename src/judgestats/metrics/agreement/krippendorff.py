@@ -218,7 +218,7 @@ def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         n_units = codes.size
-        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), drawn=plan.method != "t"), few)
+        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), resampled=plan.method != "t"), few)
     if n_units < 2:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))

@@ -210,7 +210,9 @@ def _calibration_rows(
     value, curve = _statistics(level, right, weight, edges)
     draws, curves = _statistics(level, *counts.resampled(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = flags.few_clusters(np.bincount(counts.cluster, counts.n), drawn=True) if counts.cluster is not None else ""
+    few = (
+        flags.few_clusters(np.bincount(counts.cluster, counts.n), resampled=True) if counts.cluster is not None else ""
+    )
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
