@@ -11,7 +11,7 @@ import pandas as pd
 import peer_bootstrap
 import pytest
 
-from judgestats.metrics.bias import gold_agreement
+from judgestats.metrics.correctness import gold_agreement
 
 GROUP = "cluster bootstrap, 105,600 calls, 100 clusters, B = 2000"
 OPTIONS = {"cluster": "task", "interval": "percentile"}

@@ -39,12 +39,6 @@ from judgestats.metrics.agreement.tests_of_shifts import shift_tests as shift_te
 from judgestats.metrics.agreement.versions import compare_versions as compare_versions
 from judgestats.metrics.bias.bias_changes import bias_change as bias_change
 from judgestats.metrics.bias.bias_scores import bias_score as bias_score
-from judgestats.metrics.bias.corrected import corrected_difference as corrected_difference
-from judgestats.metrics.bias.corrected import corrected_rate as corrected_rate
-from judgestats.metrics.bias.gold import accuracy as accuracy
-from judgestats.metrics.bias.gold import best_of_accuracy as best_of_accuracy
-from judgestats.metrics.bias.gold import gold_agreement as gold_agreement
-from judgestats.metrics.bias.gold import score_error as score_error
 from judgestats.metrics.bias.human_preferences import preference_gap as preference_gap
 from judgestats.metrics.bias.human_preferences import preference_rate as preference_rate
 from judgestats.metrics.bias.position import answer_rates as answer_rates
@@ -68,6 +62,12 @@ from judgestats.metrics.consensus.stability import run_sd as run_sd
 from judgestats.metrics.consensus.validity import correlate_over_judges as correlate_over_judges
 from judgestats.metrics.consensus.validity import level_progression as level_progression
 from judgestats.metrics.consensus.validity import side_by_side as side_by_side
+from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
+from judgestats.metrics.correctness.corrected_rates import corrected_difference as corrected_difference
+from judgestats.metrics.correctness.corrected_rates import corrected_rate as corrected_rate
+from judgestats.metrics.correctness.score_errors import score_error as score_error
+from judgestats.metrics.correctness.verdict_accuracy import accuracy as accuracy
+from judgestats.metrics.correctness.verdict_accuracy import gold_agreement as gold_agreement
 from judgestats.metrics.datasheets.comparison import compare_datasheets as compare_datasheets
 from judgestats.metrics.datasheets.sheets import datasheet as datasheet
 from judgestats.metrics.datasheets.sheets import profile as profile

@@ -20,8 +20,8 @@ from judgestats.metrics.agreement import (
     score_distribution,
     variance_components,
 )
-from judgestats.metrics.bias import best_of_accuracy, score_error
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
+from judgestats.metrics.correctness import best_of_accuracy, score_error
 from judgestats.verdicts.composites import composite
 from metrics.tables import whole_scores
 

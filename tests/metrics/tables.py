@@ -126,6 +126,25 @@ def counts(**shares):
     return pd.concat(parts, ignore_index=True)
 
 
+def gold_calls() -> pd.DataFrame:
+    rows = [
+        ("first", "x"),
+        ("first", "x"),
+        ("second", "x"),
+        ("tie", "x"),
+        ("invalid", "x"),
+        ("tie", "tie"),
+        ("first", "tie"),
+        ("abstain", "tie"),
+        ("second", "y"),
+        ("abstain", "y"),
+    ]
+    calls = pd.DataFrame(rows, columns=["choice", "gold"])
+    return calls.assign(judge="g", item=[str(i) for i in range(len(rows))], first="x", second="y")[
+        ["judge", "item", "first", "second", "choice", "gold"]
+    ]
+
+
 def ladder(*shares, n=40):
     rows = [
         ("g", d, o, k)

@@ -16,16 +16,9 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError, confidence
 from judgestats.flags import NO_DATA, NOT_INDEPENDENT
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
-from judgestats.metrics.bias import (
-    best_of_accuracy,
-    bias_change,
-    bias_score,
-    preference_gap,
-    preference_rate,
-    score_error,
-    verbosity_bias,
-)
+from judgestats.metrics.bias import bias_change, bias_score, preference_gap, preference_rate, verbosity_bias
 from judgestats.metrics.consensus.calibration import calibrate
+from judgestats.metrics.correctness import best_of_accuracy, score_error
 from judgestats.results import COLUMNS
 from judgestats.verdicts.composites import composite
 from metrics.tables import as_counts, but_for_clustering, outcome_of, pick, random_calls, scored_responses, signed_calls

@@ -6,7 +6,8 @@ import pytest
 
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import judge_against_people
-from judgestats.metrics.bias import consistency, gold_agreement, position_bias
+from judgestats.metrics.bias import consistency, position_bias
+from judgestats.metrics.correctness import gold_agreement
 from judgestats.metrics.marks import (
     distance_marks,
     error_marks,

@@ -20,7 +20,8 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT, ORDER_CONFOUNDED
 from judgestats.kernels.proportions import clustered_wilson, tango, wilson
-from judgestats.metrics.bias import answer_rates, bias_score, consistency, gold_agreement, position_bias
+from judgestats.metrics.bias import answer_rates, bias_score, consistency, position_bias
+from judgestats.metrics.correctness import gold_agreement
 from judgestats.results import COLUMNS
 from judgestats.verdicts import aggregate
 from metrics.tables import PAIRS, both_orders, calls_of, signed_calls

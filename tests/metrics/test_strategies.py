@@ -33,14 +33,9 @@ from judgestats.flags import (
     OVER_BUDGET,
 )
 from judgestats.kernels.proportions import newcombe_paired
-from judgestats.metrics.bias import (
-    compare_strategies,
-    evaluation_cost,
-    gold_agreement,
-    pareto_front,
-    recommend,
-)
+from judgestats.metrics.bias import compare_strategies, evaluation_cost, pareto_front, recommend
 from judgestats.metrics.bias.strategies import NAMELESS, Method, costs, mcnemar_test
+from judgestats.metrics.correctness import gold_agreement
 from metrics.tables import but_for_clustering
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from judgestats import published
 from judgestats.errors import AuditError
-from judgestats.metrics.bias import compare_strategies, gold_agreement, pareto_front, recommend
+from judgestats.metrics.bias import compare_strategies, pareto_front, recommend
+from judgestats.metrics.correctness import gold_agreement
 from measured import debiasing as measured
 from measured import debiasing_tables as counts
 

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.metrics.bias import best_of_accuracy, compare_strategies, gold_agreement, pareto_front, score_error
+from judgestats.metrics.bias import compare_strategies, pareto_front
+from judgestats.metrics.correctness import best_of_accuracy, gold_agreement, score_error
 from measured.debiasing_tables import kappa_from_margins
 
 pytestmark = pytest.mark.real

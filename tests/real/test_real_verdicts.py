@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgestats.metrics.bias import consistency, gold_agreement, position_bias
+from judgestats.metrics.bias import consistency, position_bias
+from judgestats.metrics.correctness import gold_agreement
 from judgestats.schema import preferences
 from judgestats.verdicts import aggregate
 

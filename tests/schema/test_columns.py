@@ -13,8 +13,9 @@ from judgestats.metrics.agreement import (
     kappa,
     variance_components,
 )
-from judgestats.metrics.bias import consistency, gold_agreement, preference_rate, score_error
+from judgestats.metrics.bias import consistency, preference_rate
 from judgestats.metrics.consensus import consensus_deviation
+from judgestats.metrics.correctness import gold_agreement, score_error
 from judgestats.schema.columns import grouping, names
 from judgestats.verdicts.composites import composite
 from metrics.tables import calls, whole_scores

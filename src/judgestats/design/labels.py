@@ -19,10 +19,10 @@ from judgestats.kernels.corrected_means import class_rates, corrected_interval, 
 from judgestats.kernels.half_widths import Sizes, cheapest_sizes, verdicts_at_random, verdicts_by_class
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.bias.corrections import Sampling
-from judgestats.metrics.bias.label_sources import Labelled, labelled_levels
-from judgestats.metrics.bias.labelled_samples import Reading, TiesOfWins
-from judgestats.metrics.bias.rogan_gladen import without_rate
+from judgestats.metrics.correctness.corrections import Sampling
+from judgestats.metrics.correctness.label_sources import Labelled, labelled_levels
+from judgestats.metrics.correctness.labelled_samples import Reading, TiesOfWins
+from judgestats.metrics.correctness.rogan_gladen import without_rate
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Record

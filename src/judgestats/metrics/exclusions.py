@@ -1,17 +1,21 @@
-"""Flags that count the answers that a measure does without: :func:`missing_counted`."""
+"""Flags that count the calls and answers that a measure does without."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 
 from judgestats import flags
+from judgestats.counting.counts import Counts
 from judgestats.counting.study import Study
 from judgestats.schema.columns import COUNTS, answer_column
+from judgestats.schema.factors import Factors
 
 
 def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -65,3 +69,52 @@ def _missing_there(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
         study.data.filter(absent).group_by(*keys).agg(n.alias("_n")).collect(backend="pandas").to_native()
     )
     return table
+
+
+@dataclass(frozen=True)
+class ExcludedCalls:
+    """Number of calls excluded from each group, for the flags: the grouping columns and ``_without``, the number."""
+
+    table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
+    what: str = ""  # a description: ``calls of equal length``
+
+    @classmethod
+    def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
+        """All calls of a study, by group."""
+        if study.lazy:
+            weight = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
+            sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
+            return cls(sums.to_native(), what)
+        columns, n = study.columns.counted(groups, study.weight)
+        return cls(columns.frame().assign(_without=n), what)
+
+    def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
+        """Add the number of excluded calls to the flag of every row of its group."""
+        known = [g for g in groups if g in self.table]
+        if not len(self.table):
+            return rows
+        sums = self.table.groupby(known, dropna=False)["_without"].sum().reset_index()
+        number = {_key(key): n for *key, n in sums.itertuples(index=False)}
+        for row in rows:
+            n = number.get(_key([row[g] for g in known]), 0)
+            row["flag"] = flags.join(row["flag"], flags.EXCLUDED.of(n, what=self.what))
+        return rows
+
+    def with_empty(self, counts: Counts) -> Counts:
+        """Add a row with count 0 for each group whose calls are all excluded."""
+        groups = [g for g in counts.groups if g in self.table]
+        empty = self.table[groups].drop_duplicates()
+        present = {_key(list(key.values())) for key, _ in counts.grouped(groups).each_group()} if len(empty) else set()
+        empty = empty[[_key(key) not in present for key in empty.itertuples(index=False)]]
+        if not len(empty):
+            return counts
+        table = counts.table
+        rows = empty.assign(outcome="invalid", n=0.0).astype({g: table[g].dtype for g in groups}, errors="ignore")
+        table = pd.concat([table, rows], ignore_index=True)
+        alike = None if counts.alike is None else np.append(counts.alike, np.ones(len(rows)))
+        return replace(counts, columns=Factors(table), n=table["n"].to_numpy(dtype=float), alike=alike)
+
+
+def _key(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Key of a group; missing values are equal."""
+    return tuple(None if pd.isna(v) else str(v) for v in values)

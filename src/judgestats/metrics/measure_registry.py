@@ -240,9 +240,11 @@ def measures() -> dict[str, Measure]:
     for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}."):
         import_module(module.name)
 
-    def place(item: tuple[str, Measure]) -> tuple[int, str, int]:
-        function = item[1].function
-        return list(SECTIONS).index(item[1].section), function.__module__, unwrap(function).__code__.co_firstlineno
+    def place(item: tuple[str, Measure]) -> tuple[int, bool, str, int]:
+        section, function = list(SECTIONS).index(item[1].section), item[1].function
+        module = function.__module__
+        later = module.split(".")[2] not in ("agreement", "correctness")  # first whether a judge agrees and is right
+        return section, later, module, unwrap(function).__code__.co_firstlineno
 
     return dict(sorted(_RECORDS.items(), key=place))
 

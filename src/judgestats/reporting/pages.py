@@ -25,7 +25,7 @@ from judgestats.csv_files import as_csv
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence, masked
 from judgestats.ingest.provenance import PATHS
-from judgestats.metrics.bias.corrections import Sampling
+from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import (
     SECTIONS,

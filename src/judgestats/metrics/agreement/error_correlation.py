@@ -21,7 +21,7 @@ from judgestats.counting.tallies import called
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
-from judgestats.metrics.bias.gold import labelled_calls, with_right_scores
+from judgestats.metrics.correctness.gold_labels import labelled_calls, with_right_scores
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of

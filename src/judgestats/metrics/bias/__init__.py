@@ -1,12 +1,10 @@
-"""Position and other biases, consistency, accuracy, and strategies to reduce bias (debiasing paper).
+"""Position and other biases, consistency, and strategies to reduce bias (debiasing paper).
 
 May import what ``metrics`` may.
 """
 
 from judgestats.metrics.bias.bias_changes import bias_change
 from judgestats.metrics.bias.bias_scores import bias_score
-from judgestats.metrics.bias.corrected import corrected_difference, corrected_rate
-from judgestats.metrics.bias.gold import accuracy, best_of_accuracy, gold_agreement, score_error
 from judgestats.metrics.bias.human_preferences import preference_gap, preference_rate
 from judgestats.metrics.bias.position import answer_rates, consistency, position_bias
 from judgestats.metrics.bias.strategies import (
@@ -18,22 +16,16 @@ from judgestats.metrics.bias.strategies import (
 from judgestats.metrics.bias.verbosity import verbosity_bias
 
 __all__ = [
-    "accuracy",
     "answer_rates",
-    "best_of_accuracy",
     "bias_change",
     "bias_score",
     "compare_strategies",
     "consistency",
-    "corrected_difference",
-    "corrected_rate",
     "evaluation_cost",
-    "gold_agreement",
     "pareto_front",
     "position_bias",
     "preference_gap",
     "preference_rate",
     "recommend",
-    "score_error",
     "verbosity_bias",
 ]

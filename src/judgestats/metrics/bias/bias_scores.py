@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, Literal
@@ -26,9 +26,10 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.results import estimates
-from judgestats.schema.columns import COUNTS, By, grouping, names, required
+from judgestats.schema.columns import By, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Mask
@@ -40,50 +41,6 @@ TARGET_SLOT = "target_slot"
 _SLOTS = ("first", "second")
 #: Name of the second candidate where both have the same id, so that the slots stay distinct.
 _TWIN = "(the same, second)"
-
-
-@dataclass(frozen=True)
-class ExcludedCalls:
-    """Number of calls excluded from each group, for the flags: the grouping columns and ``_without``, the number."""
-
-    table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
-    what: str = ""  # a description: ``calls of equal length``
-
-    @classmethod
-    def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
-        """All calls of a study, by group."""
-        if study.lazy:
-            weight = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
-            sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
-            return cls(sums.to_native(), what)
-        columns, n = study.columns.counted(groups, study.weight)
-        return cls(columns.frame().assign(_without=n), what)
-
-    def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-        """Add the number of excluded calls to the flag of every row of its group."""
-        known = [g for g in groups if g in self.table]
-        if not len(self.table):
-            return rows
-        sums = self.table.groupby(known, dropna=False)["_without"].sum().reset_index()
-        number = {_key(key): n for *key, n in sums.itertuples(index=False)}
-        for row in rows:
-            n = number.get(_key([row[g] for g in known]), 0)
-            row["flag"] = flags.join(row["flag"], flags.EXCLUDED.of(n, what=self.what))
-        return rows
-
-    def with_empty(self, counts: Counts) -> Counts:
-        """Add a row with count 0 for each group whose calls are all excluded."""
-        groups = [g for g in counts.groups if g in self.table]
-        empty = self.table[groups].drop_duplicates()
-        present = {_key(list(key.values())) for key, _ in counts.grouped(groups).each_group()} if len(empty) else set()
-        empty = empty[[_key(key) not in present for key in empty.itertuples(index=False)]]
-        if not len(empty):
-            return counts
-        table = counts.table
-        rows = empty.assign(outcome="invalid", n=0.0).astype({g: table[g].dtype for g in groups}, errors="ignore")
-        table = pd.concat([table, rows], ignore_index=True)
-        alike = None if counts.alike is None else np.append(counts.alike, np.ones(len(rows)))
-        return replace(counts, columns=Factors(table), n=table["n"].to_numpy(dtype=float), alike=alike)
 
 
 @dataclass(frozen=True)
@@ -271,11 +228,6 @@ def _row_count(data: Any) -> int:
 
 def _any(data: Any, mask: Any) -> bool:
     return _row_count(data.filter(mask.fill_null(False))) > 0
-
-
-def _key(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Key of a group; missing values are equal."""
-    return tuple(None if pd.isna(v) else str(v) for v in values)
 
 
 def numeric_attributes(calls: Any) -> list[str]:

@@ -14,8 +14,8 @@ from judgestats.counting.clusters import Clusters
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
-from judgestats.metrics.bias.bias_scores import ExcludedCalls
-from judgestats.metrics.bias.gold import labelled_calls, labelled_verdicts
+from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
+from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.schema.columns import By, answer_column, kind_of, names, required
 
 

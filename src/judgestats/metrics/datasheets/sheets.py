@@ -22,10 +22,11 @@ from judgestats.counting.splitting import KEYS, splits_of
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
-from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
+from judgestats.metrics.bias import answer_rates, consistency, position_bias
 from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
+from judgestats.metrics.correctness import accuracy, gold_agreement
 from judgestats.metrics.measure_registry import Options, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift

@@ -15,7 +15,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.cluster_sums import covariance, effective_clusters, small_sample
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.results import with_interval
 from judgestats.typing import Floats, Mask
 

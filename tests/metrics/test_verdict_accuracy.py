@@ -1,8 +1,7 @@
-"""Verdicts and scores against gold: accuracy, its intervals and kappa, errors of scores, the best of several responses."""
+"""Shares of right verdicts: frames, spellings, intervals, and kappa against gold."""
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import bootstrap, pearsonr, ttest_1samp
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
 from typer.testing import CliRunner
@@ -22,263 +20,18 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import (
     CHANCE_IS_ONE,
-    CONSTANT,
-    ERRORS_ALIKE,
-    NO_DATA,
     NO_SPREAD,
     NOT_INDEPENDENT,
-    PERFECT_CORRELATION,
-    TOO_FEW,
 )
 from judgestats.kernels.cohens_kappa import cohen_kappa
-from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.metrics.agreement import ac1, kappa, quality_agreement
-from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error
-from judgestats.metrics.consensus import rank_correlation
+from judgestats.metrics.agreement import ac1, kappa
+from judgestats.metrics.bias import answer_rates, position_bias
+from judgestats.metrics.correctness import gold_agreement
 from judgestats.verdicts import aggregate
-from metrics.tables import PAIRS, both_orders, but_for_clustering, calls, calls_of, scored_responses, whole_scores
-
-# ---------------------------------------------------------------- score_error
-
-
-def scored(n: int = 60, seed: int = 2) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    gold = rng.integers(1, 6, n).astype(float)
-    noise = rng.normal(0.3, 1, n)
-    return pd.DataFrame(
-        {"judge": "g", "system": "s", "item": [f"i{i}" for i in range(n)], "score": gold + noise, "gold": gold}
-    )
-
-
-def terms(result: pd.DataFrame, judge: str = "g") -> pd.DataFrame:
-    return result[result["judge"] == judge].set_index("term")
-
-
-def test_against_scipy():
-    table = scored()
-    error = (table["score"] - table["gold"]).to_numpy()
-    got = terms(score_error(table, n_resamples=6000))
-    assert got.loc["rmse", "estimate"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-13)
-    assert got.loc["mae", "estimate"] == pytest.approx(np.abs(error).mean(), rel=1e-13)
-    test = ttest_1samp(error, 0)
-    interval = test.confidence_interval()
-    bias = got.loc["bias"]
-    assert bias["estimate"] == pytest.approx(error.mean(), rel=1e-13)
-    assert bias["std_error"] == pytest.approx(error.std(ddof=1) / np.sqrt(60), rel=1e-12)
-    assert (bias["conf_low"], bias["conf_high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
-    r = pearsonr(table["score"], table["gold"])
-    assert got.loc["pearson", "estimate"] == pytest.approx(r.statistic, rel=1e-12)
-    ends = r.confidence_interval()
-    assert got.loc["pearson", ["conf_low", "conf_high"]].tolist() == pytest.approx([ends.low, ends.high], rel=1e-9)
-    drawn = bootstrap(
-        (error,), lambda e, axis: np.sqrt((e**2).mean(axis)), method="percentile", n_resamples=6000, rng=1
-    )
-    assert got.loc["rmse", "conf_low"] == pytest.approx(drawn.confidence_interval.low, abs=0.015)
-    assert got.loc["rmse", "conf_high"] == pytest.approx(drawn.confidence_interval.high, abs=0.015)
-    assert (got["n"] == 60).all()
-
-
-def test_the_sign_of_bias_is_score_minus_gold():
-    table = scored().assign(score=lambda t: t["gold"] + 2.0)
-    got = terms(score_error(table))
-    assert got.loc["bias", "estimate"] == 2
-    assert ERRORS_ALIKE in got.loc["bias", "flag"]
-    assert np.isnan(got.loc["bias", "conf_low"])
-    assert got.loc["pearson", "estimate"] == 1
-    assert got.loc["pearson", "flag"] == PERFECT_CORRELATION
-    assert np.isnan(got.loc["rmse", "conf_low"])
-    assert got.loc["rmse", "flag"] == "all resamples equal"
-
-
-def test_gold_in_a_frame_of_several_people_and_other_engines():
-    table = scored()
-    people = pd.concat(
-        [table[["item"]].assign(score=table["gold"] - 0.5), table[["item"]].assign(score=table["gold"] + 0.5)]
-    )
-    whole = score_error(table)
-    ratings = table.drop(columns="gold")
-    for gold in (people, people.rename(columns={"score": "value"}), pl.from_pandas(people)):
-        pd.testing.assert_frame_equal(score_error(ratings, gold), whole)
-    pd.testing.assert_frame_equal(score_error(pl.from_pandas(table).lazy()), whole)
-    pd.testing.assert_frame_equal(score_error(table.sample(frac=1, random_state=1)), whole)
-
-
-def test_runs_are_averaged_first():
-    table = scored()
-    runs = pd.concat(
-        [table.assign(replicate=0, score=table["score"] - 1), table.assign(replicate=1, score=table["score"] + 1)]
-    )
-    pd.testing.assert_frame_equal(score_error(runs), score_error(table))
-
-
-def test_what_is_missing_is_told():
-    table = scored()
-    table.loc[[0, 1, 2], "gold"] = np.nan
-    table.loc[[5], "score"] = np.nan
-    got = terms(score_error(table))
-    assert (got["n"] == 56).all()
-    assert got["flag"].str.contains("3 without gold excluded; 1 without a score excluded").all()
-    lost = pd.concat([table, scored().assign(judge="h", score=np.nan)])
-    assert terms(score_error(lost), "h")["estimate"].isna().all()
-    with pytest.raises(DesignError, match="no response has one"):
-        score_error(table.assign(gold=np.nan))
-    with pytest.raises(SchemaError, match="There is no column 'truth'"):
-        score_error(table, "truth")
-    with pytest.raises(SchemaError, match="several right scores"):
-        score_error(pd.concat([scored().assign(replicate=0), scored().assign(replicate=1, gold=3.0)]))
-    with pytest.raises(SchemaError, match="Right scores need 'item'"):
-        score_error(table, pd.DataFrame({"id": [1], "score": [2]}))
-
-
-def test_several_systems_of_an_item_are_a_cluster():
-    """A copy of every score adds nothing to any of the four."""
-    table = scored()
-    copies = pd.concat([table, table.assign(system="t")])
-    one, two = terms(score_error(table)), terms(score_error(copies))
-    assert two.loc["bias", "std_error"] == pytest.approx(one.loc["bias", "std_error"], rel=1e-9)
-    assert two.loc["rmse", "std_error"] == pytest.approx(one.loc["rmse", "std_error"], rel=0.1)
-    assert "clustered by item" in two.loc["pearson", "method"]
-    apart = terms(score_error(copies, cluster=False))
-    assert apart["flag"].str.contains(NOT_INDEPENDENT).all()
-    assert apart.loc["bias", "std_error"] < 0.8 * one.loc["bias", "std_error"]
-
-
-def test_criteria_apart_and_constant_scores():
-    table = pd.concat([scored().assign(criterion="c"), scored(seed=5).assign(criterion="d", score=3.0)])
-    got = score_error(table, by="criterion")
-    assert list(got["criterion"].unique()) == ["c", "d"]
-    flat = got[(got["criterion"] == "d") & (got["term"] == "pearson")].iloc[0]
-    assert np.isnan(flat["estimate"])
-    assert flat["flag"] == CONSTANT
-    alone = score_error(table[table["criterion"] == "c"])
-    np.testing.assert_allclose(got.loc[got["criterion"] == "c", "estimate"], alone["estimate"])
-    assert TOO_FEW in terms(score_error(scored(3))).loc["pearson", "flag"]
-
-
-# ---------------------------------------------------------------- best_of_accuracy
-
-
-def responses(n: int = 40, k: int = 4, runs: int = 3, seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    keys = pd.MultiIndex.from_product(
-        [["g", "h"], [f"i{i}" for i in range(n)], [f"r{i}" for i in range(k)], range(runs)],
-        names=["judge", "item", "system", "replicate"],
-    )
-    table = keys.to_frame(index=False)
-    table["score"] = rng.integers(1, 6, len(table)).astype(float) + (table["system"] == "r0")
-    return table.assign(topic=table["item"].str[-1])
-
-
-def by_hand(table: pd.DataFrame, right: str = "r0") -> tuple[int, int, int]:
-    """Items won, tied and lost by the right response."""
-    won = tied = lost = 0
-    for _, item in table.groupby("item"):
-        means = item.groupby("system")["score"].mean()
-        best = means.drop(right).max()
-        won, tied, lost = won + (means[right] > best), tied + (means[right] == best), lost + (means[right] < best)
-    return won, tied, lost
-
-
-@pytest.mark.parametrize("runs", [None, 1, 2])
-def test_best_of_against_a_loop(runs):
-    table = responses()
-    for judge in "gh":
-        mine = table[table["judge"] == judge]
-        won, tied, lost = by_hand(mine if runs is None else mine[mine["replicate"] < runs])
-        assert min(won, tied, lost) > 0
-        for ties, k, n in [("exact", won, 40), ("drop", won, 40 - tied), ("half", won + tied / 2, 40)]:
-            got = terms(best_of_accuracy(table, right="r0", runs=runs, ties=ties), judge)
-            assert (got.loc["accuracy", "estimate"], got.loc["accuracy", "n"]) == (pytest.approx(k / n), n)
-            low, high = wilson(k, n)
-            assert (got.loc["accuracy", "conf_low"], got.loc["accuracy", "conf_high"]) == (low, high)
-            assert got.loc[["tie", "wrong"], "estimate"].tolist() == [tied / 40, lost / 40]
-
-
-def test_the_first_runs_are_the_first_there_are():
-    table = responses().assign(replicate=lambda t: t["replicate"] + 7)
-    pd.testing.assert_frame_equal(
-        best_of_accuracy(table, right="r0", runs=1), best_of_accuracy(responses(), right="r0", runs=1)
-    )
-    with pytest.raises(DesignError, match="runs=0"):
-        best_of_accuracy(table, right="r0", runs=0)
-    with pytest.raises(DesignError, match="'replicate', which is missing"):
-        best_of_accuracy(table.drop(columns="replicate"), right="r0", runs=1)
-
-
-def test_the_right_response_by_item():
-    """Rename the responses item by item, tell the right one in a column: nothing changes."""
-    table = responses()
-    shift = table["item"].str[1:].astype(int) % 4
-    renamed = table.assign(
-        system="r" + ((table["system"].str[1:].astype(int) + shift) % 4).astype(str), gold="r" + shift.astype(str)
-    )
-    whole = best_of_accuracy(table, right="r0")
-    pd.testing.assert_frame_equal(best_of_accuracy(renamed), whole)
-    pd.testing.assert_frame_equal(best_of_accuracy(pl.from_pandas(renamed).lazy()), whole)
-    pd.testing.assert_frame_equal(best_of_accuracy(renamed.sample(frac=1, random_state=0)), whole)
-    with pytest.raises(SchemaError, match="several right responses in 'gold': r0, r1"):
-        best_of_accuracy(table.assign(gold=np.where(table["system"] == "r0", "r0", "r1")))
-
-
-def test_rounding_is_no_victory():
-    table = pd.DataFrame(
-        {"judge": "g", "item": "1", "system": ["a"] * 3 + ["b"] * 3, "score": [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]}
-    ).assign(replicate=[0, 1, 2] * 2)
-    assert best_of_accuracy(table, right="a").set_index("term")["estimate"].to_dict() == {
-        "accuracy": 0,
-        "tie": 1,
-        "wrong": 0,
-    }
-
-
-def test_items_that_cannot_be_scored():
-    table = responses()
-    g = table["judge"] == "g"
-    table.loc[g & (table["item"] == "i3") & (table["system"] == "r2"), "score"] = np.nan  # no score at all
-    table.loc[g & (table["item"] == "i4") & (table["system"] == "r1") & (table["replicate"] == 0), "score"] = np.nan
-    table = table[~(g & (table["item"] == "i5") & (table["system"] == "r0"))]  # the right one is absent
-    table = table[~((table["judge"] == "g") & (table["item"] == "i6") & (table["system"] != "r0"))]  # nothing to beat
-    got = best_of_accuracy(table, right="r0")
-    assert (terms(got)["n"] == 37).all()
-    assert terms(got)["flag"].str.contains("3 items not scored").all()
-    assert (terms(got, "h")["n"] == 40).all()
-    assert not terms(got, "h")["flag"].str.contains("not scored").any()
-    won, _, _ = by_hand(table[(table["judge"] == "g") & ~table["item"].isin(["i3", "i5", "i6"])])
-    assert terms(got).loc["accuracy", "estimate"] == pytest.approx(won / 37)
-
-
-def test_best_of_intervals():
-    table = responses(200)
-    mine = table[table["judge"] == "g"]
-    hits = mine.groupby(["item", "system"])["score"].mean().unstack()
-    hits = (hits["r0"] > hits[["r1", "r2", "r3"]].max(axis=1)).astype(float)
-    topics = hits.groupby(hits.index.str[-1])
-    clustered = terms(best_of_accuracy(table, right="r0", cluster="topic")).loc["accuracy"]
-    se, low, high = clustered_wilson(topics.sum().to_numpy(), topics.size().to_numpy(float))
-    assert clustered[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([se, low, high], rel=1e-12)
-    drawn = terms(best_of_accuracy(table, right="r0", cluster="topic", interval="percentile")).loc["accuracy"]
-    assert "bootstrap of topic" in drawn["method"]
-    assert drawn["std_error"] == pytest.approx(se, rel=0.15)
-    apart = best_of_accuracy(table, right="r0", by="topic")
-    assert len(apart) == 2 * 10 * 3
-    assert apart.loc[apart["term"] == "accuracy", "n"].sum() == 400
-
-
-def test_best_of_refusals():
-    table = responses(3)
-    with pytest.raises(DesignError, match="needs the right response"):
-        best_of_accuracy(table)
-    with pytest.raises(DesignError, match=r"right='r9' is not a system. Systems: r0, r1, r2, r3"):
-        best_of_accuracy(table, right="r9")
-    with pytest.raises(DesignError, match=r"several criteria \(c, d\)"):
-        best_of_accuracy(pd.concat([table.assign(criterion=c) for c in "cd"]), right="r0")
-    with pytest.raises(DesignError, match="Do two items have the same id"):
-        best_of_accuracy(pd.concat([table, table]), right="r0")
-    with pytest.raises(DesignError, match="ties='wrong' is not known"):
-        best_of_accuracy(table, right="r0", ties="wrong")
-
+from metrics.tables import PAIRS, both_orders, but_for_clustering, calls, calls_of, gold_calls
 
 RNG = np.random.default_rng(0)
+
 
 TRUE = RNG.random(80) < 0.7
 
@@ -655,28 +408,6 @@ def test_ac1_beside_a_reference_is_ac1_of_the_two():
     assert set(ac1(table, reference="gold")["judge"]) == {"g", "h"}
 
 
-# --- gold
-
-
-def gold_calls() -> pd.DataFrame:
-    rows = [
-        ("first", "x"),
-        ("first", "x"),
-        ("second", "x"),
-        ("tie", "x"),
-        ("invalid", "x"),
-        ("tie", "tie"),
-        ("first", "tie"),
-        ("abstain", "tie"),
-        ("second", "y"),
-        ("abstain", "y"),
-    ]
-    calls = pd.DataFrame(rows, columns=["choice", "gold"])
-    return calls.assign(judge="g", item=[str(i) for i in range(len(rows))], first="x", second="y")[
-        ["judge", "item", "first", "second", "choice", "gold"]
-    ]
-
-
 @pytest.mark.parametrize(
     ("invalid", "ties", "k", "n"),
     [
@@ -711,46 +442,6 @@ def test_gold_needs_no_order():
     assert "clustered by item" in gold_agreement(calls)["method"].iloc[0]
 
 
-def test_calls_without_gold_are_set_aside_and_said():
-    calls = pd.concat([gold_calls(), gold_calls().assign(judge="h", gold=None)], ignore_index=True)
-    calls.loc[[0, 1], "gold"] = None
-    result = gold_agreement(calls)
-    mine = result[result["judge"] == "g"].set_index("term")
-    assert (mine.loc["accuracy", "estimate"], mine.loc["accuracy", "n"]) == (pytest.approx(3 / 7), 7)
-    assert mine.loc["accuracy", "flag"] == "1 invalid call excluded; n < 30; 2 calls without gold excluded"
-    other = result[result["judge"] == "h"].set_index("term")
-    assert other.index.tolist() == ["accuracy", "wrong", "tie", "invalid"]
-    assert other["estimate"].isna().all()
-    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold excluded").all()
-    for make in (pl.from_pandas, lambda t: pl.from_pandas(t).lazy()):
-        pd.testing.assert_frame_equal(gold_agreement(make(calls)), result)
-
-
-def test_no_gold():
-    calls = gold_calls()
-    with pytest.raises(DesignError, match=r"gold_agreement needs gold. Columns: judge, item"):
-        gold_agreement(calls.drop(columns="gold"))
-    with pytest.raises(DesignError, match=r"'gold' is empty in every row"):
-        gold_agreement(calls.assign(gold=""))
-
-
-def test_gold_that_names_nobody():
-    calls = gold_calls()
-    calls.loc[[3, 7], "gold"] = ["A", "model_1"]
-    message = r"neither candidate nor 'tie' in 2 rows \(rows 3, 7 of the data, from 0\). The first: item '3' shows 'x' and 'y', .* is 'A'"
-    with pytest.raises(SchemaError, match=message) as error:
-        gold_agreement(calls)
-    assert error.value.faults is not None
-    assert error.value.faults[["level", "column", "n", "rows", "example"]].to_numpy().tolist() == [
-        ["fault", "gold", 2, (3, 7), "A"]
-    ]
-    with pytest.raises(SchemaError, match=r"in 2 rows\. The first: item '3'"):
-        gold_agreement(pl.from_pandas(calls).lazy())
-
-
-# ---------------------------------------------------------------- what calls share
-
-
 @pytest.mark.parametrize("name", ["gold_agreement", "position_bias", "answer_rates"])
 def test_rates_name_the_column_they_are_clustered_by(name):
     calls = both_orders(60, 10).assign(gold="x")
@@ -775,24 +466,6 @@ def test_pairs_of_too_few_items_are_clusters_and_say_so():
     assert not gold_agreement(calls, cluster="item")["flag"].str.contains("pairs of").any()
 
 
-# ---------------------------------------------------------------- gold
-
-
-@pytest.mark.parametrize("engine", [lambda t: t, pl.from_pandas])
-def test_calls_without_gold_are_told_of_a_group_without_a_name(engine):
-    got = gold_agreement(engine(calls()), by="topic")
-    named = got["topic"].notna()
-    assert named.any()
-    assert (~named).any()
-    assert got["flag"].str.contains("1 calls without gold excluded").all()
-    alone = calls().assign(gold=["x", "x", "y", None, "y", None])
-    assert got.loc[~named, "n"].max() == 1
-    nothing = gold_agreement(engine(alone), by="topic")
-    nothing = nothing[nothing["topic"].isna()]
-    assert nothing["estimate"].isna().all()
-    assert nothing["flag"].str.contains("2 calls without gold excluded").all()
-
-
 def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
     assert gold_agreement(calls().iloc[:0]).empty
     with pytest.raises(DesignError, match="needs item"):
@@ -800,45 +473,3 @@ def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
     with pytest.raises(DesignError, match="needs item"):
         gold_agreement(pl.from_pandas(calls().drop(columns="item")))
     pd.testing.assert_frame_equal(gold_agreement(calls(), cluster=[]), gold_agreement(calls()))
-
-
-def test_infinite_truths_are_refused():
-    table = whole_scores()
-    with pytest.raises(SchemaError, match="'gold' is infinite"):
-        score_error(table.assign(gold=math.inf))
-    truth = pd.DataFrame({"item": [f"i{i}" for i in range(8)], "value": [*range(7), math.inf]})
-    with pytest.raises(SchemaError, match="'value' is infinite in 1 row"):
-        rank_correlation(table, truth=truth)
-    systems = pd.DataFrame({"system": list("abcde"), "score": [1, 2, 3, 4, math.inf], "agreement": [0.1] * 5})
-    with pytest.raises(SchemaError, match="'score' is infinite in 1 row"):
-        quality_agreement(systems, score="score", agreement="agreement")
-
-
-def test_an_absent_score_is_a_missing_score() -> None:
-    table = scored_responses()
-    gone = (table["judge"] == "g") & (table["system"] == "c") & table["item"].isin(["i0", "i1", "i2"])
-    absent, missing = best_of_accuracy(table[~gone]), best_of_accuracy(table.assign(score=table["score"].mask(gone)))
-    pd.testing.assert_frame_equal(absent, missing)
-    assert absent["n"].tolist() == [9.0] * 3 + [12.0] * 3
-    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored excluded"
-
-
-def test_items_not_scored_are_told_for_a_group_without_a_name() -> None:
-    table = scored_responses().assign(kind=np.where(np.arange(72) % 36 < 18, 1.0, np.nan))
-    table.loc[table["kind"].isna() & (table["system"] == "b"), "score"] = np.nan
-    result = best_of_accuracy(table, by="kind")
-    assert result.loc[result["kind"].isna(), "flag"].str.contains("6 items not scored").all()
-
-
-def test_names_that_are_numbers_match_whatever_their_type() -> None:
-    table = scored_responses()
-    table["item"] = table["item"].str[1:].astype(int)
-    gold = pd.DataFrame({"item": np.arange(12.0), "score": np.arange(12.0)})
-    named = gold.assign(item=[str(i) for i in range(12)])
-    pd.testing.assert_frame_equal(score_error(table, gold), score_error(table, named))
-    assert (score_error(table, gold)["n"] == 36).all()
-    table["system"] = table["system"].map({"a": 1, "b": 2, "c": 3})
-    told = best_of_accuracy(table, right=1)  # type: ignore[arg-type]
-    assert told["n"].tolist() == [12.0] * 6
-    table["gold"] = np.where(table["item"] == 0, np.nan, 1.0)
-    assert best_of_accuracy(table)["n"].tolist() == [11.0] * 6

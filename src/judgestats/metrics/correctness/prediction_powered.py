@@ -11,8 +11,16 @@ import numpy as np
 from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.corrected_means import Powered, inversely_weighted, prediction_powered
-from judgestats.metrics.bias.corrections import Correction, Rate, clustered_by, few, few_errors, is_share, mean_row
-from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.metrics.correctness.corrections import (
+    Correction,
+    Rate,
+    clustered_by,
+    few,
+    few_errors,
+    is_share,
+    mean_row,
+)
+from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.schema.coding import numbers_of
 from judgestats.typing import Floats, Mask
 

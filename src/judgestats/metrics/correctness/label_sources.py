@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
-from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
-from judgestats.metrics.bias.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
+from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
+from judgestats.metrics.correctness.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
 from judgestats.typing import Floats, Mask
 
 

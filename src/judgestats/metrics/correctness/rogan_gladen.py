@@ -14,8 +14,8 @@ from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import covariance
 from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share
 from judgestats.kernels.proportions import newcombe, normal_quantile
-from judgestats.metrics.bias.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
-from judgestats.metrics.bias.labelled_samples import Group
+from judgestats.metrics.correctness.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
+from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.typing import Floats, Mask
 
 

@@ -17,10 +17,10 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.bias import corrections
-from judgestats.metrics.bias.corrections import CalibratedOn, Correction, Rate, Sampling
-from judgestats.metrics.bias.label_sources import Level, gap_difference, levels, with_gap_difference
-from judgestats.metrics.bias.labelled_samples import (
+from judgestats.metrics.correctness import corrections
+from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, Sampling
+from judgestats.metrics.correctness.label_sources import Level, gap_difference, levels, with_gap_difference
+from judgestats.metrics.correctness.labelled_samples import (
     PANEL,
     Group,
     Reading,
@@ -29,8 +29,8 @@ from judgestats.metrics.bias.labelled_samples import (
     groups,
     read_sample,
 )
-from judgestats.metrics.bias.prediction_powered import mean_label
-from judgestats.metrics.bias.rogan_gladen import rate_by_class
+from judgestats.metrics.correctness.prediction_powered import mean_label
+from judgestats.metrics.correctness.rogan_gladen import rate_by_class
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names

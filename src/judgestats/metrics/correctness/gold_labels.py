@@ -1,0 +1,127 @@
+"""Verdicts with a gold label, scores with the right one, and the number of those without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.cells import ABOUT
+from judgestats.counting.engines import number_of_calls
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError, SchemaError, data_rows
+from judgestats.metrics.exclusions import ExcludedCalls
+from judgestats.schema.coding import as_text, refuse_infinite
+from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, names, required
+from judgestats.schema.declared_counts import counted
+
+
+def with_right_scores(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
+    """Add the gold score of each response to its mean score."""
+    if isinstance(gold, str):
+        data = Study.of(ratings).data.lazy()
+        present = data.collect_schema().names()
+        if gold not in present:
+            raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(present)}.")
+        keys = [c for c in (*ABOUT, *extra) if c in present]
+        known = data.select(*dict.fromkeys([*keys, gold])).unique().collect(backend="pandas").to_native()
+        known = known.dropna(subset=[gold])
+        twice = known.duplicated(list(dict.fromkeys(keys)))
+        if twice.any():
+            one = known[twice].iloc[0]
+            raise SchemaError(f"Item {one['item']!r} has several right scores in {gold!r}. Give it one.")
+        value = gold
+    else:
+        known = nw.from_native(gold).lazy().collect(backend="pandas").to_native()
+        found = [c for c in ("score", "mean", "value", "gold") if c in known.columns]
+        if "item" not in known.columns or not found:
+            raise SchemaError(f"Right scores need 'item' and 'score'. Columns: {', '.join(known.columns)}.")
+        value, keys = found[0], [c for c in (*ABOUT, *extra) if c in known.columns]
+    keys = list(dict.fromkeys(keys))
+    number = pd.to_numeric(known[value], errors="coerce")
+    if (text := number.isna() & known[value].notna()).any():
+        raise SchemaError(f"A right score in {value!r} is not a number: {known.loc[text, value].iloc[0]!r}.")
+    refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
+    known = known.assign(_gold=number, **{k: _named(known[k]) for k in keys})
+    known = known.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
+    result: pd.DataFrame = means.assign(**{f"_{k}": _named(means[k]) for k in keys})
+    known = known.rename(columns={k: f"_{k}" for k in keys})
+    return result.merge(known, how="left", on=[f"_{k}" for k in keys])
+
+
+def _named(values: pd.Series[Any]) -> pd.Series[Any]:
+    return as_text(values).fillna("\0missing").astype(object)
+
+
+_ALLOWED = "Give the id of the right candidate, 'tie', or nothing."
+
+
+def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple[Study, ExcludedCalls]:
+    """Calls with a gold label, and the number of calls without one, per group."""
+    study = Study.of(calls)
+    if not {"gold", *required("preferences")} <= {*study.names}:
+        return study, ExcludedCalls()  # a tally, or a table that count() will refuse
+    gold = nw.col("gold").cast(nw.String)
+
+    def labelled() -> tuple[Study, ExcludedCalls]:
+        _refuse_unknown_gold(study, gold)
+        return _with_gold(study, gold.is_null() | (gold == ""), by, "calls without gold", measure)
+
+    return study.once(("labelled", *names(by), measure), labelled)
+
+
+def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[Study, ExcludedCalls]:
+    """Verdicts with a gold label, or all if there is no gold column; and the number of the others."""
+    study = Study.of(ratings)
+    if not {"gold", "judge", answer_column(study.names)} <= {*study.names}:
+        return study, ExcludedCalls()
+    gold, dtype = nw.col("gold"), study.data.collect_schema()["gold"]
+    missing = gold.is_null() | (gold.is_nan() if dtype.is_float() else gold.cast(nw.String) == "")
+    what = "verdicts without gold"
+    return study.once(("labelled", *names(by), measure), lambda: _with_gold(study, missing, by, what, measure))
+
+
+def _with_gold(study: Study, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Study, ExcludedCalls]:
+    """Rows with a gold label, and the number of rows without one, per group."""
+    groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
+    counted(study.data, groups)
+    if study.lazy:
+        without, kept = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
+    else:
+        empty = study.columns["gold"].among(None, "")
+        without, kept = study.where(empty), study.where(~empty)
+    excluded = ExcludedCalls.of(without, groups, what)
+    if not len(excluded.table):
+        return study, excluded
+    if not (number_of_calls(kept.data) if kept.lazy else len(kept.columns)):
+        raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
+    return kept, excluded
+
+
+def _refuse_unknown_gold(study: Study, gold: Any) -> None:
+    """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
+    columns, numbers = ["item", "first", "second", "gold"], np.empty(0, dtype=int)
+    if study.lazy:
+        first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
+        stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
+        bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
+    else:
+        label, shown = study.columns["gold"], study.shown
+        number = {name: i for i, name in enumerate(shown.names)}
+        place = np.array([number.get(str(x), -2) for x in label.labels], dtype=np.int64)[label.code]
+        numbers = np.flatnonzero((place != shown.first) & (place != shown.second) & ~label.among(None, "", "tie"))
+        bad = study.columns.take(numbers).frame(columns)
+    if not len(bad):
+        return
+    rows = "" if study.lazy else f" ({data_rows(list(numbers))})"
+    one = bad.iloc[0]
+    where = tuple(map(int, numbers))
+    fault = Finding("fault", "gold", "'gold' is neither candidate nor 'tie'", where, str(one["gold"]), _ALLOWED)
+    faults = as_frame([fault]).assign(n=len(bad))
+    raise SchemaError(
+        f"'gold' is neither candidate nor 'tie' in {len(bad):,} row{'s' * (len(bad) != 1)}{rows}. The first: item "
+        f"{one['item']!r} shows {one['first']!r} and {one['second']!r}, and its gold is {one['gold']!r}. {_ALLOWED}",
+        faults=faults,
+    )

@@ -1,0 +1,223 @@
+"""How far scores are from the right ones, and in which direction: :func:`score_error`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import stdtrit
+
+from judgestats import flags
+from judgestats.counting.bootstrap import Bootstrap
+from judgestats.counting.cells import ABOUT, cells
+from judgestats.counting.clustering import Cluster, Sharing, auto_cluster, clusters
+from judgestats.counting.counts import Counts
+from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Study
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.correctness.gold_labels import with_right_scores
+from judgestats.metrics.measure_registry import Measure, Term, gold_column
+from judgestats.metrics.scales import beside_gold, unmeasured
+from judgestats.results import estimates
+from judgestats.schema.coding import Codes, codes_of
+from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.typing import Floats
+
+
+@Measure(
+    "How far are the scores from the right ones?", "accuracy", "R and gold",
+    "bootstrap; bias: t over clusters; Pearson: Fisher, clustered", "LLM-Rubric (ACL 2024)", plot="forest",
+    frames=("ratings",), needs=(gold_column,),
+    terms=(
+        Term("rmse", "root mean square error"),
+        Term("mae", "mean absolute error"),
+    ),
+    have=("gold",),
+    assumes="The gold scores are on the judge's scale and have no error of their own; items are independent.",
+)  # fmt: skip
+def score_error(
+    ratings: IntoFrame,
+    gold: Any = "gold",
+    *,
+    by: By = (),
+    average_over: By = (),
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Error of a judge's scores against the right ones.
+
+    Parameters
+    ----------
+    ratings : frame
+        Scores; the runs of a judge on one response are averaged first.
+    gold : str or frame
+        Column of `ratings` with the right score; or a frame with ``item`` (and ``system``, ``criterion``, those it has)
+        and the right ``score``, ``mean``, ``value`` or ``gold``. Several right scores of one response there (from
+        several people, say) are averaged.
+    by : str or sequence of str
+        Further grouping columns (``criterion``, for one result each).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cluster : "auto", str or False
+        Column of `ratings` that responses share, by which all intervals are clustered. ``"auto"`` detects it (``item``,
+        where several systems are rated on each). False treats all responses as independent, with a flag where they are
+        not.
+    n_resamples, seed
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t on
+        the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
+        number of responses with both scores; the flag counts the others. Where score and gold are on scales of
+        different length (the top of one is three times that of the other), all but ``pearson`` are NaN with a flag.
+
+    Raises
+    ------
+    SchemaError
+        If a response has several gold scores in a column, or a column is missing.
+    DesignError
+        If no response has a gold score.
+
+    See Also
+    --------
+    accuracy : Share of right verdicts.
+    calibrate : Scores brought to a reference.
+    rank_correlation : Rank correlation with a reference.
+
+    Notes
+    -----
+    RMSE and Pearson's correlation are LLM-Rubric's (Hashemi et al., ACL 2024); RMSE ignores the direction of the
+    errors, the correlation ignores scale and offset.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "system": "s", "item": list("abcd"), "score": [2, 4, 3, 5],
+    ...                        "gold": [1, 4, 3, 4]})
+    >>> score_error(scores)[["term", "estimate", "n"]].round(3)
+          term  estimate    n
+    0     rmse     0.707  4.0
+    1      mae     0.500  4.0
+    2     bias     0.500  4.0
+    3  pearson     0.913  4.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    columns = clusters(cluster)
+    if columns is not None and len(columns) > 1:
+        raise DesignError(f"cluster={cluster!r} names several columns. score_error allows one: item or topic, say.")
+    present = Study.of(ratings).names
+    if kind_of(present) != "ratings":
+        raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    column, shared, _ = Sharing("", False) if columns or "item" not in present else _sharing(ratings, groups)
+    if columns is None:
+        columns = (column or "item",)
+    extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]
+    means = cells(ratings, extra)
+    matched = with_right_scores(means, ratings, gold, extra)
+    if not matched["_gold"].notna().any():
+        raise DesignError("score_error needs right scores, and no response has one.")
+    plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
+    rows: list[dict[str, Any]] = []
+    dependent = flags.NOT_INDEPENDENT if shared and not columns else ""
+    for key, part in matched.groupby(groups, dropna=False, sort=True):
+        rows += _errors(part, dict(zip(groups, key, strict=True)), plan, dependent)
+    return estimates(rows, groups)
+
+
+def _sharing(ratings: Any, groups: list[str]) -> Sharing:
+    """The column that rated responses share."""
+    data, present = Study.of(ratings).data, Study.of(ratings).names
+    whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
+    table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
+    responses = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
+    constant = [
+        c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
+    ]
+    rated = table.iloc[responses.first][list(dict.fromkeys([*groups, "item", *constant]))]
+    return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
+
+
+def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent: str) -> list[dict[str, Any]]:
+    """Four rows of one group."""
+    known = part["mean"].notna() & part["_gold"].notna()
+    unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
+    excluded = flags.join(
+        flags.EXCLUDED.of(without, what="without gold"), flags.EXCLUDED.of(unscored, what="without a score")
+    )
+    here = part[known].assign(n=1.0)
+    score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
+    n = score.size
+    if n == 0:
+        empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
+        return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
+    error = score - right
+    added, counts = np.column_stack([np.ones(n), error**2, np.abs(error)]), Counts.of(here)
+    unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
+    rmse = counts.resampled(added, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), key, plan=plan)
+    mae = counts.resampled(added, lambda totals: totals[:, 2] / totals[:, 0], key, plan=plan)
+    rows = [
+        {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **rmse},
+        {"term": "mae", "estimate": float(np.abs(error).mean()), **mae},
+        {"term": "bias", **_mean_error(error, unit, plan)},
+        {"term": "pearson", **_pearson(score, right, unit, plan)},
+    ]
+    small = flags.SMALL_N if n < 30 else ""
+    pair = beside_gold(score, right, str(key["judge"]))
+    rows = [row if row["term"] == "pearson" else unmeasured(row, pair) for row in rows]
+    return [{**key, **row, "n": float(n), "flag": flags.join(row["flag"], dependent, small, excluded)} for row in rows]
+
+
+def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+    """Mean error with its clustered interval."""
+    mean, clusters = float(error.mean()), unit.size
+    row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
+    few = flags.few_clusters(np.bincount(unit.code))
+    if clusters < 2:
+        return {**row, "flag": few}
+    sums = np.bincount(unit.code, error - mean, clusters)
+    se = math.sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / error.size
+    if se <= 1e-12 * max(1.0, abs(mean)):
+        return {**row, "flag": flags.join(few, flags.ERRORS_ALIKE)}
+    half = float(stdtrit(clusters - 1, 0.5 + plan.conf_level / 2)) * se
+    return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
+
+
+def _by(plan: Bootstrap, clusters: int) -> str:
+    return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
+
+
+def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+    """Pearson's correlation with the interval of Fisher's z."""
+    row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
+    if np.ptp(score) == 0 or np.ptp(right) == 0:
+        return {**row, "flag": flags.CONSTANT}
+    r = float(np.corrcoef(score, right)[0, 1])
+    if abs(r) > 1 - 1e-12:
+        return {**row, "estimate": math.copysign(1.0, r), "flag": flags.PERFECT_CORRELATION}
+    if score.size < 4:
+        return {**row, "estimate": r, "flag": flags.TOO_FEW}
+    se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
+    if unit.size < score.size:
+        row["method"] += _by(plan, unit.size)
+        few = flags.few_clusters(np.bincount(unit.code))
+        if unit.size < 2:
+            return {**row, "estimate": r, "flag": few}
+        x, y = ((v - v.mean()) / v.std() for v in (score, right))
+        sums = np.bincount(unit.code, x * y - r / 2 * (x**2 + y**2), unit.size)  # influence on r
+        se = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / score.size
+        quantile = float(stdtrit(unit.size - 1, 0.5 + plan.conf_level / 2))
+    half = quantile * se / (1 - r**2)
+    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": few}
