@@ -23,7 +23,7 @@ from judgestats.design import (
 )
 from judgestats.design.exports import LINES
 from judgestats.errors import DesignError
-from judgestats.metrics.bias.strategies import CALLS
+from judgestats.metrics.bias.recommendations import CALLS
 
 PANEL = ["m", "n", "o"]
 

@@ -20,7 +20,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
-from judgestats.metrics.bias.position import consistency, repeats
+from judgestats.metrics.bias.order_consistency import consistency, repeats
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
 from judgestats.metrics.psychometrics.operating_point import criterion_shift

@@ -24,14 +24,12 @@ from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
-from judgestats.metrics.bias.bias_scores import targeted
+from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor
-from judgestats.typing import Floats, Mask
-
-# ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
+from judgestats.typing import Codes, Floats, Mask, Record
 
 #: Column of strata: the samples within which a bootstrap draws.
 STRATUM = "_sample"
@@ -41,16 +39,16 @@ STRATUM = "_sample"
 class Sample:
     """Pairs of one judge under one strategy and under the baseline."""
 
-    key: dict[str, Any]  # judge, strategy and other grouping columns
+    key: Record  # judge, strategy and other grouping columns
     whole: Counts  # the counts of all samples
     rows: NDArray[np.intp]  # (R,): those of this one that count
     answers: Floats  # (R, P): each row as nine joint answers, or three under the baseline and three under the strategy
     left_out: float  # pairs without a valid answer under both; of independent samples the calls without one
 
     @property
-    def strata(self) -> NDArray[np.integer[Any]]:
+    def strata(self) -> Codes:
         """Strata of a bootstrap, (R,): independent samples are drawn separately."""
-        strata: NDArray[np.integer[Any]] = self.whole.columns["strategy"].code[self.rows]
+        strata: Codes = self.whole.columns["strategy"].code[self.rows]
         return strata if self.answers.shape[1] == 6 else np.zeros_like(strata)
 
     @property
@@ -79,7 +77,7 @@ def _places(counts: Counts, column: str, invalid: str) -> NDArray[np.intp]:
 
 
 def _sample(
-    key: dict[str, Any], whole: Counts, rows: NDArray[np.intp], place: NDArray[np.intp], valid: Mask, width: int
+    key: Record, whole: Counts, rows: NDArray[np.intp], place: NDArray[np.intp], valid: Mask, width: int
 ) -> Sample:
     """A sample of some rows; `place`, `valid` of each: which of `width` answers it is, if any."""
     kept, n = rows[valid], whole.n[rows]
@@ -114,8 +112,6 @@ def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample
                 place_here = place[both] + 3 * under[name][both]
                 yield _sample({**key, "strategy": name}, counts, both, place_here, place[both] >= 0, 6)
 
-
-# ---- How much smaller, or larger, is a bias under another strategy? --------------------------------------------------
 
 _TERMS = ("change", "magnitude_change")
 _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
@@ -278,7 +274,7 @@ def _margins(total: Floats) -> tuple[Floats, Floats, float]:
     return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
 
 
-def _composed(sample: Sample, column: str | None) -> dict[str, dict[str, Any]]:
+def _composed(sample: Sample, column: str | None) -> dict[str, Record]:
     """Cells of the four terms, from the intervals of the two scores; `column`: of the clusters."""
     total, conf_level = sample.answers.sum(axis=0), sample.whole.conf_level
     one, two, correlation = _margins(total)
@@ -321,7 +317,7 @@ class _Clusters:
     """Clusters of the pairs of one or several samples."""
 
     samples: list[Sample]
-    codes: list[NDArray[np.integer[Any]]]  # (R,): cluster of each row, of each sample
+    codes: list[Codes]  # (R,): cluster of each row, of each sample
     size: int  # G
 
     def sides(self, sample: Sample) -> tuple[Floats, Floats]:
@@ -351,9 +347,7 @@ class _Clusters:
         result: Floats = influences[1] - influences[0]
         return result
 
-    def widened(
-        self, row: Mapping[str, Any], influence: Floats, independent: float, conf_level: float
-    ) -> dict[str, Any]:
+    def widened(self, row: Mapping[str, Any], influence: Floats, independent: float, conf_level: float) -> Record:
         """Clustered standard error, and the interval widened by the root of the design effect, with t on G - 1."""
         if self.size < 2:
             return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
@@ -371,7 +365,7 @@ def _clusters(samples: list[Sample], column: str) -> _Clusters:
     return _Clusters(samples, np.split(codes.code, ends), codes.size)
 
 
-def _rows(sample: Sample, column: str | None) -> list[dict[str, Any]]:
+def _rows(sample: Sample, column: str | None) -> list[Record]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
     left_out = _left_out([sample])
@@ -395,7 +389,7 @@ def _rows(sample: Sample, column: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _drawn(row: dict[str, Any], samples: list[Sample], term: str, key: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(row: Record, samples: list[Sample], term: str, key: Mapping[str, Any]) -> Record:
     """Replace the interval by a bootstrap of the mean of the samples."""
     whole, width = samples[0].whole, samples[0].answers.shape[1]
     plan = whole.bootstrap
@@ -431,7 +425,7 @@ def _left_out(samples: Sequence[Sample]) -> str:
     return flags.EXCLUDED.of(sum(s.left_out for s in samples), what=lacking)
 
 
-def _means(samples: list[Sample], column: str | None) -> list[dict[str, Any]]:
+def _means(samples: list[Sample], column: str | None) -> list[Record]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
     filled = [s for s in samples if s.n > 0]

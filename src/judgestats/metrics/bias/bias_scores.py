@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -19,237 +16,28 @@ from judgestats.counting.bootstrap import Interval
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
-from judgestats.counting.patterns import PATTERNS, InvalidDirection
+from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Study
-from judgestats.counting.tallies import count, is_tally
+from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, choose, refuse_unknown, suggestion
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import quotient
-from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.bias.design_flags import flag_forced
+from judgestats.metrics.bias.targets import (
+    SLOTS,
+    TARGET_SLOT,
+    Targeted,
+    of_attributes,
+    target_known,
+    targeted,
+    with_slot,
+)
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.results import estimates
-from judgestats.schema.columns import By, grouping, names, required
-from judgestats.schema.declared_counts import counted
+from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
-from judgestats.typing import Floats, Mask
-
-# ---- The target of each call: the candidate with the attribute under test; and calls without a target ----------------
-
-#: Column that says in which slot the target stood.
-TARGET_SLOT = "target_slot"
-_SLOTS = ("first", "second")
-#: Name of the second candidate where both have the same id, so that the slots stay distinct.
-_TWIN = "(the same, second)"
-
-
-@dataclass(frozen=True)
-class Targeted:
-    """Calls that have a target, and the number of those that have none."""
-
-    calls: Study  # with a column ``target``, or the tally that was given
-    excluded: ExcludedCalls
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """Expressions: the first candidate is the target, the second is; and a description of calls without a target."""
-
-    first: Any
-    second: Any
-    without: str
-
-
-def targeted(
-    calls: Any,
-    *,
-    target: str | None = None,
-    attribute: str | None = None,
-    value: str | None = None,
-    family: Mapping[str, str] | None = None,
-    by: By = (),
-    measure: str = "bias_score",
-) -> Targeted:
-    """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged."""
-    study = Study.of(calls)
-    data, present = study.data, study.names
-    asked = {"target": target, "attribute": attribute, "family": family}
-    asked = {name: v for name, v in asked.items() if v is not None}
-    if len(asked) > 1:
-        raise DesignError(f"{' and '.join(f'{a}=' for a in asked)} both define the target. Give one of them.")
-    if value is not None and attribute is None:
-        raise DesignError(f"value={value!r} is a value of an attribute, and attribute= is not given. Name it.")
-    if is_tally(present, PATTERNS[measure]):
-        if asked:
-            raise DesignError(
-                f"{next(iter(asked))}= defines the target of each call, but a tally has outcomes already. Give the "
-                "calls, or leave it out."
-            )
-        return Targeted(study, ExcludedCalls())
-    missing = [c for c in required("preferences") if c not in present]
-    if missing:
-        counts = ", ".join([*PATTERNS[measure].columns, "n"])
-        raise DesignError(
-            f"{measure} needs {', '.join(missing)}. Columns: {', '.join(present)}. Give a preferences frame, or a "
-            f"tally with the columns {counts}."
-        )
-    groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
-    counted(data, groups)
-    data, sides = _sides(data, present, target, attribute, value, family)
-    known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
-    has = (sides.first | sides.second).fill_null(False)
-    excluded = ExcludedCalls.of(Study.of(data.filter(~has)), groups, sides.without)
-    kept = data.with_columns(known.alias("target")).filter(has)
-    if len(excluded.table) and not _row_count(kept):
-        number = int(excluded.table["_without"].sum())
-        raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
-    return Targeted(Study.of(kept), excluded)
-
-
-def with_slot(calls: Study) -> Study:
-    """Add the column ``target_slot`` to calls that have a target."""
-    calls.refuse_unknown_order()
-    in_first = _text("target") == _text("first")
-    slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
-    return Study.of(calls.data.with_columns(slot.alias(TARGET_SLOT)))
-
-
-def _sides(
-    data: Any,
-    present: list[str],
-    target: str | None,
-    attribute: str | None,
-    value: str | None,
-    family: Mapping[str, str] | None,
-) -> tuple[Any, _Sides]:
-    if attribute is not None:
-        return data, _by_attribute(data, present, attribute, value)
-    if family is not None:
-        return data, _by_family(data, present, family)
-    if target in _SLOTS:
-        Study.of(data).refuse_unknown_order()
-        twin = nw.when(_text("first") == _text("second")).then(nw.lit(_TWIN)).otherwise(_text("second"))
-        first = _text("first") == _text("first") if target == "first" else _text("first") != _text("first")
-        return data.with_columns(twin.alias("second")), _Sides(first, ~first, "")
-    if target is not None:
-        return data, _by_candidate(data, target)
-    if "target" not in present:
-        raise DesignError(
-            f"There is no column 'target' that names the target of each call. Columns: {', '.join(present)}. Give "
-            "target= (a slot or a candidate), attribute= (and value=), or family=."
-        )
-    _refuse_strangers(data)
-    hits = [_text("target") == _text(slot) for slot in _SLOTS]
-    return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target")
-
-
-def _by_attribute(data: Any, present: list[str], attribute: str, value: str | None) -> _Sides:
-    columns = [f"{attribute}_{slot}" for slot in _SLOTS]
-    missing = [c for c in columns if c not in present]
-    if missing:
-        known = sorted({c.rsplit("_", 1)[0] for c in present if c.endswith(("_first", "_second"))})
-        raise SchemaError(
-            f"attribute={attribute!r} needs the columns {' and '.join(columns)}; {', '.join(missing)} is missing. "
-            f"Attributes present: {', '.join(known) or 'none'}.{suggestion(attribute, known)}"
-        )
-    if value is not None:
-        has = [(_text(c) == str(value)).fill_null(False) for c in columns]
-        if not _any(data, has[0] | has[1]):
-            raise DesignError(f"value={value!r} does not occur in {' or '.join(columns)}. Check its spelling.")
-        return _Sides(has[0] & ~has[1], has[1] & ~has[0], f"calls where both or neither has {attribute} {value}")
-    if any(not data.collect_schema()[c].is_numeric() for c in columns):
-        raise DesignError(
-            f"attribute={attribute!r} is not a number, so neither candidate has more of it. Give value=, the value "
-            "that the target has."
-        )
-    one, two = (nw.col(c).cast(nw.Float64).fill_nan(None) for c in columns)  # NaN is the largest value in some engines
-    return _Sides((one > two).fill_null(False), (one < two).fill_null(False), f"calls of equal or unknown {attribute}")
-
-
-def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sides:
-    judges = [str(j) for j in _distinct(data, "judge")]
-    for judge in judges:
-        problem = f"family= does not name the judge {judge!r}"
-        refuse_unknown(judge, family, problem, "It names", remedy=" Give a family to every judge.")
-    has_columns = all(f"family_{slot}" in present for slot in _SLOTS)
-    if nameless := [j for j in judges if pd.isna(family[j])]:
-        raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
-    family = {name: str(f) for name, f in family.items() if not pd.isna(f)}
-    never = _text("judge").is_null() & ~_text("judge").is_null()
-    related: dict[str, list[Any]] = {slot: [never] for slot in _SLOTS}
-    for name in sorted({family[j] for j in judges}):
-        members = [name] if has_columns else [c for c, f in family.items() if f == name]
-        by_member = _text("judge").is_in([j for j in judges if family[j] == name])
-        for slot in _SLOTS:
-            shown = _text(f"family_{slot}" if has_columns else slot)
-            related[slot].append(by_member & shown.is_in(members).fill_null(False))
-    first, second = (reduce(or_, related[slot]) for slot in _SLOTS)
-    return _Sides(first & ~second, second & ~first, "calls with both or neither of its family")
-
-
-def _by_candidate(data: Any, target: str) -> _Sides:
-    hits = [_text(slot) == target for slot in _SLOTS]
-    if not _any(data, hits[0] | hits[1]):
-        known = sorted({str(c) for slot in _SLOTS for c in _distinct(data, slot)})
-        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-        raise DesignError(
-            f"target={target!r} is neither a slot nor a candidate. Allowed: first, second, or one of {shown}."
-            f"{suggestion(target, known)}"
-        )
-    return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls without {target}")
-
-
-def _refuse_strangers(data: Any) -> None:
-    """Raise where the target is given and is neither candidate."""
-    known = _text("target")
-    stray = ~known.is_null() & (known != "") & (known != _text("first")) & (known != _text("second"))
-    found = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
-    if len(found):
-        row = found.sort_values(["item", "first"], kind="stable").iloc[0]
-        raise SchemaError(
-            f"'target' is neither candidate in {len(found):,} row{'s' * (len(found) != 1)}. The first: item "
-            f"{row['item']!r} shows {row['first']!r} and {row['second']!r}, and its target is {row['target']!r}. Give "
-            "the id of one of the two, or nothing."
-        )
-
-
-def _text(column: str) -> Any:
-    return nw.col(column).cast(nw.String)
-
-
-def _distinct(data: Any, column: str) -> list[Any]:
-    found = data.lazy().select(_text(column).alias("_v")).unique().collect(backend="pandas").to_native()["_v"]
-    return sorted(found.dropna().tolist())
-
-
-def _row_count(data: Any) -> int:
-    return int(data.lazy().select(nw.len().alias("_n")).collect(backend="pandas").to_native()["_n"].iloc[0])
-
-
-def _any(data: Any, mask: Any) -> bool:
-    return _row_count(data.filter(mask.fill_null(False))) > 0
-
-
-def numeric_attributes(calls: Any) -> list[str]:
-    """Attributes of both candidates that are numbers, sorted: ``length`` for ``length_first`` and ``length_second``."""
-    schema = Study.of(calls).data.collect_schema()
-    both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}
-    return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in _SLOTS))
-
-
-def target_known(data: Any, _: Options) -> str:
-    """Require a column ``target``, or an attribute of both candidates that is a number."""
-    if "target" in column_names(data) or numeric_attributes(data):
-        return ""
-    return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
-
-
-def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    """Results of `measure` for each numeric attribute, which the column ``bias`` names."""
-    return pd.concat([measure(a).assign(bias=a) for a in numeric_attributes(data)], ignore_index=True)
-
-
-# ---- How much more often does a judge prefer the target than the other candidate? ------------------------------------
+from judgestats.typing import Floats, Mask, Record
 
 
 def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
@@ -422,7 +210,7 @@ def outcome_counts(
     return found.excluded.with_empty(counts.grouped(list(groups)))
 
 
-def _score_rows(counts: Counts, invalid: str, average: str | None) -> list[dict[str, Any]]:
+def _score_rows(counts: Counts, invalid: str, average: str | None) -> list[Record]:
     target, other, tie = marks(counts, invalid)
     valid = target | other | tie
     rows = (
@@ -431,14 +219,14 @@ def _score_rows(counts: Counts, invalid: str, average: str | None) -> list[dict[
         else counts.differences("bias", target, other, valid)
     )
     rows += [folded(row, "magnitude") for row in rows]
-    for name in _SLOTS if average else ():
+    for name in SLOTS if average else ():
         rows += counts.differences(f"target_{name}", target, other, valid & counts.among(TARGET_SLOT, name))
     for term, mark in (("prefers_target", target), ("prefers_other", other), ("tie", tie)):
         rows += counts.rates(term, mark, valid)
     return rows + counts.rates("invalid", counts.among("outcome", "invalid"))
 
 
-def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> list[dict[str, Any]]:
+def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> list[Record]:
     """Mean of the scores of the cells of `split`, in each group; the two slots of a cell have equal weights."""
     others = [g for g in counts.groups if g != "judge"]
     total = {
@@ -459,7 +247,7 @@ def _filled(counts: Counts, split: Sequence[str]) -> Counts:
     return counts.where((counts.n > 0) & ~np.logical_or.reduce([counts.among(c, None) for c in split]))
 
 
-def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[str, Any]) -> dict[str, Any]:
+def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[str, Any]) -> Record:
     """Mean of the cells of one group, with its interval."""
     answers = np.column_stack(marks(counts, invalid)) * counts.n[:, None]
     total = float(answers.sum())

@@ -13,10 +13,12 @@ from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
-from judgestats.metrics.bias.bias_scores import marks, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import marks, outcome_counts
+from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
+from judgestats.typing import Record
 
 
 @Measure(
@@ -146,7 +148,7 @@ def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
     return data.filter(kind.is_in([expansion, truncation]))
 
 
-def _reading(bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chance: float, recognised: float) -> str:
+def _reading(bias: Record, accuracy: Record, margin: float, chance: float, recognised: float) -> str:
     complete = accuracy["conf_low"] > chance
     if complete and bias["conf_low"] > 0:
         return "verbose"
@@ -156,9 +158,7 @@ def _reading(bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chan
     return "indifferent" if near and accuracy["conf_high"] < recognised else "undecided"
 
 
-def _point_reading(
-    bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chance: float, recognised: float
-) -> str:
+def _point_reading(bias: Record, accuracy: Record, margin: float, chance: float, recognised: float) -> str:
     b, right = bias["estimate"], accuracy["estimate"]
     if b > margin and right > chance:
         return "verbose"

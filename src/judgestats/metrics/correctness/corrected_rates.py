@@ -34,11 +34,9 @@ from judgestats.metrics.correctness.rogan_gladen import rate_by_class
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
+from judgestats.typing import Record
 
 EXTRA = ("n_labels",)
-
-
-# ---- One corrected rate ----------------------------------------------------------------------------------------------
 
 
 def _rate(group: Group, level: Level, options: Correction) -> Rate:
@@ -48,9 +46,9 @@ def _rate(group: Group, level: Level, options: Correction) -> Rate:
     return mean_label(group, judged, level.source, options, transported=level.transported)
 
 
-def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> dict[str, Any]:
+def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> Record:
     """The row of a corrected rate."""
-    row: dict[str, Any] = {"term": "corrected_rate", "estimate": math.nan, "n": rate.n, "n_labels": rate.n_labels}
+    row: Record = {"term": "corrected_rate", "estimate": math.nan, "n": rate.n, "n_labels": rate.n_labels}
     if rate.refusal == flags.NO_DATA:
         return {**row, "flag": flags.NO_DATA}
     if rate.refusal:
@@ -79,9 +77,6 @@ def _interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
         low, high = wilson(rate.estimate * effective, effective, 2 * float(ndtr(quantile)) - 1)
         return float(low), float(high)
     return rate.estimate - quantile * error, rate.estimate + quantile * error
-
-
-# ---- The measures ----------------------------------------------------------------------------------------------------
 
 
 def _needs_sampling(data: Any, options: Options) -> str:
@@ -246,7 +241,7 @@ def corrected_rate(
     )
     sample = read_sample(verdicts, calibration, reading)
     _check_margin(options, sample)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for judge, group in groups(sample, panel):
         for level in levels(group, sample, calibrated_on):
             named = {"judge": judge, **level.labels}
@@ -376,7 +371,7 @@ def corrected_difference(
             f"baseline={baseline!r} is not in {compare!r}. It has: {', '.join(known[:8])}."
             + suggestion(baseline, known)
         )
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for judge, group in groups(sample, panel):
         rates = [(level, _rate(group, level, options)) for level in levels(group, sample, calibrated_on)]
         base = {_key(level, by): (level, rate) for level, rate in rates if str(level.labels[compare]) == baseline}
@@ -403,11 +398,11 @@ def _key(level: Level, by: Sequence[str]) -> tuple[Any, ...]:
 
 def _difference(
     group: Group, one: tuple[Level, Rate], two: tuple[Level, Rate], options: Correction, dependent: str
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Rows of one system minus the baseline."""
     (level, rate), (base, base_rate) = one, two
     n = min(rate.n, base_rate.n)
-    row: dict[str, Any] = {"term": "corrected_difference", "estimate": math.nan, "n": n,
+    row: Record = {"term": "corrected_difference", "estimate": math.nan, "n": n,
                            "n_labels": group.size(level.source | base.source)}  # fmt: skip
     cautions = flags.join(dependent, rate.cautions, base_rate.cautions)
     single = [_result(r, group, options.conf_level) for r in (rate, base_rate)]
@@ -437,7 +432,7 @@ def _difference(
     return found
 
 
-def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> dict[str, Any]:
+def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> Record:
     """Difference of the verdicts alone, without those that only calibrate."""
     value, influence, used = 0.0, np.zeros(len(group.n)), np.zeros(len(group.n), dtype=bool)
     for sign, level in zip((1, -1), pair, strict=True):
@@ -451,9 +446,6 @@ def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> d
     most = 1.0 if corrections.is_share(group, used) else math.inf
     cells = corrections.by_influence(group, value, influence, used, options.conf_level, "t, influences", most)
     return {"term": "apparent_difference", **cells, "flag": flags.join(cells["flag"], corrections.few(group, used))}
-
-
-# ---- Checks and exclusions -------------------------------------------------------------------------------------------
 
 
 def _check_margin(options: Correction, sample: Sample) -> None:
@@ -473,7 +465,7 @@ def _excluded(sample: Sample, named: Mapping[str, Any]) -> str:
     return flags.EXCLUDED.of(without, what="verdicts of an incomplete panel")
 
 
-def _silent(sample: Sample, rows: Iterable[Mapping[str, Any]], term: str) -> list[dict[str, Any]]:
+def _silent(sample: Sample, rows: Iterable[Mapping[str, Any]], term: str) -> list[Record]:
     """A row without a number for each group of which no verdict is valid."""
     known = sample.table[sample.keys].drop_duplicates().to_dict("records") if sample.invalid else []
     given = {tuple(str(row[k]) for k in sample.keys) for row in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import stdtrit
@@ -17,7 +17,7 @@ from judgestats.kernels.cluster_sums import covariance, effective_clusters, smal
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.results import with_interval
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 #: How the labelled items were drawn: at random from all, or so many of each class of the label.
 Sampling = Literal["random", "by class"]
@@ -97,7 +97,7 @@ class Rate:
     binary: bool
     refusal: str  # why it is no number
     cautions: str
-    parts: list[dict[str, Any]]  # rows of the result about sensitivity, lambda and so on
+    parts: list[Record]  # rows of the result about sensitivity, lambda and so on
     interval: tuple[float, float, float] | None = None  # standard error and ends, if not from the influences
 
 
@@ -143,7 +143,7 @@ def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:
     return value, np.where(rows, scale * (kept - value) / size, 0.0)
 
 
-def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> dict[str, Any]:
+def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> Record:
     """Mean of some rows with its interval: Wilson's for a share, t for other numbers."""
     size = group.size(rows)
     if size == 0:
@@ -152,7 +152,7 @@ def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> dic
     error, clusters = std_error(group, influence, rows)
     cautions = flags.join(few(group, rows), flags.SMALL_N if size < 30 else "")
     by = clustered_by(group, clusters)
-    row: dict[str, Any] = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
+    row: Record = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
     if set(np.unique(values[rows])) <= {0.0, 1.0}:
         effective, df = size, None
         if group.cluster:
@@ -178,7 +178,7 @@ def is_share(group: Group, rows: Mask) -> bool:
 
 def by_influence(
     group: Group, estimate: float, influence: Floats, rows: Mask, conf_level: float, method: str, most: float = math.inf
-) -> dict[str, Any]:
+) -> Record:
     """Cells of an estimate between -`most` and `most` with a t interval; without one where nothing varies."""
     error, clusters = std_error(group, influence, rows)
     if not error > 1e-12:
@@ -188,7 +188,7 @@ def by_influence(
     return {"method": method, **clipped(estimate, error, estimate - half, estimate + half, -most, most)}
 
 
-def clipped(estimate: float, error: float, low: float, high: float, least: float, most: float) -> dict[str, Any]:
+def clipped(estimate: float, error: float, low: float, high: float, least: float, most: float) -> Record:
     """Cells of an estimate and its interval, clipped to the possible values; NaN where none of them is possible."""
     if high < least or low > most:
         return {"estimate": math.nan, "method": "", "flag": flags.RATES_DO_NOT_FIT}

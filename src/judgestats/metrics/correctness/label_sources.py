@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
 from judgestats.metrics.correctness.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Codes, Floats, Mask, Record
 
 
 @dataclass(frozen=True)
 class Level:
     """What one rate is of: its labels, its rows, the rows of the labels that correct it, and whether of others."""
 
-    labels: dict[str, Any]
+    labels: Record
     rows: Mask
     source: Mask
     transported: bool
@@ -65,7 +64,7 @@ def _equal(table: pd.DataFrame, values: Mapping[str, Any]) -> Mask:
     return mask
 
 
-def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequence[str]) -> dict[str, Any]:
+def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequence[str]) -> Record:
     found = {}
     for column, value in calibrated_on.items():
         if column not in by:
@@ -80,14 +79,11 @@ def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequ
     return found
 
 
-# ---- Labels of others ------------------------------------------------------------------------------------------------
-
-
-def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) -> dict[str, Any]:
+def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) -> Record:
     """Gap between judge and people of this level minus that of the labels that correct it, at the corrected rate."""
     own = level.rows & group.labelled
     other = level.source & ~own
-    row: dict[str, Any] = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
+    row: Record = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
                            "n_labels": group.size(own | other)}  # fmt: skip
     if not own.any() or not other.any():
         return {**row, "flag": flags.NO_LABELS}
@@ -118,25 +114,22 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
     return {**row, **cells, "flag": flags.join(cells["flag"], few(group, own, other), small)}
 
 
-def with_gap_difference(found: list[dict[str, Any]], gap: Mapping[str, Any], margin: float) -> list[dict[str, Any]]:
+def with_gap_difference(found: list[Record], gap: Mapping[str, Any], margin: float) -> list[Record]:
     """Add a difference of gaps to the rows of a result, and a flag to the first unless it is within `margin`."""
     shown = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
     first = {**found[0], "flag": flags.join(found[0]["flag"], "" if shown else flags.TRANSPORT_NOT_SHOWN)}
     return [first, *found[1:], dict(gap)]
 
 
-# ---- For planning ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Labelled:
     """Verdicts of one judge (and level of `by`), with the labels beside some: for planning."""
 
-    named: dict[str, Any]  # judge and level
+    named: Record  # judge and level
     f: Floats  # (N,): verdict of each row
     y: Floats  # (N,): label, NaN where there is none
     n: Floats  # (N,): units of each row
-    unit: NDArray[np.integer[Any]] | None  # (N,): cluster of each row; None if they are independent
+    unit: Codes | None  # (N,): cluster of each row; None if they are independent
     flag: str  # cautions about clustering
 
 

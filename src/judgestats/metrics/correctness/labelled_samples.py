@@ -28,7 +28,7 @@ from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Codes, Floats, Mask
 
 #: How a tie counts for a candidate: as no win, or as half of one.
 TiesOfWins = Literal["exact", "half"]
@@ -84,7 +84,7 @@ class Group:
     f: Floats  # (N, k): numbers of the verdicts
     y: Floats  # labels
     n: Floats
-    unit: NDArray[np.integer[Any]] | None
+    unit: Codes | None
     cluster: str | None
 
     @cached_property
@@ -104,9 +104,6 @@ class Group:
     def clusters(self, rows: Mask) -> float:
         """Clusters of some rows, or units where they are not clustered."""
         return n_clusters(rows, self.n, self.unit)
-
-
-# ---- Any input to one table ------------------------------------------------------------------------------------------
 
 
 def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
@@ -296,9 +293,6 @@ def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
             "items than those whose rate is asked: leave them out of the verdicts. With a random sample an item stands "
             "once: give every repeat of it the label, or leave the copy without the label out."
         )
-
-
-# ---- Groups ----------------------------------------------------------------------------------------------------------
 
 
 def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[Any, Group]]:

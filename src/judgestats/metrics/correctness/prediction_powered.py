@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from judgestats.metrics.correctness.corrections import (
 )
 from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.schema.coding import numbers_of
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 
 def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, *, transported: bool) -> Rate:
@@ -38,7 +37,7 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
     row = mean_row(group, y, labelled, options.conf_level)
     parts.append({"term": "label_rate", **row, "n_labels": row["n"]})
     n = group.size(every)
-    basis: dict[str, Any] = {"rows": rows, "n": n, "n_labels": size, "binary": binary, "parts": parts}
+    basis: Record = {"rows": rows, "n": n, "n_labels": size, "binary": binary, "parts": parts}
     cautions = flags.join(few(group, labelled), _few_labels(group, labelled, binary), flags.SMALL_N if n < 30 else "")
     refusal = flags.NO_DATA if n == 0 else flags.NO_LABELS if size == 0 else ""
     at_random = options.sampling == "random"

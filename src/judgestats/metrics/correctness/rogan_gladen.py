@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,7 +15,7 @@ from judgestats.kernels.corrected_means import class_rates, corrected_interval, 
 from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.metrics.correctness.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
 from judgestats.metrics.correctness.labelled_samples import Group
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 
 def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float) -> Rate:
@@ -47,7 +46,7 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     for term, of, hit in (("specificity", negative, 1 - f), ("sensitivity", positive, f)):
         row = mean_row(group, hit, of, conf_level)
         parts.append({"term": term, **row, "n_labels": row["n"]})
-    basis: dict[str, Any] = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True,
+    basis: Record = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True,
                              "cautions": cautions, "parts": parts}  # fmt: skip
     nothing = np.zeros(len(f))
     if empty := without_rate(sizes):

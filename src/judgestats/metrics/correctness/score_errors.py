@@ -27,7 +27,7 @@ from judgestats.metrics.scales import beside_gold, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes, codes_of
 from judgestats.schema.columns import By, grouping, kind_of, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 
 @Measure(
@@ -129,7 +129,7 @@ def score_error(
     if not matched["_gold"].notna().any():
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     dependent = flags.NOT_INDEPENDENT if shared and not columns else ""
     for key, part in matched.groupby(groups, dropna=False, sort=True):
         rows += _errors(part, dict(zip(groups, key, strict=True)), plan, dependent)
@@ -149,7 +149,7 @@ def _sharing(ratings: Any, groups: list[str]) -> Sharing:
     return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
-def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent: str) -> list[dict[str, Any]]:
+def _errors(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
     """Four rows of one group."""
     known = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
@@ -179,10 +179,10 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
     return [{**key, **row, "n": float(n), "flag": flags.join(row["flag"], dependent, small, excluded)} for row in rows]
 
 
-def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> Record:
     """Mean error with its clustered interval."""
     mean, clusters = float(error.mean()), unit.size
-    row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
+    row: Record = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
     few = flags.few_clusters(np.bincount(unit.code))
     if clusters < 2:
         return {**row, "flag": few}
@@ -198,9 +198,9 @@ def _by(plan: Bootstrap, clusters: int) -> str:
     return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
 
 
-def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> Record:
     """Pearson's correlation with the interval of Fisher's z."""
-    row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
+    row: Record = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
     if np.ptp(score) == 0 or np.ptp(right) == 0:
         return {**row, "flag": flags.CONSTANT}
     r = float(np.corrcoef(score, right)[0, 1])

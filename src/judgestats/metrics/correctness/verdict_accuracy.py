@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes
 from judgestats.schema.columns import By, names
-from judgestats.typing import Ints, Mask
+from judgestats.typing import Ints, Mask, Record
 
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
@@ -227,7 +226,7 @@ def accuracy(
     return estimates(excluded.flagged(rows, counts.groups), counts.groups)
 
 
-def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[dict[str, Any]]:
+def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[Record]:
     """Rows of the term ``kappa``: answers by gold, as slots, on the calls scored."""
     place = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
     answer, gold = (
@@ -257,12 +256,12 @@ def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[dict[str, Any
     return rows
 
 
-def _kappa(counts: Counts, cell: Ints, key: dict[str, Any]) -> dict[str, Any]:
+def _kappa(counts: Counts, cell: Ints, key: Record) -> Record:
     """Kappa of one group with its interval; `cell` (R,): answer and gold of each row."""
     n, plan, m = counts.n, counts.bootstrap, len(_CLASSES)
     total = np.bincount(cell, n, m * m).reshape(m, m)
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
-    row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
+    row: Record = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
     if math.isnan(kappa):
         return {**row, "flag": flags.CHANCE_IS_ONE}
     if plan is not None:

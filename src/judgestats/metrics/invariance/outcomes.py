@@ -22,7 +22,7 @@ from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, quotient, wilson
-from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.invariance.outcome_coding import (
     ROLES,
     Answers,

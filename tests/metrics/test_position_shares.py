@@ -1,10 +1,9 @@
-"""Consistency and position bias of answers in both orders: closed forms, clusters, repeats, invariances."""
+"""Shares of answers by position: closed forms, clusters, coverage, and what all measures of answers have in common."""
 
 from __future__ import annotations
 
 import math
 import re
-from itertools import combinations, product
 
 import duckdb
 import numpy as np
@@ -18,227 +17,19 @@ from hypothesis import strategies as st
 from judgestats import published
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT, ORDER_CONFOUNDED
-from judgestats.kernels.proportions import clustered_wilson, tango, wilson
+from judgestats.flags import NO_DATA, NOT_INDEPENDENT
+from judgestats.kernels.proportions import tango, wilson
 from judgestats.metrics.bias import answer_rates, bias_score, consistency, position_bias
 from judgestats.metrics.correctness import gold_agreement
 from judgestats.results import COLUMNS
 from judgestats.verdicts import aggregate
-from metrics.tables import PAIRS, both_orders, calls_of, signed_calls
+from metrics.answers import pick, random_answers, random_calls
+from metrics.tables import both_orders, calls_of, signed_calls
 
 FLIPPED = {"first": "second", "second": "first"}
 
+
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
-
-
-def pick(result: pd.DataFrame, column: str = "estimate") -> dict[str, float]:
-    return dict(zip(result["term"], result[column], strict=True))
-
-
-# --- consistency over orders
-
-
-def test_every_pair_of_few_tasks_the_same_has_the_interval_of_the_pairs():
-    one = pd.DataFrame({"judge": "g", "item": np.arange(340), "first": "x", "second": "y", "choice": "first"})
-    both = pd.concat([one, one.assign(first="y", second="x", choice="second")])
-    row = consistency(both.assign(task=both["item"] % 17)).iloc[0]
-    assert (row["estimate"], row["method"]) == (1.0, "Wilson")
-    assert row["conf_low"] == pytest.approx(wilson(340, 340)[0])
-    assert consistency(both.assign(task=both["item"] % 17), cluster="task").iloc[0]["conf_low"] < 0.8
-
-
-def test_decomposition_of_pairs():
-    result = consistency(calls_of())
-    assert result.columns.tolist() == ["judge", *COLUMNS]
-    assert (result["n"] == 9).all()
-    assert pick(result) == pytest.approx(
-        {
-            "consistency": 5 / 9,
-            "first_twice": 2 / 9,
-            "second_twice": 1 / 9,
-            "both_tie": 2 / 9,
-            "one_sided": 1 / 9,
-        }
-    )
-    low, high = wilson(5, 9)
-    assert result[["conf_low", "conf_high"]].iloc[0].tolist() == pytest.approx([float(low), float(high)])
-    assert result["method"].iloc[0] == "Wilson"
-    assert NOT_INDEPENDENT not in result["flag"].iloc[0], "pairs are the unit"
-
-
-@pytest.mark.parametrize(
-    ("missing", "unit", "k", "n"),
-    [
-        ("drop", "pair", 5, 9),
-        ("agrees", "pair", 7, 11),
-        ("same", "pair", 7, 13),
-        ("drop", "call", 10, 18),
-        ("agrees", "call", 12, 20),
-        ("same", "call", 14, 26),
-    ],
-)
-def test_missing_policies_and_units(missing, unit, k, n):
-    result = consistency(calls_of(), missing=missing, unit=unit, cluster=False)
-    first = result.iloc[0]
-    assert first["term"] == "consistency"
-    assert (first["estimate"] * first["n"], first["n"]) == (pytest.approx(k), n)
-    assert (NOT_INDEPENDENT in first["flag"]) == (unit == "call")
-    shares = pick(result)
-    parts = shares["consistency"] + shares["first_twice"] + shares["second_twice"] + shares["one_sided"]
-    lacking = {"same": (2 if unit == "pair" else 4) / n}.get(missing, 0.0)
-    assert parts + lacking == pytest.approx(1)
-
-
-def test_lone_orders_under_each_policy():
-    lone = calls_of([("first", None), ("invalid", None)])
-    nothing = consistency(lone)
-    assert nothing["estimate"].isna().all()
-    assert (nothing["flag"] == f"2 pairs without two valid answers excluded; {NO_DATA}").all()
-    assert consistency(lone, missing="agrees")[["estimate", "n"]].iloc[0].tolist() == [1.0, 1.0]
-    assert consistency(lone, missing="same")[["estimate", "n"]].iloc[0].tolist() == [0.5, 2.0]
-
-
-def test_a_tally_in_place_of_the_frame():
-    counts = pd.DataFrame(
-        {
-            "judge": "g",
-            "forward": ["first", "first", "invalid"],
-            "reverse": ["second", "first", "tie"],
-            "n": [60, 30, 10],
-        }
-    )
-    assert pick(consistency(counts))["consistency"] == pytest.approx(60 / 90)
-    assert pick(consistency(counts, missing="agrees"))["consistency"] == pytest.approx(70 / 100)
-    assert pick(consistency(counts, missing="agrees", unit="call"))["consistency"] == pytest.approx(130 / 190)
-
-
-def test_clusters():
-    calls = pd.concat([calls_of(PAIRS[:9]).assign(replicate=r) for r in range(3)])
-    plain = consistency(calls, cluster=False).iloc[0]
-    clustered = consistency(calls).iloc[0]
-    assert clustered["estimate"] == plain["estimate"]
-    assert clustered["method"] == "Wilson, clustered by item (G = 9)"
-    # three equal replicates are worth no more than one
-    agree = np.array([1, 1, 1, 0, 0, 0, 1, 1, 0]) * 3.0
-    assert clustered[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(
-        clustered_wilson(agree, np.full(9, 3.0))
-    )
-    assert clustered["conf_high"] - clustered["conf_low"] > plain["conf_high"] - plain["conf_low"]
-
-
-def test_forced_choice_is_said_where_ties_are_the_question():
-    forced = calls_of(PAIRS[:6], ties_allowed=False)
-    free = calls_of(PAIRS[:6], judge="h", ties_allowed=True)
-    result = consistency(pd.concat([forced, free]))
-    told = result[result["flag"].str.contains(FORCED_CHOICE)]
-    assert set(told["judge"]) == {"g"}
-    assert set(told["term"]) == {"both_tie", "one_sided"}
-    lean = position_bias(pd.concat([forced, free]))
-    assert lean.loc[lean["flag"].str.contains(FORCED_CHOICE), ["judge", "term"]].to_numpy().tolist() == [["g", "tie"]]
-    unsaid = forced.assign(ties_allowed=pd.array([None] * len(forced), dtype="boolean"))
-    assert not position_bias(unsaid)["flag"].str.contains(FORCED_CHOICE).any()
-    told = position_bias(pl.from_pandas(forced))
-    assert told.loc[told["flag"].str.contains(FORCED_CHOICE), "term"].tolist() == ["tie"]
-
-
-# --- consistency over repeats
-
-
-def repeats(*answers: list[str], **columns) -> pd.DataFrame:
-    rows = [
-        {"judge": "g", "item": str(item), "first": "x", "second": "y", "replicate": r, "choice": choice}
-        for item, row in enumerate(answers)
-        for r, choice in enumerate(row)
-    ]
-    return pd.DataFrame(rows).assign(**columns)
-
-
-REPEATED = [
-    ["first", "first", "first"],
-    ["first", "second", "tie"],
-    ["tie", "abstain", "first"],
-    ["second", "invalid", "second"],
-    ["first", "invalid", "invalid"],
-]
-
-
-@pytest.mark.parametrize(
-    ("missing", "k", "n"),
-    # pairs of repeats: 3 of 3, 0 of 3, 1 of 3, then 1 valid and equal with 2 half-valid, then 2 half-valid and 1 empty
-    [("drop", 5, 10), ("agrees", 9, 14), ("same", 6, 15)],
-)
-def test_repeats(missing, k, n):
-    result = consistency(repeats(*REPEATED), over="replicate", missing=missing)
-    assert result["term"].tolist() == ["consistency"]
-    assert result["estimate"].iloc[0] == pytest.approx(k / n)
-    assert result["n"].iloc[0] == n
-    assert result["method"].iloc[0].startswith("Wilson, clustered by item (G = ")
-    calls = consistency(repeats(*REPEATED), over="replicate", missing=missing, unit="call")
-    assert calls["n"].iloc[0] == {"drop": 20, "agrees": 24, "same": 30}[missing]
-
-
-def test_repeats_cluster_by_another_column():
-    calls = repeats(*REPEATED)
-    calls["task"] = np.where(calls["item"].isin(["0", "1"]), "a", "b")
-    result = consistency(calls, over="replicate", cluster="task").iloc[0]
-    assert result["method"] == "Wilson, clustered by task (G = 2)"
-    expected = clustered_wilson(np.array([3.0, 2.0]), np.array([6.0, 4.0]))
-    assert result[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(expected)
-
-
-def test_repeats_from_counts():
-    counts = pd.DataFrame(
-        {
-            "judge": "g",
-            "item": ["1", "1", "2"],
-            "first": "x",
-            "second": "y",
-            "choice": ["first", "tie", "second"],
-            "n_identical": [4, 2, 3],
-        }
-    )
-    result = consistency(counts, over="replicate")
-    assert result["estimate"].iloc[0] == pytest.approx((4 * 3 + 2 * 1 + 3 * 2) / (6 * 5 + 3 * 2))
-    singly = counts.loc[counts.index.repeat(counts["n_identical"])].drop(columns="n_identical").reset_index(drop=True)
-    singly["replicate"] = range(len(singly))
-    again = consistency(singly, over="replicate")
-    pd.testing.assert_frame_equal(result, again)
-
-
-def test_repeats_do_not_cross_orders_or_conditions():
-    calls = pd.concat(
-        [
-            repeats(["first", "first"]),
-            repeats(["second", "second"]).assign(first="y", second="x"),
-            repeats(["tie", "tie"], prompt="q"),
-        ]
-    )
-    result = consistency(calls.fillna({"prompt": "p"}), over="replicate")
-    assert result[["estimate", "n"]].iloc[0].tolist() == [1.0, 3.0]
-    by = consistency(
-        pd.concat([repeats(["first", "first"], shots=0), repeats(["tie", "tie"], shots=2)]),
-        over="replicate",
-        by="shots",
-    )
-    assert by[["judge", "shots", "estimate", "n"]].to_numpy().tolist() == [["g", 0, 1.0, 1.0], ["g", 2, 1.0, 1.0]]
-
-
-def test_repeats_that_cannot_be_told():
-    calls = repeats(["first", "first"])
-    with pytest.raises(DesignError, match=r"no column identifies them. Number them in 'replicate'"):
-        consistency(calls.drop(columns="replicate"), over="replicate")
-    with pytest.raises(DesignError, match=r"2 calls repeat a call with the same replicate number"):
-        consistency(pd.concat([calls, calls]), over="replicate")
-    with pytest.raises(DesignError, match=r"needs item, first, second, choice.*has no repeats"):
-        consistency(pd.DataFrame({"judge": ["g"], "forward": ["tie"], "reverse": ["tie"], "n": [1]}), over="replicate")
-    with pytest.raises(SchemaError, match=r"'choice' has 'A'"):
-        consistency(calls.assign(choice="A"), over="replicate")
-    once = consistency(repeats(["first"], ["tie"]), over="replicate")
-    assert math.isnan(once["estimate"].iloc[0])
-    assert NO_DATA in once["flag"].iloc[0]
-
-
-# --- slot lean
 
 
 def test_position_bias():
@@ -351,27 +142,12 @@ def test_coverage_of_the_lean(p):
     assert 0.93 < coverage(p, 50, 800) < 0.99
 
 
-# --- all three
-
 MEASURES = {
     "consistency": consistency,
     "position_bias": position_bias,
     "gold_agreement": gold_agreement,
     "repeats": lambda calls, **options: consistency(calls, over="replicate", **options),
 }
-
-CELLS = list(product("gh", "123", ("xy", "yx"), (0, 1), "st"))
-
-random_answers = st.lists(
-    st.sampled_from(["first", "second", "tie", "abstain", "invalid", None]), min_size=len(CELLS), max_size=len(CELLS)
-).filter(lambda answers: all(any(answers[i : i + len(CELLS) // 2]) for i in (0, len(CELLS) // 2)))
-
-
-def random_calls(answers: list[str | None]) -> pd.DataFrame:
-    rows = [(j, i, a, b, r, s) for j, i, (a, b), r, s in CELLS]
-    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "replicate", "strategy"])
-    calls = calls.assign(choice=answers, gold=calls["item"].map({"1": "x", "2": "y", "3": "tie"}))
-    return calls[calls["choice"].notna()]
 
 
 @pytest.mark.slow
@@ -423,24 +199,6 @@ def test_exchange_of_the_slots(answers):
     here, there = (position_bias(t).query("term == 'position_bias'") for t in (calls, turned))
     mirrored = -there[["estimate", "conf_high", "conf_low"]].to_numpy()
     np.testing.assert_allclose(here[["estimate", "conf_low", "conf_high"]].to_numpy(), mirrored)
-
-
-@settings(max_examples=25, deadline=None)
-@given(random_answers, st.sampled_from(["drop", "agrees", "same"]))
-def test_repeats_against_brute_force(answers, missing):
-    calls = random_calls(answers).replace({"choice": {"abstain": "tie"}})
-    result = consistency(calls, over="replicate", missing=missing).set_index("judge")
-    for judge, rows in calls.groupby("judge"):
-        k = n = 0
-        for _, unit in rows.groupby(["item", "first", "second", "strategy"]):
-            for one, two in combinations(unit["choice"], 2):
-                absent = (one == "invalid") + (two == "invalid")
-                if (missing == "drop" and absent) or (missing == "agrees" and absent == 2):
-                    continue
-                n += 1
-                k += one == two or (missing == "agrees" and absent == 1)
-        assert result.loc[judge, "n"] == n
-        assert result.loc[judge, "estimate"] == pytest.approx(k / n if n else math.nan, nan_ok=True)
 
 
 FRAMES = {
@@ -527,9 +285,6 @@ def test_the_steadiest_judge_has_the_narrowest_clustered_lean():
     assert nearly["conf_high"] - nearly["conf_low"] < 0.06
 
 
-# ---------------------------------------------------------------- what calls share
-
-
 def test_a_judge_without_a_discordant_pair_has_tangos_interval():
     calls = both_orders(350)
     found, apart = (position_bias(calls, **o).set_index("term").loc["position_bias"] for o in ({}, {"cluster": False}))
@@ -560,9 +315,6 @@ def test_position_bias_names_the_model_for_the_arguments_of_the_model():
     calls = pd.DataFrame({"judge": "g", "item": ["1"], "first": "x", "second": "y", "choice": ["first"]})
     with pytest.raises(DesignError, match=r"not attribute=, pooled=\. .*models\.position_bias_model\(\)"):
         position_bias(calls, attribute="length", pooled=False)
-
-
-# ---------------------------------------------------------------- A and B of verdicts that have no order
 
 
 def swapped_calls(a: int, b: int, tie: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -617,46 +369,6 @@ def test_bad_listing():
         answer_rates(calls, listed=calls)
     with pytest.raises(DesignError, match=r"listed= has no column 'first'"):
         answer_rates(calls, listed=pairs[["item"]])
-
-
-def one_order(pairs):
-    """Calls of one judge on one item for each (first, second), all for the first."""
-    rows = [("g", f"i{i}", first, second, "first") for i, (first, second) in enumerate(pairs)]
-    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table.from_pandas])
-@pytest.mark.parametrize(
-    ("pairs", "confounded"),
-    [
-        ([("base", "new")] * 12, True),
-        ([("base", f"new {i}") for i in range(12)], True),  # one candidate always stands first
-        ([*combinations("abc", 2)] * 4, True),  # always in the order of the alphabet
-        ([("base", "new")] * 6 + [("new", "base")] * 6, False),  # the order is shuffled
-        ([(f"one of {i}", f"two of {i}") for i in range(12)], False),  # ids of the item say nothing
-    ],
-)
-def test_position_bias_is_flagged_where_order_and_candidate_are_one(make, pairs, confounded):
-    calls = one_order(pairs)
-    calls = make(calls if make is not pl.DataFrame and make is not pl.LazyFrame else calls.to_dict("list"))
-    found = position_bias(calls).set_index("term")["flag"]
-    assert [ORDER_CONFOUNDED in found[t] for t in ("position_bias", "first_share_nontie")] == [confounded] * 2
-    assert not found[["first", "second", "tie", "invalid"]].str.contains(ORDER_CONFOUNDED).any()
-
-
-def test_confounding_is_a_matter_of_each_group():
-    both = one_order([("x", "y"), ("y", "x")] * 6).assign(judge="both")
-    calls = pd.concat([one_order([("x", "y")] * 12), both], ignore_index=True)
-    found = position_bias(calls).query("term == 'position_bias'").set_index("judge")["flag"]
-    assert ORDER_CONFOUNDED in found["g"]
-    assert ORDER_CONFOUNDED not in found["both"]
-    by = position_bias(calls.assign(set="one"), by="set")
-    assert ORDER_CONFOUNDED in by.query("judge == 'g' and term == 'position_bias'")["flag"].item()
-    nameless = calls.assign(set=calls["judge"].where(calls["judge"] == "both"))
-    for frame in (nameless, pl.from_pandas(nameless), pl.from_pandas(nameless).lazy()):
-        by = position_bias(frame, by="set").query("term == 'position_bias'").set_index("judge")["flag"]
-        assert ORDER_CONFOUNDED in by["g"]
-        assert ORDER_CONFOUNDED not in by["both"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
