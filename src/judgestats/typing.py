@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
     import pandas as pd
 
 Floats = NDArray[np.float64]
@@ -21,3 +22,5 @@ Column: TypeAlias = "pd.Series[Any]"
 Seed = int | np.random.Generator | None
 #: A row of a table, or a JSON object.
 Record = dict[str, Any]
+#: A frame of narwhals, eager or lazy.
+Table: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
@@ -18,7 +19,7 @@ from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import in_memory
 from judgestats.schema.validation import faults_of, findings, in_codes
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Table
 
 R = TypeVar("R")
 
@@ -29,6 +30,10 @@ class Shown(NamedTuple):
     first: NDArray[np.integer[Any]]
     second: NDArray[np.integer[Any]]
     names: Any
+
+
+#: A frame of any library, or what has been read of it.
+Calls: TypeAlias = "IntoFrame | Table | Study"
 
 
 class Study:

@@ -146,9 +146,9 @@ def label_plan(
     rows = []
     reading = Reading("corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties)
     for part in labelled_levels(pilot, calibration, reading):
-        rng = generator(seed, ("label_plan", *map(str, part.named.values())))
+        rng = generator(seed, ("label_plan", *map(str, part.labels.values())))
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)
-        row: Record = {**part.named, "flag": study.refusal}
+        row: Record = {**part.labels, "flag": study.refusal}
         if not study.refusal:
             row |= _planned(study, precision, price, verdicts, assurance, replications, rng)
         if prices is None:

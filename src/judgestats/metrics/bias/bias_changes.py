@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.differences import CLUSTERED, clustered_difference, difference, folded
 from judgestats.counting.patterns import InvalidDirection
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
@@ -58,7 +57,7 @@ class Sample:
         return float(sums.sum() if sums.size == 9 else min(sums[:3].sum(), sums[3:].sum()))
 
 
-def counts_of(calls: Any, measure: str, baseline: str, by: By, cluster: Cluster) -> Counts:
+def counts_of(calls: Calls, measure: str, baseline: str, by: By, cluster: Cluster) -> Counts:
     """Counts of pairs or of independent calls, by judge, ``bias`` where there is one, and the columns `by`."""
     if measure == "bias_change":
         counts = count(calls, measure, names(by), cluster=cluster, baseline=baseline)
@@ -80,10 +79,10 @@ def _sample(
     key: Record, whole: Counts, rows: NDArray[np.intp], place: NDArray[np.intp], valid: Mask, width: int
 ) -> Sample:
     """A sample of some rows; `place`, `valid` of each: which of `width` answers it is, if any."""
-    kept, n = rows[valid], whole.n[rows]
-    answers = np.zeros((len(kept), width))
-    answers[np.arange(len(kept)), place[valid]] = n[valid]
-    return Sample(key, whole, kept, answers, float(n[~valid].sum()))
+    usable, n = rows[valid], whole.n[rows]
+    answers = np.zeros((len(usable), width))
+    answers[np.arange(len(usable)), place[valid]] = n[valid]
+    return Sample(key, whole, usable, answers, float(n[~valid].sum()))
 
 
 def _paired(counts: Counts, invalid: str) -> Iterator[Sample]:
@@ -99,14 +98,16 @@ def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample
         raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
     code, labels = counts.columns["strategy"]
     name_of = [str(x) for x in labels]
-    found = sorted({name_of[c] for c in np.unique(code)})
-    if baseline not in found or len(found) < 2:
-        what = f"baseline={baseline!r} is not in 'strategy'" if baseline not in found else "'strategy' has one value"
-        raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
+    strategies = sorted({name_of[c] for c in np.unique(code)})
+    if baseline not in strategies or len(strategies) < 2:
+        what = (
+            f"baseline={baseline!r} is not in 'strategy'" if baseline not in strategies else "'strategy' has one value"
+        )
+        raise DesignError(f"{what}. It has: {', '.join(strategies)}.{suggestion(baseline, strategies)}")
     place = _places(counts, "outcome", invalid)
-    under = {name: np.array([x == name for x in name_of])[code] for name in found}
+    under = {name: np.array([x == name for x in name_of])[code] for name in strategies}
     for key, rows in counts.rows_of_groups():
-        for name in found:
+        for name in strategies:
             if name != baseline:
                 both = rows[(under[baseline] | under[name])[rows]]
                 place_here = place[both] + 3 * under[name][both]
@@ -230,13 +231,13 @@ def bias_change(
     if "strategy" in names(by):
         raise DesignError("by='strategy' is not allowed, because bias_change compares strategies. Leave it out.")
     measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
-    found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
-    counts = counts_of(found.calls, measure, baseline, by, cluster)
+    targets = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
+    counts = counts_of(targets.calls, measure, baseline, by, cluster)
     counts = counts.inferred(conf_level, interval, None, n_resamples, seed)
     samples = list(_paired(counts, invalid) if measure == "bias_change" else _independent(counts, invalid, baseline))
     where = [*counts.groups, "strategy"]
     column = counts.clusters.column if counts.bootstrap is None else None
-    rows = found.excluded.flagged([row for s in samples for row in _rows(s, column)], counts.groups)
+    rows = targets.excluded.flagged([row for s in samples for row in _rows(s, column)], counts.groups)
     sets: dict[tuple[str, ...], list[Sample]] = {}  # samples that differ in their judge only
     for s in _chosen(samples, judges):
         sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
@@ -347,7 +348,7 @@ class _Clusters:
         result: Floats = influences[1] - influences[0]
         return result
 
-    def widened(self, row: Mapping[str, Any], influence: Floats, independent: float, conf_level: float) -> Record:
+    def widened(self, row: Record, influence: Floats, independent: float, conf_level: float) -> Record:
         """Clustered standard error, and the interval widened by the root of the design effect, with t on G - 1."""
         if self.size < 2:
             return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
@@ -389,7 +390,7 @@ def _rows(sample: Sample, column: str | None) -> list[Record]:
     return rows
 
 
-def _drawn(row: Record, samples: list[Sample], term: str, key: Mapping[str, Any]) -> Record:
+def _drawn(row: Record, samples: list[Sample], term: str, key: Record) -> Record:
     """Replace the interval by a bootstrap of the mean of the samples."""
     whole, width = samples[0].whole, samples[0].answers.shape[1]
     plan = whole.bootstrap
@@ -403,19 +404,19 @@ def _drawn(row: Record, samples: list[Sample], term: str, key: Mapping[str, Any]
     added = np.zeros((len(rows), len(samples), width))  # separate columns for each judge
     judge = np.repeat(np.arange(len(samples)), [len(s.rows) for s in samples])
     added[np.arange(len(rows)), judge] = np.concatenate([s.answers for s in samples])
-    drawn, within = whole.where(rows), plan
+    units, within = whole.where(rows), plan
     if not plan.cluster:
         stratum = judge * len(whole.columns["strategy"].labels) + np.concatenate([s.strata for s in samples])
         strata = Factor(stratum, range(int(stratum.max()) + 1))
-        drawn, within = replace(drawn, columns=drawn.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
-    cells = drawn.resampled(added.reshape(len(rows), -1), statistic, key, plan=within)
+        units, within = replace(units, columns=units.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
+    cells = units.resampled(added.reshape(len(rows), -1), statistic, key, plan=within)
     return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
 
 
 def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
-    known = sorted({str(s.key["judge"]) for s in samples})
+    judge_names = sorted({str(s.key["judge"]) for s in samples})
     for judge in names(judges or ()):
-        refuse_unknown(judge, known, f"judges= names {judge!r}, who is not in the data", "Judges")
+        refuse_unknown(judge, judge_names, f"judges= names {judge!r}, who is not in the data", "Judges")
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 

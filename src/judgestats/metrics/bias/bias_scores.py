@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,7 +17,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.differences import cell_mean, clustered_cell_mean, folded
 from judgestats.counting.patterns import InvalidDirection
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
@@ -40,7 +40,7 @@ from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Mask, Record
 
 
-def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
+def _each_attribute(data: Calls, options: Options) -> pd.DataFrame:
     if "target" in column_names(data):
         return options.call(bias_score, Study.of(data).data.filter(~nw.col("target").is_null()).to_native())
     return of_attributes(data, lambda attribute: options.call(bias_score, data, attribute=attribute))
@@ -165,9 +165,9 @@ def bias_score(
     5         invalid      0.00     0.000      0.071  50.0
     """
     choose(average or "position", ("position",), "average")
-    asked = list(dict.fromkeys([*names(by), *([over] if over else [])]))
-    found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=asked)
-    counts = outcome_counts(found, by, cluster, over, average)
+    columns = list(dict.fromkeys([*names(by), *([over] if over else [])]))
+    targets = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=columns)
+    counts = outcome_counts(targets, by, cluster, over, average)
     counts, groups = counts.inferred(conf_level, interval, None, n_resamples, seed), list(counts.groups)
     within = [*groups, over] if over else groups
     if over in groups:
@@ -176,12 +176,12 @@ def bias_score(
     left_out = counts.where(unplaced)
     lost = ExcludedCalls(left_out.columns.frame(groups).assign(_without=left_out.n), f"calls without {over}")
     rows = _score_rows(counts.where(~unplaced).grouped(within), invalid, average) if not unplaced.all() else []
-    rows = lost.flagged(found.excluded.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
+    rows = lost.flagged(targets.excluded.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
     if over:
         split = [over, TARGET_SLOT] if average else [over]
         means = [{**row, over: None} for row in averaged(counts, split, "mean", invalid)]
         means += [folded(row, "mean_magnitude") for row in means]
-        rows += lost.flagged(found.excluded.flagged(means, groups), groups)
+        rows += lost.flagged(targets.excluded.flagged(means, groups), groups)
     return estimates(rows, within)
 
 
@@ -192,10 +192,10 @@ def marks(counts: Counts, invalid: str) -> tuple[Mask, Mask, Mask]:
 
 
 def outcome_counts(
-    found: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
+    targets: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
 ) -> Counts:
     """Counts of outcomes by judge, ``bias`` where there is one, and the columns `by`."""
-    calls, extra = found.calls, [over] if over else []
+    calls, extra = targets.calls, [over] if over else []
     if average:
         extra.append(TARGET_SLOT)
         if "choice" in calls.names:
@@ -207,7 +207,7 @@ def outcome_counts(
             )
     counts = count(calls, "bias_score", [*names(by), *extra], cluster=cluster)
     groups = dict.fromkeys(["judge", *(["bias"] if "bias" in counts.columns else []), *names(by)])
-    return found.excluded.with_empty(counts.grouped(list(groups)))
+    return targets.excluded.with_empty(counts.grouped(list(groups)))
 
 
 def _score_rows(counts: Counts, invalid: str, average: str | None) -> list[Record]:
@@ -235,8 +235,8 @@ def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> l
     }
     rows = []
     for key, part in counts.each_group():
-        here, every = _filled(part, split), total[tuple(key[g] for g in others)]
-        row, has = _mean_row(here, split, invalid, key), here.columns.codes(split).size
+        filled, every = _filled(part, split), total[tuple(key[g] for g in others)]
+        row, has = _mean_row(filled, split, invalid, key), filled.columns.codes(split).size
         fewer = flags.CELLS_OF.of(has, total=every, what="cells") if has < every else ""
         rows.append({**key, "term": term, **row, "flag": flags.join(row["flag"], fewer)})
     return rows
@@ -247,7 +247,7 @@ def _filled(counts: Counts, split: Sequence[str]) -> Counts:
     return counts.where((counts.n > 0) & ~np.logical_or.reduce([counts.among(c, None) for c in split]))
 
 
-def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Mapping[str, Any]) -> Record:
+def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Record) -> Record:
     """Mean of the cells of one group, with its interval."""
     answers = np.column_stack(marks(counts, invalid)) * counts.n[:, None]
     total = float(answers.sum())

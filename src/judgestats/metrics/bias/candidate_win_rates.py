@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from judgestats.counting.clustering import Cluster, with_pair
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.selection import with_two
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
@@ -135,11 +134,13 @@ def _of(counts: Counts, of: str | Sequence[str] | None) -> Counts:
     if of is None:
         return counts
     code, labels = counts.columns["candidate"]
-    known = sorted(str(labels[c]) for c in np.unique(code))
+    candidates = sorted(str(labels[c]) for c in np.unique(code))
     for name in names(of):
-        if name not in known:
-            shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-            raise DesignError(f"of={name!r} is not a candidate. Candidates: {shown}.{suggestion(name, known)}")
+        if name not in candidates:
+            first_names = ", ".join(candidates[:8]) + (", ..." if len(candidates) > 8 else "")
+            raise DesignError(
+                f"of={name!r} is not a candidate. Candidates: {first_names}.{suggestion(name, candidates)}"
+            )
     return counts.where(np.array([str(label) in names(of) for label in labels])[code])
 
 
@@ -149,18 +150,18 @@ def _graded_rows(counts: Counts, invalid: str) -> list[Record]:
     value = np.where(np.isnan(value), {"drop": np.nan, "wrong": 0.0, "tie": 0.5}[invalid], value)
     n, value = np.where(np.isnan(value), 0.0, counts.n), np.nan_to_num(value)
     rows = []
-    for key, here in counts.rows_of_groups():
-        part = counts.where(here)
-        row = {**key, "term": "win_rate", **_mean(part, value[here], n[here])}
+    for key, group_rows in counts.rows_of_groups():
+        part = counts.where(group_rows)
+        row = {**key, "term": "win_rate", **_mean(part, value[group_rows], n[group_rows])}
         if part.bootstrap is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
-            drawn = part.resampled(np.column_stack([value * n, n])[here], ratio, key)
-            row.update(drawn, flag=flags.join(row["flag"], drawn["flag"]))
+            resampled = part.resampled(np.column_stack([value * n, n])[group_rows], ratio, key)
+            row.update(resampled, flag=flags.join(row["flag"], resampled["flag"]))
         row["flag"] = flags.join(counts.clusters.flag, row["flag"])
         rows.append(row)
     return rows
 
 
-def _strengths(calls: Any, counts: Counts) -> Counts:
+def _strengths(calls: Calls, counts: Counts) -> Counts:
     """Each call twice: its strength for each of its candidates, NaN where unknown; grouped as the counts of answers."""
     study = Study.of(calls)
     data, present = study.data, study.names
@@ -175,10 +176,10 @@ def _strengths(calls: Any, counts: Counts) -> Counts:
     counted(data, keys)
     columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
     table = with_two(data).lazy().select(*columns).collect(backend="pandas").to_native()
-    given = table["strength"]
-    strength = pd.to_numeric(given, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    if (text := np.isnan(strength) & given.notna().to_numpy()).any():
-        raise SchemaError(f"'strength' is {given[text].iloc[0]!r} in {text.sum():,} rows. Allowed: 0 to 1.")
+    strengths = table["strength"]
+    strength = pd.to_numeric(strengths, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    if (text := np.isnan(strength) & strengths.notna().to_numpy()).any():
+        raise SchemaError(f"'strength' is {strengths[text].iloc[0]!r} in {text.sum():,} rows. Allowed: 0 to 1.")
     wrong = (strength < 0) | (strength > 1)
     if wrong.any():
         raise DesignError(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.opening import one_if
-from judgestats.typing import Mask, Record
+from judgestats.typing import Mask, Record, Table
 
 
-def flag_forced(rows: list[Record], calls: Any, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
+def flag_forced(rows: list[Record], calls: Calls, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
     """Flag the rows of `terms` in groups where all calls were forced choices (``ties_allowed`` False)."""
     data, present = Study.of(calls).data, Study.of(calls).names
     if "ties_allowed" not in present or not set(groups) <= set(present):
@@ -31,7 +31,7 @@ def flag_forced(rows: list[Record], calls: Any, groups: Sequence[str], terms: Co
     return rows
 
 
-def flag_confounded(rows: list[Record], calls: Any, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
+def flag_confounded(rows: list[Record], calls: Calls, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
     """Flag the rows of `terms` in groups where the candidates alone decide which is shown first.
 
     That is so where no two candidates are shown in both orders on any item, and one slot always has the same candidate,
@@ -56,7 +56,7 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     first, second, names = study.shown
     low, high = np.minimum(first, second), np.maximum(first, second)
 
-    def several(values: Any, of: Codes) -> Mask:
+    def several(values: NDArray[np.generic], of: Codes) -> Mask:
         """Whether the rows of each number have two values or more."""
         result = np.zeros(of.size, dtype=bool)
         result[of.code[values != values[of.first][of.code]]] = True
@@ -73,11 +73,11 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     return {tuple(map(str, key)) for key in labels.itertuples(index=False, name=None)}
 
 
-def _confounded_there(data: Any, groups: Sequence[str], asked: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def _confounded_there(data: Table, groups: Sequence[str], reported: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """:func:`_confounded` of a lazy frame: none where some rows show each group two candidates in both orders."""
     some = _orders_there(data.head(SOME), groups)
     both = some.loc[some["_turned"] == 1, [*groups]].itertuples(index=False, name=None)
-    if asked <= {tuple(map(str, key)) for key in both}:
+    if reported <= {tuple(map(str, key)) for key in both}:
         return set()
     table = _orders_there(data, groups)
     one_candidate = (table["_first0"] == table["_first1"]) | (table["_second0"] == table["_second1"])
@@ -85,23 +85,23 @@ def _confounded_there(data: Any, groups: Sequence[str], asked: set[tuple[str, ..
     return {tuple(map(str, key)) for key in table.loc[confounded, [*groups]].itertuples(index=False, name=None)}
 
 
-def _orders_there(data: Any, groups: Sequence[str]) -> pd.DataFrame:
+def _orders_there(data: Table, groups: Sequence[str]) -> pd.DataFrame:
     """How candidates are shown in each group, in the engine: least and greatest in place of several values."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     turned = one_if(first > second)
-    shown = {"_low": low, "_high": high, "_turned": turned, "_first": first, "_second": second, "_item": item}
-    calls = data.select(*groups, *(values.alias(name) for name, values in shown.items()))
-    ends = [(nw.col(c).min().alias(f"{c}0"), nw.col(c).max().alias(f"{c}1")) for c in [*shown][2:]]
+    orders = {"_low": low, "_high": high, "_turned": turned, "_first": first, "_second": second, "_item": item}
+    calls = data.select(*groups, *(values.alias(name) for name, values in orders.items()))
+    ends = [(nw.col(c).min().alias(f"{c}0"), nw.col(c).max().alias(f"{c}1")) for c in [*orders][2:]]
     pairs = calls.group_by(*groups, "_low", "_high").agg(*itertools.chain(*ends))
     recurring = one_if(nw.col("_item0") != nw.col("_item1")).alias("_recurring")
     turned = one_if(nw.col("_turned0") != nw.col("_turned1")).alias("_turned")
     least, greatest = (nw.col(f"_first{i}", f"_second{i}") for i in (0, 1))
     of_groups = pairs.with_columns(recurring, turned).group_by(*groups)
-    found = of_groups.agg(
+    group_orders = of_groups.agg(
         nw.col("_turned").max(), nw.col("_recurring").sum(), nw.len().alias("_pairs"), least.min(), greatest.max()
     )
-    table: pd.DataFrame = found.collect(backend="pandas").to_native()
+    table: pd.DataFrame = group_orders.collect(backend="pandas").to_native()
     return table
 
 

@@ -134,10 +134,10 @@ def pareto_front(
     order = np.lexsort([name, paid, -worth])  # by value, then cost, then name
     code = codes_of(table, groups).code
     for g in np.unique(code):
-        here = order[(code[order] == g) & np.isfinite(paid[order]) & np.isfinite(worth[order])]
-        on, better = _front(paid[here], worth[here])
-        result.loc[here, "on_front"] = on
-        result.loc[here, "dominated_by"] = np.where(on, "", name[here][better])
+        group_order = order[(code[order] == g) & np.isfinite(paid[order]) & np.isfinite(worth[order])]
+        on, better = _front(paid[group_order], worth[group_order])
+        result.loc[group_order, "on_front"] = on
+        result.loc[group_order, "dominated_by"] = np.where(on, "", name[group_order][better])
     return result.sort_values([*groups, *labels, "cost", "value"], kind="stable", ignore_index=True)
 
 
@@ -151,8 +151,8 @@ def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> Floats:
         raise SchemaError(f"prices= needs the column 'judge', which is missing. Columns: {', '.join(table.columns)}.")
     if not isinstance(prices, Mapping):
         raise DesignError(f"prices={prices!r} is not a mapping. Give {{judge: (price in, price out)}}.")
-    given: Mapping[Any, Any] = prices
-    for judge, pair in given.items():
+    price_pairs: Mapping[Any, Any] = prices
+    for judge, pair in price_pairs.items():
         numbers = isinstance(pair, tuple | list) and len(pair) == 2
         if not (numbers and all(isinstance(p, Real) and float(p) >= 0 for p in pair)):
             raise DesignError(
@@ -249,18 +249,18 @@ def evaluation_cost(
     items = each.agg(lambda v: v.sum(skipna=False)).reset_index()
     method = "Student's t" + (f", a token for {CHARACTERS:g} characters" if parts else "")
     rows = []
-    for key, here in items.groupby(groups, dropna=False, sort=True):
-        known = here["_paid"].dropna().to_numpy(dtype=float)
-        n, lost = known.size, here["_paid"].isna().sum()
+    for key, group_items in items.groupby(groups, dropna=False, sort=True):
+        item_costs = group_items["_paid"].dropna().to_numpy(dtype=float)
+        n, lost = item_costs.size, group_items["_paid"].isna().sum()
         notes = flags.join(
             flags.ESTIMATED_COST if prices is not None else "", flags.EXCLUDED.of(lost, what="item(s) without a cost")
         )
         row: Record = {"term": "cost", "estimate": math.nan, "n": float(n)}
         row |= dict(zip(groups, key, strict=True))
         if n:
-            row["estimate"] = mean = float(known.mean())
-        if n > 1 and np.ptp(known) > 0:
-            error = float(known.std(ddof=1)) / math.sqrt(n)
+            row["estimate"] = mean = float(item_costs.mean())
+        if n > 1 and np.ptp(item_costs) > 0:
+            error = float(item_costs.std(ddof=1)) / math.sqrt(n)
             half = float(stdtrit(n - 1, quantile)) * error
             row |= {"std_error": error, "conf_low": max(mean - half, 0.0), "conf_high": mean + half, "method": method}
         elif n:
@@ -310,11 +310,13 @@ def _front(paid: Floats, worth: Floats) -> tuple[Mask, NDArray[np.intp]]:
 def _of_term(table: pd.DataFrame, term: str | None) -> pd.DataFrame:
     if "term" not in table.columns:
         return table
-    found = sorted(table["term"].astype(str).unique())
-    if term is None and len(found) > 1:
-        raise DesignError(f"The results have several terms ({', '.join(found)}). Choose one with term=.")
-    if term is not None and term not in found:
-        raise DesignError(f"term={term!r} is not in the results: {', '.join(found)}.{suggestion(term, found)}")
+    term_names = sorted(table["term"].astype(str).unique())
+    if term is None and len(term_names) > 1:
+        raise DesignError(f"The results have several terms ({', '.join(term_names)}). Choose one with term=.")
+    if term is not None and term not in term_names:
+        raise DesignError(
+            f"term={term!r} is not in the results: {', '.join(term_names)}.{suggestion(term, term_names)}"
+        )
     return table if term is None else table[table["term"] == term].reset_index(drop=True)
 
 

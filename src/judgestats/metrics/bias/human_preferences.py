@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from judgestats import flags
 from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import Invalid, Ties
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
@@ -29,13 +29,13 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Mask, Record
+from judgestats.typing import Floats, Mask, Record
 
 #: Annotators with fewer calls are not screened: a few equal answers may be chance.
 LEAST = 10
 
 
-def constant(table: pd.DataFrame) -> pd.Series[Any]:
+def constant(table: pd.DataFrame) -> pd.Series[bool]:
     """Calls of people whose answer by slot (``_choice``) and whose confidence (``_sure``) never vary."""
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
     varied = whose.agg(
@@ -45,7 +45,7 @@ def constant(table: pd.DataFrame) -> pd.Series[Any]:
     return table["_person"] & table["judge"].isin(same.index)
 
 
-def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
+def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
     everybody, people = with_people(data, options)
     if "target" in everybody.columns:
         return options.call(preference_gap, everybody, humans=people)
@@ -158,22 +158,22 @@ def preference_gap(
             refuse_unknown(
                 name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
             )
-    found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
-    table, groups = _table(found.calls, by, marker, confidence)
+    targets = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
+    table, groups = _table(targets.calls, by, marker, confidence)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
-    kept, screened = table[~same], table[same]
+    unscreened, screened = table[~same], table[same]
     rows: list[Record] = []
-    for key, here in each_group(kept, groups):
+    for key, group_calls in each_group(unscreened, groups):
         mask = pd.Series(True, index=screened.index)
         for name, v in key.items():
             mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
         flag = flags.EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
-        rows += _Group(key, here, annotators, conf_level, flag).rows()
-    named = [r for r in rows if r["judge"] is not None]
-    found.excluded.flagged(named, [c for c in found.excluded.table.columns if all(c in r for r in named)])
+        rows += _Group(key, group_calls, annotators, conf_level, flag).rows()
+    judge_rows = [r for r in rows if r["judge"] is not None]
+    targets.excluded.flagged(judge_rows, [c for c in targets.excluded.table.columns if all(c in r for r in judge_rows)])
     result = estimates(rows, [*groups, "role", "judge"])
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
@@ -204,8 +204,8 @@ def _table(calls: Study, by: By, marker: list[str], confidence: str | None) -> t
     return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
 
 
-def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> Mask:
-    """Which calls are of people; `known` are the judges of all calls, with or without a target."""
+def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], judge_names: Sequence[str]) -> Mask:
+    """Which calls are of people; `judge_names` are the judges of all calls, with or without a target."""
     if table["judge"].isna().any():
         raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")
     judges = table["judge"].astype(str)
@@ -213,11 +213,11 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], kno
         [(column, meant)] = people.items()
         person = (table[column].astype(str) == str(meant)).to_numpy()
         if not person.any():
-            found = sorted(table[column].astype(str).unique())
-            raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(found)}.{suggestion(meant, found)}")
+            values = sorted(table[column].astype(str).unique())
+            raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(values)}.{suggestion(meant, values)}")
     else:
         for name in names(people):
-            refuse_unknown(name, known, f"humans= names {name!r}, who is not in 'judge'", "Judges")
+            refuse_unknown(name, judge_names, f"humans= names {name!r}, who is not in 'judge'", "Judges")
         person = judges.isin(names(people)).to_numpy()
     if not person.any() or person.all():
         who = "people" if person.any() else "judges"
@@ -237,19 +237,19 @@ class _Group:
 
     def rows(self) -> list[Record]:
         people, judges = (self.table[self.table["_person"] == x] for x in (True, False))
-        rows = [self._rate("person", who, here) for who, here in _by_judge(people)]
+        rows = [self._rate("person", who, own_calls) for who, own_calls in _by_judge(people)]
         rows.append(self._rate("people", None, people))
-        for who, here in _by_judge(judges):
-            rows += self._judge(who, here, people)
+        for who, own_calls in _by_judge(judges):
+            rows += self._judge(who, own_calls, people)
         return rows
 
-    def _row(self, role: str, who: Any, term: str, **cells: Any) -> Record:
+    def _row(self, role: str, who: object, term: str, **cells: Any) -> Record:
         row = {**self.key, "role": role, "judge": who, "term": term, "flag": "", **cells}
         if role == "people" or term == "gap":
             row["flag"] = flags.join(row["flag"], self.screened)
         return row
 
-    def _rate(self, role: str, who: Any, table: pd.DataFrame) -> Record:
+    def _rate(self, role: str, who: object, table: pd.DataFrame) -> Record:
         k, n = _totals(table)
         low, high = wilson(k, n, self.conf_level)
         p = k / n if n else math.nan
@@ -261,7 +261,7 @@ class _Group:
         flag = flags.join(shared, size_flag(n), _invalid_excluded(table))
         return self._row(role, who, "rate", **span, method="Wilson", flag=flag)
 
-    def _judge(self, who: Any, judge: pd.DataFrame, people: pd.DataFrame) -> list[Record]:
+    def _judge(self, who: object, judge: pd.DataFrame, people: pd.DataFrame) -> list[Record]:
         if "_pair" not in self.table:
             gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
             flag = flags.join(size_flag(gap["n"]), _invalid_excluded(judge))
@@ -304,8 +304,8 @@ class _Group:
         return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
 
 
-def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
-    return [(who, here) for who, here in table.groupby("judge", observed=True, sort=True)]
+def _by_judge(table: pd.DataFrame) -> list[tuple[object, pd.DataFrame]]:
+    return [(who, judge_calls) for who, judge_calls in table.groupby("judge", observed=True, sort=True)]
 
 
 def _invalid_excluded(table: pd.DataFrame) -> str:
@@ -320,7 +320,7 @@ def _totals(table: pd.DataFrame) -> tuple[float, float]:
     return float((table["_hit"] * table["_trial"]).sum()), float(table["_trial"].sum())
 
 
-def _between(influence: Any, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
+def _between(influence: Floats, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
     """Sum of squares of the sums of the G units, times G/(G - 1) if `corrected`; and G."""
     unit = unit.to_frame("unit") if isinstance(unit, pd.Series) else unit
     codes = codes_of(unit.reset_index(drop=True), list(unit.columns))

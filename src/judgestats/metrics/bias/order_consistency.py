@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.raters import ABOUT
 from judgestats.counting.splitting import refuse_splits, splits_of
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
@@ -26,7 +25,7 @@ from judgestats.schema.coding import combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
-from judgestats.typing import Floats, Mask, Record
+from judgestats.typing import Floats, Ints, Mask, Record
 
 #: Column of each answer in a table of counts; an abstention is a tie.
 _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
@@ -178,16 +177,16 @@ def consistency(
     return estimates(flag_forced(rows, calls, counts.groups, ("both_tie", "one_sided")), counts.groups)
 
 
-def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[Floats, int]:
+def _trials(answered: Ints, missing: str, unit: str) -> tuple[Floats, int]:
     """Weight of each comparison, as a share of the calls per count; and the calls per count."""
     least = {"drop": 2, "agrees": 1, "same": 0}[missing]
-    kept = (answered >= least).astype(float)
+    counted = (answered >= least).astype(float)
     if unit == "pair":
-        return kept, 1
-    return kept * (answered / 2 if missing == "agrees" else 1.0), 2
+        return counted, 1
+    return counted * (answered / 2 if missing == "agrees" else 1.0), 2
 
 
-def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> Mask:
+def _agreeing(answered: Ints, equal: Mask, missing: str) -> Mask:
     """Which comparisons count as the same answer."""
     agree = (answered == 2) & equal
     if missing == "agrees":
@@ -197,7 +196,7 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> Mask
     return np.asarray(agree, dtype=bool)
 
 
-def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
+def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
     """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
     data, present = study.data, study.names
@@ -215,10 +214,10 @@ def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> t
         )
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     counted(data, groups, kind)
-    study, found = clustered(study, groups, cluster)
-    if not found.columns and cluster == "auto":
-        found = replace(found, columns=("item",))
-    keys = list(dict.fromkeys([*groups, *found.columns, *keep]))
+    study, clusters = clustered(study, groups, cluster)
+    if not clusters.columns and cluster == "auto":
+        clusters = replace(clusters, columns=("item",))
+    keys = list(dict.fromkeys([*groups, *clusters.columns, *keep]))
     if kind == "preferences":
         about = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c in present and c != "replicate")]
     else:
@@ -236,7 +235,7 @@ def repeats(calls: Any, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> t
                 f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "
                 "the column that distinguishes them in by=."
             )
-    return Counts(*_compared(study, unit, keys, answer), tuple(groups), found), unit
+    return Counts(*_compared(study, unit, keys, answer), tuple(groups), clusters), unit
 
 
 def _compared(study: Study, unit: list[str], keys: list[str], column: str) -> tuple[Factors, Floats]:
@@ -248,15 +247,17 @@ def _compared(study: Study, unit: list[str], keys: list[str], column: str) -> tu
         if unknown:
             raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
         answer = np.array([_ANSWERS.get(x, 0) for x in choice.labels], dtype=np.int64)[choice.code]
-        known = answer != _ANSWERS["invalid"]
+        is_valid = answer != _ANSWERS["invalid"]
     else:
         answer = pd.factorize(pd.to_numeric(study.columns.series(column)))[0]
-        known = answer >= 0
+        is_valid = answer >= 0
     weight = np.ones(size) if study.weight is None else study.weight
-    valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (known, ~known))
-    same = combine([(codes.code[known], codes.size), (answer[known], int(answer.max(initial=0)) + 1)], int(known.sum()))
-    times = np.bincount(same.code, weight[known], same.size)
-    equal = np.bincount(codes.code[known][same.first], times * (times - 1) / 2, codes.size)
+    valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (is_valid, ~is_valid))
+    same = combine(
+        [(codes.code[is_valid], codes.size), (answer[is_valid], int(answer.max(initial=0)) + 1)], int(is_valid.sum())
+    )
+    times = np.bincount(same.code, weight[is_valid], same.size)
+    equal = np.bincount(codes.code[is_valid][same.first], times * (times - 1) / 2, codes.size)
     pairs = {
         "different": valid * (valid - 1) / 2 - equal,
         "equal": equal,

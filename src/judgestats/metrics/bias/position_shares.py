@@ -11,7 +11,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.selection import gathered
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
@@ -100,9 +100,9 @@ def position_bias(
     5  first_share_nontie     0.817     0.777      0.850  431.0
     """
     if model_arguments:
-        given = ", ".join(f"{name}=" for name in model_arguments)
+        options = ", ".join(f"{name}=" for name in model_arguments)
         raise DesignError(
-            f"position_bias() takes by=, cluster= and conf_level=, not {given}. It counts answers by position; the "
+            f"position_bias() takes by=, cluster= and conf_level=, not {options}. It counts answers by position; the "
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
     study = Study.of(calls)
@@ -185,28 +185,28 @@ def answer_rates(
     0      tie       0.3  10.0
     1  invalid       0.2  10.0
     """
-    named = ("first", "second") if listed is not None else ()
+    slots = ("first", "second") if listed is not None else ()
     calls = calls if listed is None else _as_listed(calls, listed, names(by))
     counts = count(calls, "answer_rates", by, cluster=cluster, merged=True).inferred(conf_level)
-    rows = [row for term in named for row in counts.rates(term, counts.among("choice", term))]
+    rows = [row for term in slots for row in counts.rates(term, counts.among("choice", term))]
     rows += counts.rates("tie", counts.among("choice", "tie", "abstain"))
     rows += counts.rates("invalid", counts.among("choice", "invalid"))
     return estimates(flag_forced(rows, calls, counts.groups, ("tie",)), counts.groups)
 
 
-def _as_listed(calls: Any, listed: Any, named: Sequence[str]) -> pd.DataFrame:
+def _as_listed(calls: Calls, listed: IntoFrame, columns_by: Sequence[str]) -> pd.DataFrame:
     """The calls with the candidates of each pair, and the answer, in the order in which `listed` has the pair."""
-    table = gathered(calls, named).reset_index(drop=True)
+    table = gathered(calls, columns_by).reset_index(drop=True)
     pairs = gathered(listed)
     columns = ["item", "first", "second"]
     for what, frame, needed in (("The frame", table, [*columns, "choice"]), ("listed=", pairs, columns)):
         if absent := [c for c in needed if c not in frame]:
             raise DesignError(f"{what} has no column {absent[0]!r}. It has: {', '.join(frame.columns)}.")
     listing = pairs[columns].astype(str).drop_duplicates()
-    known = pd.Series(range(len(listing)), index=pd.MultiIndex.from_frame(listing))
-    shown = table[columns].astype(str)
+    listed_place = pd.Series(range(len(listing)), index=pd.MultiIndex.from_frame(listing))
+    pairs_shown = table[columns].astype(str)
     as_shown, turned = (
-        known.reindex(pd.MultiIndex.from_frame(shown[order])).to_numpy(dtype=float)
+        listed_place.reindex(pd.MultiIndex.from_frame(pairs_shown[order])).to_numpy(dtype=float)
         for order in (columns, ["item", "second", "first"])
     )
     for wrong, words in (
@@ -214,7 +214,7 @@ def _as_listed(calls: Any, listed: Any, named: Sequence[str]) -> pd.DataFrame:
         (~np.isnan(as_shown) & ~np.isnan(turned), "is in listed= both ways round"),
     ):
         if wrong.any():
-            item, one, two = shown[wrong].iloc[0]
+            item, one, two = pairs_shown[wrong].iloc[0]
             raise DesignError(
                 f"The pair {one!r}, {two!r} of item {item!r} {words} ({int(wrong.sum()):,} rows). List each pair once."
             )

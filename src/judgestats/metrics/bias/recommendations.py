@@ -17,7 +17,7 @@ from judgestats.errors import DesignError, choose, suggestion
 from judgestats.metrics.bias.strategy_comparisons import compare_strategies
 from judgestats.results import estimates
 from judgestats.schema.opening import engine_errors
-from judgestats.typing import Record
+from judgestats.typing import Column, Record
 
 #: Calls per verdict of the debiasing paper's strategies (Section 3.3; of S3, S6 and S7 in the authors' release, with
 #: panels of three judges).
@@ -153,10 +153,10 @@ def recommend(
     split = [c for c in columns[: columns.index("term")] if c not in ("judge", "strategy")]
     groups = [*split, "judge"]
     if task is not None:
-        found = sorted(table["task"].astype(str).unique()) if "task" in table.columns else []
-        if task not in found:
-            known = f"Tasks: {', '.join(found)}." if found else "There is no column 'task'."
-            raise DesignError(f"task={task!r} is not in the results. {known}{suggestion(task, found)}")
+        tasks = sorted(table["task"].astype(str).unique()) if "task" in table.columns else []
+        if task not in tasks:
+            task_hint = f"Tasks: {', '.join(tasks)}." if tasks else "There is no column 'task'."
+            raise DesignError(f"task={task!r} is not in the results. {task_hint}{suggestion(task, tasks)}")
         table = table[table["task"].astype(str) == task]
     parts = table[split].drop_duplicates().to_dict("records") if split else [{}]
     if judge is not None:
@@ -168,7 +168,7 @@ def recommend(
     ]
     if judge is not None and not rows:
         absent = _stay(baseline, f"no comparison of {judge!r} in the data", flags.NO_DATA) | {"judge": judge}
-        rows = [absent | here for here in parts]
+        rows = [absent | group_key for group_key in parts]
     tested = estimates(rows, groups, ADVICE)
     printed = _as_printed(tested[groups], table, budget, costs, baseline, cost_matters)
     if rule == "paper":
@@ -204,10 +204,11 @@ def _as_printed(
         row = _stay(baseline, because, over) | {"advice": advice, "cost": multiple}
         if compared is not None:
             same = [compared[c].isna() if pd.isna(v) else compared[c] == v for c, v in key.items()]
-            here = compared[np.logical_and.reduce([*same, compared["strategy"] == advice])]
-            if len(here):
-                kept = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "p_adjusted")
-                row |= {c: here.iloc[0][c] for c in kept} | {"flag": flags.join(here.iloc[0]["flag"], over)}
+            rows_compared = compared[np.logical_and.reduce([*same, compared["strategy"] == advice])]
+            if len(rows_compared):
+                same_advice = rows_compared.iloc[0]
+                cells = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "p_adjusted")
+                row |= {c: same_advice[c] for c in cells} | {"flag": flags.join(same_advice["flag"], over)}
         rows.append({**key, **row, "judge": judge if compared is None else key["judge"]})
     return estimates(rows, groups, ADVICE, sort=False).assign(other_rule="")
 
@@ -227,8 +228,12 @@ def paper_advice(
     gpt = not smaller and ({"gpt", "4o"} <= words or "gpt4o" in words)
     flash, pro = (not smaller and ({"gemini", name} <= words or words == {name}) for name in ("flash", "pro"))
     if isinstance(task, str) and task.lower() in ADVERSARIAL:
-        known = claude or gpt or llama
-        return str(judge) if known else "Claude, GPT-4o or Llama", "S5", "adversarial: S5, with Claude, GPT-4o or Llama"
+        listed = claude or gpt or llama
+        return (
+            str(judge) if listed else "Claude, GPT-4o or Llama",
+            "S5",
+            "adversarial: S5, with Claude, GPT-4o or Llama",
+        )
     if not words and cost_matters:
         return PAPER_JUDGE, "S8", "no judge named: Gemini 2.5 Flash with S8, 71.0 %"
     if not words:
@@ -274,14 +279,14 @@ def _stay(baseline: str, because: str, flag: str) -> Record:
 
 def _nearest(affordable: pd.DataFrame, baseline: str) -> str:
     """Reason to keep the baseline: the comparison with the smallest p."""
-    known = affordable[affordable["p_adjusted"].notna() & (affordable["estimate"] > 0)]
-    if not len(known):
+    gains = affordable[affordable["p_adjusted"].notna() & (affordable["estimate"] > 0)]
+    if not len(gains):
         return "no comparison shows a gain"
-    best = known.sort_values(["p_adjusted", "p_value", "strategy"], kind="stable").iloc[0]
+    best = gains.sort_values(["p_adjusted", "p_value", "strategy"], kind="stable").iloc[0]
     return f"no comparison supports a gain; the nearest is {_described(best, baseline)}"
 
 
-def _described(row: pd.Series[Any], baseline: str) -> str:
+def _described(row: Column, baseline: str) -> str:
     """A comparison in words."""
     p, n = float(row["p_adjusted"]), float(row["n"])
     corrected = str(row.get("adjustment", "")).partition(",")[0]

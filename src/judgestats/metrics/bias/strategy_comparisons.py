@@ -164,8 +164,8 @@ def compare_strategies(
     if n_tests is not None and not isinstance(n_tests, int | np.integer):
         raise DesignError(f"n_tests={n_tests!r} is not a number of tests. Allowed: a whole number (20), or None.")
     column = pairs if isinstance(pairs, str) else None
-    kept = [*names(by), *([column] if column else [])]
-    counts = count(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
+    columns = [*names(by), *([column] if column else [])]
+    counts = count(calls, "compare_strategies", columns, cluster=cluster, baseline=baseline)
     binomial = method in ("exact", "mid-p") and counts.clusters.column is not None
     if binomial and cluster != "auto":
         raise DesignError(
@@ -173,23 +173,23 @@ def compare_strategies(
             "pairs as independent."
         )
     if binomial:
-        counts = count(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
+        counts = count(calls, "compare_strategies", columns, cluster=False, baseline=baseline)
     counts = counts.grouped(list(dict.fromkeys([*names(by), "judge", "strategy"])))
     whole = not is_tally(Study.of(calls).names, PATTERNS["compare_strategies"])  # a tally may omit concordant pairs
     crossed, excluded, cells = _crossed(counts, invalid, ties)
     cluster_column, dependent = counts.clusters.column, counts.clusters.flag
     rows = []
-    for i, (key, here) in enumerate(counts.rows_of_groups()):
+    for i, (key, group_rows) in enumerate(counts.rows_of_groups()):
         concordant, b, c, neither = crossed[i]
-        known = whole or concordant + neither > 0
-        total = math.nan if known else _total(counts.where(here), pairs)
-        known = known or (b + c == 0 and math.isnan(total))
-        row = _difference(concordant, b, c, neither, conf_level) if known else _of_discordant(b, c, total, conf_level)
+        full = whole or concordant + neither > 0
+        total = math.nan if full else _total(counts.where(group_rows), pairs)
+        full = full or (b + c == 0 and math.isnan(total))
+        row = _difference(concordant, b, c, neither, conf_level) if full else _of_discordant(b, c, total, conf_level)
         few = flags.FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
-        if cluster_column is not None and known and row["n"] > 0:
-            row |= _clustered(row, counts.where(here), cells[:, here], cluster_column, conf_level)
+        if cluster_column is not None and full and row["n"] > 0:
+            row |= _clustered(row, counts.where(group_rows), cells[:, group_rows], cluster_column, conf_level)
         row["flag"] = flags.join(row.get("flag", ""), few, dependent, excluded[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
     return _adjusted(estimates(rows, counts.groups, EXTRA), baseline, adjust, n_tests, conf_level)
@@ -248,21 +248,21 @@ def _clustered(row: Record, counts: Counts, cells: Floats, column: str, conf_lev
     """Clustered interval and test of one comparison, from the last result of :func:`_crossed`."""
     unit = counts.columns.codes([column])
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
-    found = clustered_tango(gains, losses, size, conf_level)
-    test = {"statistic": found.statistic, "p_value": found.p_value}
-    method = f"Tango, paired, clustered by {column} (G = {found.clusters})"
+    tango = clustered_tango(gains, losses, size, conf_level)
+    test = {"statistic": tango.statistic, "p_value": tango.p_value}
+    method = f"Tango, paired, clustered by {column} (G = {tango.clusters})"
     flag = flags.join(row.get("flag", ""), flags.few_clusters(size))
-    return with_interval(found.std_error, found.low, found.high, method=method, flag=flag, **test)
+    return with_interval(tango.std_error, tango.low, tango.high, method=method, flag=flag, **test)
 
 
 def _total(counts: Counts, pairs: int | str | None) -> float:
     """Total number of pairs of one comparison."""
     if not isinstance(pairs, str):
         return math.nan if pairs is None else float(pairs)
-    given = counts.columns.series(pairs)
-    numbers = pd.to_numeric(given, errors="coerce")
-    if (text := numbers.isna() & given.notna()).any():
-        first = given[text].iloc[0]
+    totals = counts.columns.series(pairs)
+    numbers = pd.to_numeric(totals, errors="coerce")
+    if (text := numbers.isna() & totals.notna()).any():
+        first = totals[text].iloc[0]
         raise SchemaError(f"pairs={pairs!r} contains text where a number of pairs belongs: {first!r}.")
     values = numbers.unique()
     if len(values) != 1:
@@ -302,18 +302,18 @@ def _adjusted(
 ) -> pd.DataFrame:
     """Add the p-values corrected for all planned tests, by default all tests made."""
     p = result["p_value"].to_numpy(dtype=float)
-    known = np.isfinite(p)
-    made = int(known.sum())
-    planned = made if m is None else m
-    if planned < made:
-        raise DesignError(f"n_tests={m} is less than the {made} tests made. Give at least {made}.")
+    tested = np.isfinite(p)
+    n_made = int(tested.sum())
+    planned = n_made if m is None else m
+    if planned < n_made:
+        raise DesignError(f"n_tests={m} is less than the {n_made} tests made. Give at least {n_made}.")
     adjusted = p.copy()
-    if adjust != "none" and known.any():
+    if adjust != "none" and tested.any():
         from statsmodels.stats.multitest import multipletests
 
-        padded = np.concatenate([p[known], np.ones(planned - known.sum())])
+        padded = np.concatenate([p[tested], np.ones(planned - tested.sum())])
         every = holm(padded) if adjust == "holm" else multipletests(padded, 1 - conf_level, adjust)[1]
-        adjusted[known] = every[: known.sum()]
+        adjusted[tested] = every[: tested.sum()]
     adjustment = "unadjusted" if adjust == "none" else f"{adjust}, m = {planned}"
     numbers: Record = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
     survives = adjusted <= 1 - conf_level + 1e-12

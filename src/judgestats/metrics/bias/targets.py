@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import is_tally
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Options, column_names
 from judgestats.schema.columns import By, grouping, required
 from judgestats.schema.declared_counts import counted
+from judgestats.typing import Table
 
 #: Column that says in which slot the target stood.
 TARGET_SLOT = "target_slot"
@@ -43,13 +43,13 @@ class Targeted:
 class _Sides:
     """Expressions: the first candidate is the target, the second is; and a description of calls without a target."""
 
-    first: Any
-    second: Any
+    first: nw.Expr
+    second: nw.Expr
     without: str
 
 
 def targeted(
-    calls: Any,
+    calls: Calls,
     *,
     target: str | None = None,
     attribute: str | None = None,
@@ -61,17 +61,17 @@ def targeted(
     """Determine the target of each call, and exclude calls without one; a tally of `measure` is returned unchanged."""
     study = Study.of(calls)
     data, present = study.data, study.names
-    asked = {"target": target, "attribute": attribute, "family": family}
-    asked = {name: v for name, v in asked.items() if v is not None}
-    if len(asked) > 1:
-        raise DesignError(f"{' and '.join(f'{a}=' for a in asked)} both define the target. Give one of them.")
+    definitions = {"target": target, "attribute": attribute, "family": family}
+    definitions = {name: v for name, v in definitions.items() if v is not None}
+    if len(definitions) > 1:
+        raise DesignError(f"{' and '.join(f'{a}=' for a in definitions)} both define the target. Give one of them.")
     if value is not None and attribute is None:
         raise DesignError(f"value={value!r} is a value of an attribute, and attribute= is not given. Name it.")
     if is_tally(present, PATTERNS[measure]):
-        if asked:
+        if definitions:
             raise DesignError(
-                f"{next(iter(asked))}= defines the target of each call, but a tally has outcomes already. Give the "
-                "calls, or leave it out."
+                f"{next(iter(definitions))}= defines the target of each call, but a tally has outcomes already. Give "
+                "the calls, or leave it out."
             )
         return Targeted(study, ExcludedCalls())
     missing = [c for c in required("preferences") if c not in present]
@@ -84,14 +84,14 @@ def targeted(
     groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
     counted(data, groups)
     data, sides = _sides(data, present, target, attribute, value, family)
-    known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
+    target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
     has = (sides.first | sides.second).fill_null(False)
     excluded = ExcludedCalls.of(Study.of(data.filter(~has)), groups, sides.without)
-    kept = data.with_columns(known.alias("target")).filter(has)
-    if len(excluded.table) and not _row_count(kept):
+    with_target = data.with_columns(target_name.alias("target")).filter(has)
+    if len(excluded.table) and not _row_count(with_target):
         number = int(excluded.table["_without"].sum())
         raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
-    return Targeted(Study.of(kept), excluded)
+    return Targeted(Study.of(with_target), excluded)
 
 
 def with_slot(calls: Study) -> Study:
@@ -103,13 +103,13 @@ def with_slot(calls: Study) -> Study:
 
 
 def _sides(
-    data: Any,
+    data: Table,
     present: list[str],
     target: str | None,
     attribute: str | None,
     value: str | None,
     family: Mapping[str, str] | None,
-) -> tuple[Any, _Sides]:
+) -> tuple[Table, _Sides]:
     if attribute is not None:
         return data, _by_attribute(data, present, attribute, value)
     if family is not None:
@@ -131,14 +131,14 @@ def _sides(
     return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target")
 
 
-def _by_attribute(data: Any, present: list[str], attribute: str, value: str | None) -> _Sides:
+def _by_attribute(data: Table, present: list[str], attribute: str, value: str | None) -> _Sides:
     columns = [f"{attribute}_{slot}" for slot in SLOTS]
     missing = [c for c in columns if c not in present]
     if missing:
-        known = sorted({c.rsplit("_", 1)[0] for c in present if c.endswith(("_first", "_second"))})
+        attributes = sorted({c.rsplit("_", 1)[0] for c in present if c.endswith(("_first", "_second"))})
         raise SchemaError(
             f"attribute={attribute!r} needs the columns {' and '.join(columns)}; {', '.join(missing)} is missing. "
-            f"Attributes present: {', '.join(known) or 'none'}.{suggestion(attribute, known)}"
+            f"Attributes present: {', '.join(attributes) or 'none'}.{suggestion(attribute, attributes)}"
         )
     if value is not None:
         has = [(_text(c) == str(value)).fill_null(False) for c in columns]
@@ -154,7 +154,7 @@ def _by_attribute(data: Any, present: list[str], attribute: str, value: str | No
     return _Sides((one > two).fill_null(False), (one < two).fill_null(False), f"calls of equal or unknown {attribute}")
 
 
-def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sides:
+def _by_family(data: Table, present: list[str], family: Mapping[str, str]) -> _Sides:
     judges = [str(j) for j in _distinct(data, "judge")]
     for judge in judges:
         problem = f"family= does not name the judge {judge!r}"
@@ -164,74 +164,74 @@ def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sid
         raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
     family = {name: str(f) for name, f in family.items() if not pd.isna(f)}
     never = _text("judge").is_null() & ~_text("judge").is_null()
-    related: dict[str, list[Any]] = {slot: [never] for slot in SLOTS}
+    related: dict[str, list[nw.Expr]] = {slot: [never] for slot in SLOTS}
     for name in sorted({family[j] for j in judges}):
         members = [name] if has_columns else [c for c, f in family.items() if f == name]
         by_member = _text("judge").is_in([j for j in judges if family[j] == name])
         for slot in SLOTS:
-            shown = _text(f"family_{slot}" if has_columns else slot)
-            related[slot].append(by_member & shown.is_in(members).fill_null(False))
+            slot_families = _text(f"family_{slot}" if has_columns else slot)
+            related[slot].append(by_member & slot_families.is_in(members).fill_null(False))
     first, second = (reduce(or_, related[slot]) for slot in SLOTS)
     return _Sides(first & ~second, second & ~first, "calls with both or neither of its family")
 
 
-def _by_candidate(data: Any, target: str) -> _Sides:
+def _by_candidate(data: Table, target: str) -> _Sides:
     hits = [_text(slot) == target for slot in SLOTS]
     if not _any(data, hits[0] | hits[1]):
-        known = sorted({str(c) for slot in SLOTS for c in _distinct(data, slot)})
-        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        candidates = sorted({str(c) for slot in SLOTS for c in _distinct(data, slot)})
+        first_names = ", ".join(candidates[:8]) + (", ..." if len(candidates) > 8 else "")
         raise DesignError(
-            f"target={target!r} is neither a slot nor a candidate. Allowed: first, second, or one of {shown}."
-            f"{suggestion(target, known)}"
+            f"target={target!r} is neither a slot nor a candidate. Allowed: first, second, or one of {first_names}."
+            f"{suggestion(target, candidates)}"
         )
     return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls without {target}")
 
 
-def _refuse_strangers(data: Any) -> None:
+def _refuse_strangers(data: Table) -> None:
     """Raise where the target is given and is neither candidate."""
-    known = _text("target")
-    stray = ~known.is_null() & (known != "") & (known != _text("first")) & (known != _text("second"))
-    found = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
-    if len(found):
-        row = found.sort_values(["item", "first"], kind="stable").iloc[0]
+    target = _text("target")
+    stray = ~target.is_null() & (target != "") & (target != _text("first")) & (target != _text("second"))
+    bad = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
+    if len(bad):
+        row = bad.sort_values(["item", "first"], kind="stable").iloc[0]
         raise SchemaError(
-            f"'target' is neither candidate in {len(found):,} row{'s' * (len(found) != 1)}. The first: item "
+            f"'target' is neither candidate in {len(bad):,} row{'s' * (len(bad) != 1)}. The first: item "
             f"{row['item']!r} shows {row['first']!r} and {row['second']!r}, and its target is {row['target']!r}. Give "
             "the id of one of the two, or nothing."
         )
 
 
-def _text(column: str) -> Any:
+def _text(column: str) -> nw.Expr:
     return nw.col(column).cast(nw.String)
 
 
-def _distinct(data: Any, column: str) -> list[Any]:
-    found = data.lazy().select(_text(column).alias("_v")).unique().collect(backend="pandas").to_native()["_v"]
-    return sorted(found.dropna().tolist())
+def _distinct(data: Table, column: str) -> list[str]:
+    labels = data.lazy().select(_text(column).alias("_v")).unique().collect(backend="pandas").to_native()["_v"]
+    return sorted(labels.dropna().tolist())
 
 
-def _row_count(data: Any) -> int:
+def _row_count(data: Table) -> int:
     return int(data.lazy().select(nw.len().alias("_n")).collect(backend="pandas").to_native()["_n"].iloc[0])
 
 
-def _any(data: Any, mask: Any) -> bool:
+def _any(data: Table, mask: nw.Expr) -> bool:
     return _row_count(data.filter(mask.fill_null(False))) > 0
 
 
-def numeric_attributes(calls: Any) -> list[str]:
+def numeric_attributes(calls: Calls) -> list[str]:
     """Attributes of both candidates that are numbers, sorted: ``length`` for ``length_first`` and ``length_second``."""
     schema = Study.of(calls).data.collect_schema()
     both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}
     return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in SLOTS))
 
 
-def target_known(data: Any, _: Options) -> str:
+def target_known(data: Calls, _: Options) -> str:
     """Require a column ``target``, or an attribute of both candidates that is a number."""
     if "target" in column_names(data) or numeric_attributes(data):
         return ""
     return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
 
 
-def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+def of_attributes(data: Calls, measure: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     """Results of `measure` for each numeric attribute, which the column ``bias`` names."""
     return pd.concat([measure(a).assign(bias=a) for a in numeric_attributes(data)], ignore_index=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import InvalidDirection
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.metrics.bias.bias_scores import marks, outcome_counts
@@ -18,7 +16,7 @@ from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
-from judgestats.typing import Record
+from judgestats.typing import Record, Table
 
 
 @Measure(
@@ -110,13 +108,13 @@ def verbosity_bias(
             f"chance={chance} and recognised={recognised} are out of range. Allowed: 0 < chance < recognised <= 1."
         )
     data = _of_kinds(calls, expansion, truncation)
-    found = targeted(data, attribute=attribute, by=by)
-    counts = outcome_counts(found, by, cluster).inferred(1 - (1 - conf_level) / 2)
+    targets = targeted(data, attribute=attribute, by=by)
+    counts = outcome_counts(targets, by, cluster).inferred(1 - (1 - conf_level) / 2)
     counts = counts.grouped([g for g in counts.groups if g != "bias"])
     within, (target, other, tie) = counts.groups, marks(counts, invalid)
     valid = target | other | tie
     expanded, cut_off = (counts.among("bias", kind) for kind in (expansion, truncation))
-    lost = [{"invalid call(s)": here & ~valid} for here in (expanded, cut_off)]
+    lost = [{"invalid call(s)": kind_rows & ~valid} for kind_rows in (expanded, cut_off)]
     rows = counts.differences("expansion_bias", target, other, valid & expanded, left_out=lost[0])
     accuracy = counts.rates("truncation_accuracy", target, valid & cut_off, left_out=lost[1])
     pairs = []
@@ -126,10 +124,10 @@ def verbosity_bias(
         pairs += [{**one, **readings}, {**two, **readings}]
     for row in pairs:
         row["method"] = f"{row['method']}; Bonferroni of 2" if row["method"] else ""
-    return estimates(found.excluded.flagged(pairs, within), within, ["reading", "point_reading"])
+    return estimates(targets.excluded.flagged(pairs, within), within, ["reading", "point_reading"])
 
 
-def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
+def _of_kinds(calls: Calls, expansion: str, truncation: str) -> Table:
     """Calls of the two kinds of pairs."""
     data, present = Study.of(calls).data, Study.of(calls).names
     if "bias" not in present:
@@ -138,12 +136,12 @@ def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
         )
     kind = nw.col("bias").cast(nw.String)
     seen = data.lazy().select(kind.alias("_v")).unique().collect(backend="pandas").to_native()["_v"].dropna()
-    known = sorted(seen)
+    kinds = sorted(seen)
     for name, argument in ((expansion, "expansion"), (truncation, "truncation")):
-        if name not in known:
+        if name not in kinds:
             raise DesignError(
-                f"{argument}={name!r} is not in 'bias'. It has: {', '.join(known) or 'nothing'}."
-                f"{suggestion(name, known)}"
+                f"{argument}={name!r} is not in 'bias'. It has: {', '.join(kinds) or 'nothing'}."
+                f"{suggestion(name, kinds)}"
             )
     return data.filter(kind.is_in([expansion, truncation]))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
@@ -17,6 +15,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Ties
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
+from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.exclusions import ExcludedCalls
@@ -109,15 +108,15 @@ def best_of_accuracy(
     1       tie     0.333  3.0
     2     wrong     0.333  3.0
     """
-    asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
-    table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
-    found = _shared(table, ["judge", *names(by)], cluster)
-    extra = [c for c in dict.fromkeys([*asked, *found.columns]) if c not in ("judge", "item")]
+    columns = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
+    table = _first_runs(ratings, runs, [c for c in columns if c not in ("judge", "item")])
+    item_clusters = _shared(table, ["judge", *names(by)], cluster)
+    extra = [c for c in dict.fromkeys([*columns, *item_clusters.columns]) if c not in ("judge", "item")]
     items = _items(as_runs(table, average_over, extra), right, gold, extra)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
     scored, excluded = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
-    counts = Counts.of(scored, groups, found).inferred(conf_level, interval, strata, n_resamples, seed)
+    counts = Counts.of(scored, groups, item_clusters).inferred(conf_level, interval, strata, n_resamples, seed)
     half = tie * (0.5 if ties == "half" else 0.0)
     rows = counts.rates("accuracy", hit + half, ~(tie & (ties == "drop")))
     rows += counts.rates("tie", tie, counts.n > 0)
@@ -130,11 +129,11 @@ def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Cluster
     columns, size = clusters(cluster), table["item"].nunique(dropna=False)
     whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
     items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
-    found = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
-    return Clusters.of(kept(columns, found), found, auto=columns is None)
+    sharing = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
+    return Clusters.of(kept(columns, sharing), sharing, auto=columns is None)
 
 
-def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFrame:
+def _first_runs(ratings: Calls, runs: int | None, extra: list[str]) -> pd.DataFrame:
     """Read the first runs of each response."""
     table = gathered(ratings, extra)
     if kind_of(table.columns) != "ratings":
@@ -143,8 +142,8 @@ def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFram
     if "system" in extra:
         raise DesignError("best_of_accuracy compares the systems of an item, so by= cannot contain 'system'.")
     if "criterion" in table.columns and "criterion" not in extra and table["criterion"].nunique() > 1:
-        found = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
-        raise DesignError(f"There are several criteria ({found}). Name by='criterion', or keep the rows of one.")
+        criteria = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
+        raise DesignError(f"There are several criteria ({criteria}). Name by='criterion', or keep the rows of one.")
     _refuse_duplicate_items(table, extra)
     if runs is None:
         return table
@@ -159,8 +158,8 @@ def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFram
 
 def _refuse_duplicate_items(table: pd.DataFrame, extra: list[str]) -> None:
     """Raise where two scores of a response have the same replicate: most likely two items have the same id."""
-    known = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
-    keys = [c for c in dict.fromkeys([*known, *extra]) if c in table.columns]
+    unit_columns = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
+    keys = [c for c in dict.fromkeys([*unit_columns, *extra]) if c in table.columns]
     if "replicate" not in keys or codes_of(table, keys).size == len(table) or splits_of(table, keys):
         return
     again = table[table.duplicated(keys)].iloc[0]
@@ -184,14 +183,14 @@ def _items(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) 
                 f"right={right!r} is not a system. Systems: {', '.join(sorted(set(means['system'].astype(str)))[:8])}."
             )
         return means.assign(right=means["system"].astype(str) == str(right))
-    known = table.loc[table[gold].notna(), ["item", gold]]
-    known = known.assign(**{c: as_text(known[c]) for c in ("item", gold)}).drop_duplicates()
-    twice = known["item"].duplicated()
+    right_names = table.loc[table[gold].notna(), ["item", gold]]
+    right_names = right_names.assign(**{c: as_text(right_names[c]) for c in ("item", gold)}).drop_duplicates()
+    twice = right_names["item"].duplicated()
     if twice.any():
-        item = known.loc[twice, "item"].iloc[0]
-        listed = ", ".join(known.loc[known["item"] == item, gold])
+        item = right_names.loc[twice, "item"].iloc[0]
+        listed = ", ".join(right_names.loc[right_names["item"] == item, gold])
         raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {listed}.")
-    answer = as_text(means["item"]).map(dict(zip(known["item"], known[gold], strict=True)))
+    answer = as_text(means["item"]).map(dict(zip(right_names["item"], right_names[gold], strict=True)))
     return means.assign(right=(as_text(means["system"]) == answer).fillna(False).astype(bool))
 
 
@@ -202,8 +201,8 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Exclu
     code, _ = compact(codes.code, codes.size)
     mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
     size = codes.size
-    asked = [c for c in keys if c not in ("judge", *CONDITIONS)]
-    item, response = codes_of(items, asked), codes_of(items, [*asked, "system"])
+    item_columns = [c for c in keys if c not in ("judge", *CONDITIONS)]
+    item, response = codes_of(items, item_columns), codes_of(items, [*item_columns, "system"])
     responses = np.bincount(item.code[response.first], minlength=item.size)
     scored = np.bincount(code, right & ~np.isnan(mean), size) == 1
     scored &= np.bincount(code, ~np.isnan(mean), size) == responses[item.code[codes.first]]

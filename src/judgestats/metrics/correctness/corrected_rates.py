@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from scipy.special import ndtr
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import wilson
@@ -79,7 +78,7 @@ def _interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
     return rate.estimate - quantile * error, rate.estimate + quantile * error
 
 
-def _needs_sampling(data: Any, options: Options) -> str:
+def _needs_sampling(data: Calls, options: Options) -> str:
     """How the labels were drawn is not in the data."""
     if "gold" not in Study.of(data).names:
         return "needs a column 'gold'"
@@ -244,13 +243,13 @@ def corrected_rate(
     rows: list[Record] = []
     for judge, group in groups(sample, panel):
         for level in levels(group, sample, calibrated_on):
-            named = {"judge": judge, **level.labels}
+            labels = {"judge": judge, **level.labels}
             rate = _rate(group, level, options)
-            found = [_result(rate, group, conf_level, sample.dependent), *rate.parts]
+            parts = [_result(rate, group, conf_level, sample.dependent), *rate.parts]
             if level.transported and margin is not None:
-                found = with_gap_difference(found, gap_difference(group, level, options, rate), margin)
-            excluded = _excluded(sample, named)
-            rows += [{**named, **row, "flag": flags.join(row["flag"], excluded)} for row in found]
+                parts = with_gap_difference(parts, gap_difference(group, level, rate, options), margin)
+            excluded = _excluded(sample, labels)
+            rows += [{**labels, **row, "flag": flags.join(row["flag"], excluded)} for row in parts]
     rows += [] if panel else _silent(sample, rows, "corrected_rate")
     return estimates(rows, keys, EXTRA)
 
@@ -365,11 +364,11 @@ def corrected_difference(
     sample = read_sample(verdicts, calibration, reading)
     _check_margin(options, sample)
     baseline = str(baseline)
-    known = sorted(sample.table[compare].dropna().astype(str).unique())
-    if baseline not in known:
+    level_names = sorted(sample.table[compare].dropna().astype(str).unique())
+    if baseline not in level_names:
         raise DesignError(
-            f"baseline={baseline!r} is not in {compare!r}. It has: {', '.join(known[:8])}."
-            + suggestion(baseline, known)
+            f"baseline={baseline!r} is not in {compare!r}. It has: {', '.join(level_names[:8])}."
+            + suggestion(baseline, level_names)
         )
     rows: list[Record] = []
     for judge, group in groups(sample, panel):
@@ -378,20 +377,19 @@ def corrected_difference(
         for level, rate in rates:
             if str(level.labels[compare]) == baseline:
                 continue
-            named = {"judge": judge, **level.labels}
+            labels = {"judge": judge, **level.labels}
             if _key(level, by) not in base:
-                rows.append(
-                    {**named, "term": "corrected_difference", "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
-                )
+                empty = {"term": "corrected_difference", "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
+                rows.append({**labels, **empty})
                 continue
-            found = _difference(group, (level, rate), base[_key(level, by)], options, sample.dependent)
-            rows += [{**named, **row, "flag": flags.join(row["flag"], _excluded(sample, named))} for row in found]
+            pair = _difference(group, (level, rate), base[_key(level, by)], options, sample.dependent)
+            rows += [{**labels, **row, "flag": flags.join(row["flag"], _excluded(sample, labels))} for row in pair]
     silent = [] if panel else _silent(sample, rows, "corrected_difference")
     rows += [row for row in silent if str(row[compare]) != baseline]
     return estimates(rows, keys, EXTRA)
 
 
-def _key(level: Level, by: Sequence[str]) -> tuple[Any, ...]:
+def _key(level: Level, by: Sequence[str]) -> tuple[object, ...]:
     """Labels of a level besides the one compared; missing ones are alike."""
     return tuple(None if pd.isna(level.labels[k]) else level.labels[k] for k in by)
 
@@ -402,8 +400,8 @@ def _difference(
     """Rows of one system minus the baseline."""
     (level, rate), (base, base_rate) = one, two
     n = min(rate.n, base_rate.n)
-    row: Record = {"term": "corrected_difference", "estimate": math.nan, "n": n,
-                           "n_labels": group.size(level.source | base.source)}  # fmt: skip
+    n_labels = group.size(level.source | base.source)
+    row: Record = {"term": "corrected_difference", "estimate": math.nan, "n": n, "n_labels": n_labels}
     cautions = flags.join(dependent, rate.cautions, base_rate.cautions)
     single = [_result(r, group, options.conf_level) for r in (rate, base_rate)]
     refusal = next((r["flag"] for r in single if math.isnan(r["estimate"])), "")
@@ -411,25 +409,25 @@ def _difference(
         row["flag"] = flags.join(refusal, cautions)
     else:
         rows = rate.rows | base_rate.rows
-        row |= corrections.by_influence(
-            group, rate.estimate - base_rate.estimate, rate.influence - base_rate.influence, rows, options.conf_level,
-            rate.method.partition(",")[0] + ", influences", 1.0 if rate.binary and base_rate.binary else math.inf,
-        )  # fmt: skip
+        value, influence = rate.estimate - base_rate.estimate, rate.influence - base_rate.influence
+        method = rate.method.partition(",")[0] + ", influences"
+        most = 1.0 if rate.binary and base_rate.binary else math.inf
+        row |= corrections.by_influence(group, value, influence, rows, options.conf_level, method, most)
         if flags.ONE_CLASS in cautions.split("; "):
             row |= dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
         errors = (
             corrections.few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
         )
         row["flag"] = flags.join(row["flag"], corrections.few(group, rows), cautions, errors)
-    found = [row]
+    cells = [row]
     if group.f.shape[1] == 1:
         apparent = _apparent(group, (level, base), options)
-        found.append({**apparent, "n": n, "n_labels": 0.0, "flag": flags.join(apparent["flag"], dependent)})
+        cells.append({**apparent, "n": n, "n_labels": 0.0, "flag": flags.join(apparent["flag"], dependent)})
     transported = one if level.transported else two if base.transported else None
     if transported is not None and options.margin is not None:
-        found = with_gap_difference(found, gap_difference(group, transported[0], options, transported[1]),
-                                    options.margin)  # fmt: skip
-    return found
+        gap = gap_difference(group, *transported, options)
+        cells = with_gap_difference(cells, gap, options.margin)
+    return cells
 
 
 def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> Record:
@@ -456,22 +454,22 @@ def _check_margin(options: Correction, sample: Sample) -> None:
         )
 
 
-def _excluded(sample: Sample, named: Mapping[str, Any]) -> str:
+def _excluded(sample: Sample, labels: Mapping[str, object]) -> str:
     """Flag of the verdicts without an answer."""
-    key = tuple(str(named[k]) for k in sample.keys)
-    if named["judge"] != PANEL:
+    key = tuple(str(labels[k]) for k in sample.keys)
+    if labels["judge"] != PANEL:
         return flags.INVALID_EXCLUDED.of(sample.invalid.get(key, 0))
     without = sum(n for other, n in sample.invalid.items() if other[1:] == key[1:])
     return flags.EXCLUDED.of(without, what="verdicts of an incomplete panel")
 
 
-def _silent(sample: Sample, rows: Iterable[Mapping[str, Any]], term: str) -> list[Record]:
+def _silent(sample: Sample, rows: Iterable[Mapping[str, object]], term: str) -> list[Record]:
     """A row without a number for each group of which no verdict is valid."""
-    known = sample.table[sample.keys].drop_duplicates().to_dict("records") if sample.invalid else []
-    given = {tuple(str(row[k]) for k in sample.keys) for row in rows}
+    combinations = sample.table[sample.keys].drop_duplicates().to_dict("records") if sample.invalid else []
+    reported = {tuple(str(row[k]) for k in sample.keys) for row in rows}
     empty = {"term": term, "estimate": math.nan, "n": 0.0, "n_labels": 0.0}
     return [
         {**values, **empty, "flag": flags.join(flags.NO_DATA, _excluded(sample, values))}
-        for values in known
-        if (key := tuple(str(values[k]) for k in sample.keys)) not in given and key in sample.invalid
+        for values in combinations
+        if (key := tuple(str(values[k]) for k in sample.keys)) not in reported and key in sample.invalid
     ]

@@ -137,10 +137,10 @@ def few_errors(group: Group, labelled: Mask) -> str:
 
 def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:
     """Mean of some rows, and the influence of a unit of each row on it; NaN for one cluster."""
-    size, kept = group.size(rows), np.where(rows, values, 0.0)
-    value = float((group.n * kept)[rows].sum() / size)  # exactly 1 if all values are 1
+    size, summed = group.size(rows), np.where(rows, values, 0.0)
+    value = float((group.n * summed)[rows].sum() / size)  # exactly 1 if all values are 1
     scale = math.sqrt(small_sample(rows, group.n, group.unit, 1))
-    return value, np.where(rows, scale * (kept - value) / size, 0.0)
+    return value, np.where(rows, scale * (summed - value) / size, 0.0)
 
 
 def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> Record:

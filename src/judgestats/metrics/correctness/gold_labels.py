@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.cells import ABOUT
 from judgestats.counting.engines import number_of_calls
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.schema.coding import as_text, refuse_infinite
 from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, names, required
 from judgestats.schema.declared_counts import counted
+from judgestats.typing import Column
 
 
-def with_right_scores(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
+def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame, extra: list[str]) -> pd.DataFrame:
     """Add the gold score of each response to its mean score."""
     if isinstance(gold, str):
         data = Study.of(ratings).data.lazy()
@@ -26,39 +26,39 @@ def with_right_scores(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[
         if gold not in present:
             raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(present)}.")
         keys = [c for c in (*ABOUT, *extra) if c in present]
-        known = data.select(*dict.fromkeys([*keys, gold])).unique().collect(backend="pandas").to_native()
-        known = known.dropna(subset=[gold])
-        twice = known.duplicated(list(dict.fromkeys(keys)))
+        right_scores = data.select(*dict.fromkeys([*keys, gold])).unique().collect(backend="pandas").to_native()
+        right_scores = right_scores.dropna(subset=[gold])
+        twice = right_scores.duplicated(list(dict.fromkeys(keys)))
         if twice.any():
-            one = known[twice].iloc[0]
+            one = right_scores[twice].iloc[0]
             raise SchemaError(f"Item {one['item']!r} has several right scores in {gold!r}. Give it one.")
         value = gold
     else:
-        known = nw.from_native(gold).lazy().collect(backend="pandas").to_native()
-        found = [c for c in ("score", "mean", "value", "gold") if c in known.columns]
-        if "item" not in known.columns or not found:
-            raise SchemaError(f"Right scores need 'item' and 'score'. Columns: {', '.join(known.columns)}.")
-        value, keys = found[0], [c for c in (*ABOUT, *extra) if c in known.columns]
+        right_scores = nw.from_native(gold).lazy().collect(backend="pandas").to_native()
+        score_columns = [c for c in ("score", "mean", "value", "gold") if c in right_scores.columns]
+        if "item" not in right_scores.columns or not score_columns:
+            raise SchemaError(f"Right scores need 'item' and 'score'. Columns: {', '.join(right_scores.columns)}.")
+        value, keys = score_columns[0], [c for c in (*ABOUT, *extra) if c in right_scores.columns]
     keys = list(dict.fromkeys(keys))
-    number = pd.to_numeric(known[value], errors="coerce")
-    if (text := number.isna() & known[value].notna()).any():
-        raise SchemaError(f"A right score in {value!r} is not a number: {known.loc[text, value].iloc[0]!r}.")
+    number = pd.to_numeric(right_scores[value], errors="coerce")
+    if (text := number.isna() & right_scores[value].notna()).any():
+        raise SchemaError(f"A right score in {value!r} is not a number: {right_scores.loc[text, value].iloc[0]!r}.")
     refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
-    known = known.assign(_gold=number, **{k: _named(known[k]) for k in keys})
-    known = known.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
+    right_scores = right_scores.assign(_gold=number, **{k: _named(right_scores[k]) for k in keys})
+    right_scores = right_scores.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
     result: pd.DataFrame = means.assign(**{f"_{k}": _named(means[k]) for k in keys})
-    known = known.rename(columns={k: f"_{k}" for k in keys})
-    return result.merge(known, how="left", on=[f"_{k}" for k in keys])
+    right_scores = right_scores.rename(columns={k: f"_{k}" for k in keys})
+    return result.merge(right_scores, how="left", on=[f"_{k}" for k in keys])
 
 
-def _named(values: pd.Series[Any]) -> pd.Series[Any]:
+def _named(values: Column) -> Column:
     return as_text(values).fillna("\0missing").astype(object)
 
 
 _ALLOWED = "Give the id of the right candidate, 'tie', or nothing."
 
 
-def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple[Study, ExcludedCalls]:
+def labelled_calls(calls: Calls, by: By, measure: str = "gold_agreement") -> tuple[Study, ExcludedCalls]:
     """Calls with a gold label, and the number of calls without one, per group."""
     study = Study.of(calls)
     if not {"gold", *required("preferences")} <= {*study.names}:
@@ -72,7 +72,7 @@ def labelled_calls(calls: Any, by: By, measure: str = "gold_agreement") -> tuple
     return study.once(("labelled", *names(by), measure), labelled)
 
 
-def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[Study, ExcludedCalls]:
+def labelled_verdicts(ratings: Calls, by: By, measure: str = "accuracy") -> tuple[Study, ExcludedCalls]:
     """Verdicts with a gold label, or all if there is no gold column; and the number of the others."""
     study = Study.of(ratings)
     if not {"gold", "judge", answer_column(study.names)} <= {*study.names}:
@@ -83,24 +83,24 @@ def labelled_verdicts(ratings: Any, by: By, measure: str = "accuracy") -> tuple[
     return study.once(("labelled", *names(by), measure), lambda: _with_gold(study, missing, by, what, measure))
 
 
-def _with_gold(study: Study, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Study, ExcludedCalls]:
+def _with_gold(study: Study, unlabelled: nw.Expr, by: By, what: str, measure: str) -> tuple[Study, ExcludedCalls]:
     """Rows with a gold label, and the number of rows without one, per group."""
     groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
     counted(study.data, groups)
     if study.lazy:
-        without, kept = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
+        without, labelled = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
     else:
         empty = study.columns["gold"].among(None, "")
-        without, kept = study.where(empty), study.where(~empty)
+        without, labelled = study.where(empty), study.where(~empty)
     excluded = ExcludedCalls.of(without, groups, what)
     if not len(excluded.table):
         return study, excluded
-    if not (number_of_calls(kept.data) if kept.lazy else len(kept.columns)):
+    if not (number_of_calls(labelled.data) if labelled.lazy else len(labelled.columns)):
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
-    return kept, excluded
+    return labelled, excluded
 
 
-def _refuse_unknown_gold(study: Study, gold: Any) -> None:
+def _refuse_unknown_gold(study: Study, gold: nw.Expr) -> None:
     """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
     columns, numbers = ["item", "first", "second", "gold"], np.empty(0, dtype=int)
     if study.lazy:
@@ -108,10 +108,10 @@ def _refuse_unknown_gold(study: Study, gold: Any) -> None:
         stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
         bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
     else:
-        label, shown = study.columns["gold"], study.shown
-        number = {name: i for i, name in enumerate(shown.names)}
+        label, pair = study.columns["gold"], study.shown
+        number = {name: i for i, name in enumerate(pair.names)}
         place = np.array([number.get(str(x), -2) for x in label.labels], dtype=np.int64)[label.code]
-        numbers = np.flatnonzero((place != shown.first) & (place != shown.second) & ~label.among(None, "", "tie"))
+        numbers = np.flatnonzero((place != pair.first) & (place != pair.second) & ~label.among(None, "", "tie"))
         bad = study.columns.take(numbers).frame(columns)
     if not len(bad):
         return

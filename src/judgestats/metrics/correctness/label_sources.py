@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.counting.study import Calls
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
@@ -37,26 +38,26 @@ def levels(group: Group, sample: Sample, calibrated_on: CalibratedOn = "own") ->
     everybody = table[CALIBRATES].to_numpy(dtype=bool) if sample.shared else np.zeros(len(table), dtype=bool)
     own = table[~everybody]
     combinations = own[by].drop_duplicates().sort_values(by, key=lambda s: s.astype(str)) if by else own.iloc[:1]
-    found = []
+    each_level = []
     for values in combinations[by].to_dict("records") if by else [{}]:
-        here = _equal(table, values) & ~everybody
+        level_rows = _equal(table, values) & ~everybody
         labelled = group.labelled
         if sample.shared:
             rest = {k: v for k, v in values.items() if k not in sample.shared}
             source, away = labelled & everybody & _equal(table, rest), True
         elif calibrated_on == "own":
-            source, away = labelled & here, False
+            source, away = labelled & level_rows, False
         elif calibrated_on == "shared":
             source, away = labelled, len(combinations) > 1
         else:
             assert isinstance(calibrated_on, Mapping)
             at = {**values, **_named_level(table, calibrated_on, by)}
             source, away = labelled & _equal(table, at), at != values
-        found.append(Level(values, here, source, away))
-    return found
+        each_level.append(Level(values, level_rows, source, away))
+    return each_level
 
 
-def _equal(table: pd.DataFrame, values: Mapping[str, Any]) -> Mask:
+def _equal(table: pd.DataFrame, values: Mapping[str, object]) -> Mask:
     mask = np.ones(len(table), dtype=bool)
     for name, value in values.items():
         column = table[name]
@@ -65,26 +66,26 @@ def _equal(table: pd.DataFrame, values: Mapping[str, Any]) -> Mask:
 
 
 def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequence[str]) -> Record:
-    found = {}
+    source_labels = {}
     for column, value in calibrated_on.items():
         if column not in by:
             raise DesignError(f"calibrated_on={dict(calibrated_on)!r}: {column!r} is not compared. Name it in by=.")
-        known = {str(v): v for v in table[column].dropna().unique()}
-        if str(value) not in known:
+        level_values = {str(v): v for v in table[column].dropna().unique()}
+        if str(value) not in level_values:
             raise DesignError(
-                f"calibrated_on={value!r} is not in {column!r}. It has: {', '.join(sorted(known)[:8])}."
-                + suggestion(str(value), known)
+                f"calibrated_on={value!r} is not in {column!r}. It has: {', '.join(sorted(level_values)[:8])}."
+                + suggestion(str(value), level_values)
             )
-        found[column] = known[str(value)]
-    return found
+        source_labels[column] = level_values[str(value)]
+    return source_labels
 
 
-def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) -> Record:
+def gap_difference(group: Group, level: Level, rate: Rate, options: Correction) -> Record:
     """Gap between judge and people of this level minus that of the labels that correct it, at the corrected rate."""
     own = level.rows & group.labelled
     other = level.source & ~own
-    row: Record = {"term": "gap_difference", "estimate": math.nan, "n": group.size(own),
-                           "n_labels": group.size(own | other)}  # fmt: skip
+    sizes = {"n": group.size(own), "n_labels": group.size(own | other)}
+    row: Record = {"term": "gap_difference", "estimate": math.nan, **sizes}
     if not own.any() or not other.any():
         return {**row, "flag": flags.NO_LABELS}
     value, influence, rows = 0.0, np.zeros(len(own)), own | other
@@ -95,11 +96,11 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
         slope, nobody = 0.0, np.zeros(len(own), dtype=bool)
         for sign, part in ((1, own), (-1, other)):
             y = np.where(part, group.y, np.nan)
-            found = class_rates(group.f[:, 0], y, np.where(part, group.n, 0.0), nobody, group.unit, ddof=1)
-            q0, q1 = found.specificity, found.sensitivity
+            rates = class_rates(group.f[:, 0], y, np.where(part, group.n, 0.0), nobody, group.unit, ddof=1)
+            q0, q1 = rates.specificity, rates.sensitivity
             value += sign * ((1 - q0) * (1 - share) - (1 - q1) * share)
             slope += sign * (q0 + q1)
-            influence += sign * (share * found.influence[2] - (1 - share) * found.influence[1])
+            influence += sign * (share * rates.influence[2] - (1 - share) * rates.influence[1])
         if math.isnan(value):
             return {**row, "flag": flags.ONE_CLASS}
         influence = influence + slope * rate.influence
@@ -114,18 +115,18 @@ def gap_difference(group: Group, level: Level, options: Correction, rate: Rate) 
     return {**row, **cells, "flag": flags.join(cells["flag"], few(group, own, other), small)}
 
 
-def with_gap_difference(found: list[Record], gap: Mapping[str, Any], margin: float) -> list[Record]:
+def with_gap_difference(rows: list[Record], gap: Record, margin: float) -> list[Record]:
     """Add a difference of gaps to the rows of a result, and a flag to the first unless it is within `margin`."""
-    shown = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
-    first = {**found[0], "flag": flags.join(found[0]["flag"], "" if shown else flags.TRANSPORT_NOT_SHOWN)}
-    return [first, *found[1:], dict(gap)]
+    small = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
+    first = {**rows[0], "flag": flags.join(rows[0]["flag"], "" if small else flags.TRANSPORT_NOT_SHOWN)}
+    return [first, *rows[1:], dict(gap)]
 
 
 @dataclass(frozen=True)
 class Labelled:
     """Verdicts of one judge (and level of `by`), with the labels beside some: for planning."""
 
-    named: Record  # judge and level
+    labels: Record  # judge and level
     f: Floats  # (N,): verdict of each row
     y: Floats  # (N,): label, NaN where there is none
     n: Floats  # (N,): units of each row
@@ -133,12 +134,12 @@ class Labelled:
     flag: str  # cautions about clustering
 
 
-def labelled_levels(data: Any, calibration: Any, reading: Reading) -> Iterator[Labelled]:
+def labelled_levels(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Iterator[Labelled]:
     """Verdicts and labels of each judge and level, as :func:`corrected_rate` reads them."""
     sample = read_sample(data, calibration, reading)
     for judge, group in groups(sample):
         for level in levels(group, sample):
             rows = level.rows | level.source
             unit = None if group.unit is None else np.unique(group.unit[rows], return_inverse=True)[1]
-            named = {"judge": judge, **level.labels}
-            yield Labelled(named, group.f[rows, 0], group.y[rows], group.n[rows], unit, sample.dependent)
+            level_labels = {"judge": judge, **level.labels}
+            yield Labelled(level_labels, group.f[rows, 0], group.y[rows], group.n[rows], unit, sample.dependent)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats import flags
@@ -19,7 +20,7 @@ from judgestats.counting.clusters import Clusters
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs, refuse_splits, splits_here
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.cluster_sums import n_clusters
@@ -106,7 +107,7 @@ class Group:
         return n_clusters(rows, self.n, self.unit)
 
 
-def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
+def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sample:
     """Read verdicts, and the labels of a separate table if there is one."""
     if set(_PRINTED) <= set(Study.of(data).names):
         return _printed(data, calibration, reading)
@@ -114,15 +115,15 @@ def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
     tallied: list[Clusters | None] = []
     shared: tuple[str, ...] = ()
     for calibrates, part in ((False, data), (True, calibration))[: 1 if calibration is None else 2]:
-        here, present = reading, Study.of(part).names
+        part_reading, present = reading, Study.of(part).names
         if calibrates:
             shared = tuple(k for k in reading.keys if k != "judge" and k not in present)
             measure = reading.measure
             if "system" in shared and "system" in PATTERNS[measure].columns:
                 measure = "corrected_rate"
-            here = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
-        of_counts = is_tally(present, PATTERNS[here.measure])
-        table, own = _counts(part, here) if of_counts else (_calls(part, here), None)
+            part_reading = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
+        of_counts = is_tally(present, PATTERNS[part_reading.measure])
+        table, own = _counts(part, part_reading) if of_counts else (_calls(part, part_reading), None)
         parts.append(table.assign(**{CALIBRATES: calibrates}))
         tallied.append(own)
     if calibration is not None:
@@ -142,14 +143,14 @@ def read_sample(data: Any, calibration: Any, reading: Reading) -> Sample:
 def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
     """Number of verdicts without an answer, by the labels of `keys`."""
     missing = table.loc[table[VERDICT].isna(), [*keys, UNITS]]
-    found: dict[tuple[str, ...], float] = {}
+    numbers: dict[tuple[str, ...], float] = {}
     for *labels, n in missing.itertuples(index=False, name=None):
         key = tuple(map(str, labels))
-        found[key] = found.get(key, 0.0) + n
-    return found
+        numbers[key] = numbers.get(key, 0.0) + n
+    return numbers
 
 
-def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
+def _printed(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sample:
     """Printed shares and the sizes of their samples, as counts of verdicts and labels."""
     printed = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     if calibration is not None or reading.sampling != "by class":
@@ -177,7 +178,7 @@ def _printed(data: Any, calibration: Any, reading: Reading) -> Sample:
     return Sample(table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
 
 
-def _counts(data: Any, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
+def _counts(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
     """A tally of verdicts and labels, and how it is clustered."""
     if reading.candidate is not None:
         raise DesignError("candidate= is about preferences, and this is a table of counts of yes and no.")
@@ -188,11 +189,11 @@ def _counts(data: Any, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
     return table.assign(**numbers), counts.clusters
 
 
-def _calls(data: Any, reading: Reading) -> pd.DataFrame:
+def _calls(data: Calls, reading: Reading) -> pd.DataFrame:
     """Verdicts of a frame as numbers, with their labels."""
-    asked = [*reading.keys, *reading.beside]
+    keys = [*reading.keys, *reading.beside]
     columns = clusters(reading.cluster) or ()
-    table = gathered(as_runs(data, reading.average_over, reading.keys), [*asked, *columns, reading.gold])
+    table = gathered(as_runs(data, reading.average_over, reading.keys), [*keys, *columns, reading.gold])
     if reading.gold == "gold" and "gold" not in table.columns:
         raise DesignError(
             f"{reading.measure} needs labels of people beside some of the verdicts, and there is no column 'gold'. "
@@ -200,43 +201,43 @@ def _calls(data: Any, reading: Reading) -> pd.DataFrame:
             problem="needs a column 'gold'",
         )
     table = with_gold(table, reading.gold)
-    grouping(asked, list(table.columns))
+    grouping(keys, list(table.columns))
     if kind_of(list(table.columns)) == "preferences":
         table = _wins(table, reading)
     else:
         if reading.candidate is not None:
             raise DesignError("candidate= is about preferences, and these are ratings.")
         _refuse_mixtures(table, reading)
-        units = _units(table, [*asked, *columns], "ratings")
+        units = _units(table, [*keys, *columns], "ratings")
         table = as_scores(nw.from_native(table, eager_only=True)).to_native()
         gold = table["gold"]
         gold = gold.where(gold.astype("string") != "") if gold.dtype == object else gold
         verdict = numbers_of(table[answer_column(table.columns)])
         table = table.assign(**{VERDICT: verdict, LABEL: numbers_of(gold), COUNTS: units})
-    kept = [*asked, *columns, *CANDIDATES, "system", "criterion", "first", "second", VERDICT, LABEL, COUNTS]
-    return table[[c for c in dict.fromkeys(kept) if c in table.columns]].reset_index(drop=True)
+    used = [*keys, *columns, *CANDIDATES, "system", "criterion", "first", "second", VERDICT, LABEL, COUNTS]
+    return table[[c for c in dict.fromkeys(used) if c in table.columns]].reset_index(drop=True)
 
 
-def _units(table: pd.DataFrame, asked: list[str], kind: Kind) -> Floats:
+def _units(table: pd.DataFrame, key_columns: list[str], kind: Kind) -> Floats:
     """How many calls each row stands for."""
-    name = counted(nw.from_native(table), asked, kind)
+    name = counted(nw.from_native(table), key_columns, kind)
     return np.ones(len(table)) if name is None else call_counts(table[name])
 
 
 def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """Preferences as wins of one candidate: 1, 0, and a tie as 0 or a half."""
     candidate = reading.candidate
-    shown = sorted(set(table["first"].astype(str)) | set(table["second"].astype(str)))
+    candidates = sorted(set(table["first"].astype(str)) | set(table["second"].astype(str)))
     if candidate is None:
-        listed = ", ".join(shown[:8])
+        listed = ", ".join(candidates[:8])
         raise DesignError(
             f"A rate of preferences is the share of wins of one candidate. Name it in candidate=: {listed}.",
             problem="needs to know whose wins are counted: candidate=",
         )
-    if candidate not in shown:
+    if candidate not in candidates:
         raise DesignError(
-            f"candidate={candidate!r} does not occur. Candidates: {', '.join(shown[:8])}."
-            + suggestion(candidate, shown)
+            f"candidate={candidate!r} does not occur. Candidates: {', '.join(candidates[:8])}."
+            + suggestion(candidate, candidates)
         )
     units = _units(table, [*reading.keys, *reading.beside], "preferences")
     first, second = (table[c].astype(str).to_numpy() == candidate for c in ("first", "second"))
@@ -253,8 +254,8 @@ def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
 def _refuse_mixtures(table: pd.DataFrame, reading: Reading) -> None:
     """Raise where verdicts on several criteria, or under several conditions, would be mixed."""
     if "criterion" in table.columns and "criterion" not in reading.keys and table["criterion"].nunique() > 1:
-        found = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
-        raise DesignError(f"There are several criteria ({found}). Name by='criterion', or keep the rows of one.")
+        criteria = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
+        raise DesignError(f"There are several criteria ({criteria}). Name by='criterion', or keep the rows of one.")
     keys = dict.fromkeys(["judge", "system", "item", "criterion", *reading.keys, *reading.beside])
     present = [c for c in keys if c in table]
     unit = codes_of(table, present)
@@ -278,13 +279,13 @@ def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
     if "item" not in table.columns:
         return
     keys = [c for c in dict.fromkeys(["judge", *reading.keys, "system", "item", "criterion"]) if c in table]
-    named = table[keys].apply(as_text)
+    item_keys = table[keys].apply(as_text)
     if {"first", "second"} <= set(table.columns):
         low, high, _ = candidate_codes(table)
-        named = named.assign(_low=low[0], _high=high[0])
-    unit = codes_of(named, list(named.columns))
-    known = table[LABEL].notna().to_numpy()
-    both = np.isin(np.arange(unit.size), unit.code[known]) & np.isin(np.arange(unit.size), unit.code[~known])
+        item_keys = item_keys.assign(_low=low[0], _high=high[0])
+    unit = codes_of(item_keys, list(item_keys.columns))
+    has_label = table[LABEL].notna().to_numpy()
+    both = np.isin(np.arange(unit.size), unit.code[has_label]) & np.isin(np.arange(unit.size), unit.code[~has_label])
     if both.any():
         one = table.iloc[int(unit.first[both.argmax()])]
         raise DesignError(
@@ -295,15 +296,15 @@ def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
         )
 
 
-def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[Any, Group]]:
+def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]]:
     """Rows of each judge; or of all, with a column of verdicts for each."""
     if panel:
         table, judges = _panelled(sample)
     else:
         table, judges = sample.table[sample.table[VERDICT].notna()], [""]
     columns = [f"{VERDICT}{i}" for i in range(len(judges))] if panel else [VERDICT]
-    known = (table if panel else sample.table)["judge"].to_numpy(dtype=object)
-    place = {name: i for i, name in enumerate(sorted(set(known), key=str))}
+    judge_names = (table if panel else sample.table)["judge"].to_numpy(dtype=object)
+    place = {name: i for i, name in enumerate(sorted(set(judge_names), key=str))}
     if not place:
         return
     code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
@@ -332,6 +333,6 @@ def _panelled(sample: Sample) -> tuple[pd.DataFrame, list[str]]:
     labels = pd.Series(table[LABEL].to_numpy(float)).groupby(code.code).agg(["min", "max"])
     if (labels["min"] < labels["max"]).any():
         raise SchemaError("An item has several labels. Give it one: the same for all judges.")
-    made = table.iloc[code.first].reset_index(drop=True).assign(judge=PANEL, **{LABEL: labels["max"].to_numpy(float)})
-    made = made.assign(**{f"{VERDICT}{i}": f[:, i] for i in range(len(judges))})
-    return made[~np.isnan(f).any(axis=1)].reset_index(drop=True), judges
+    panel = table.iloc[code.first].reset_index(drop=True).assign(judge=PANEL, **{LABEL: labels["max"].to_numpy(float)})
+    panel = panel.assign(**{f"{VERDICT}{i}": f[:, i] for i in range(len(judges))})
+    return panel[~np.isnan(f).any(axis=1)].reset_index(drop=True), judges

@@ -54,17 +54,17 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
             raise DesignError(
                 f"Stratum {name!r} of {options.strata!r} has no label. Label some of it, or merge strata."
             )
-        found = _estimate(group, held, y, options, transported=transported)
-        total += weight * found.estimate
-        influence[held] += weight * found.influence
-        for judge, value in zip(group.judges, found.coefficients, strict=True):
+        stratum_mean = _estimate(group, held, y, options, transported=transported)
+        total += weight * stratum_mean.estimate
+        influence[held] += weight * stratum_mean.influence
+        for judge, value in zip(group.judges, stratum_mean.coefficients, strict=True):
             inside = ", ".join(x for x in (judge, name) if x)
-            parts.append({"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value),
-                          "n": n, "n_labels": size, "method": method, "flag": ""})  # fmt: skip
+            row = {"term": f"lambda[{inside}]" if inside else "lambda", "estimate": float(value), "method": method}
+            parts.append({**row, "n": n, "n_labels": size, "flag": ""})
     if not any(part["estimate"] for part in parts if str(part["term"]).startswith("lambda")):
         cautions = flags.join(cautions, flags.VERDICTS_UNUSED)
-    known = group.y[labelled & (group.n > 0)]
-    if binary and known.min() == known.max():
+    used_labels = group.y[labelled & (group.n > 0)]
+    if binary and used_labels.min() == used_labels.max():
         cautions = flags.join(cautions, flags.ONE_CLASS)
     method += (", Wilson" if binary and 0 < total < 1 else "") + clustered_by(group, group.clusters(rows))
     return Rate(total, influence, method=method, refusal="", cautions=cautions, **basis)
@@ -80,8 +80,8 @@ def _few_labels(group: Group, labelled: Mask, binary: bool) -> str:
 def _estimate(group: Group, held: Mask, y: Floats, options: Correction, *, transported: bool) -> Powered:
     """Corrected mean of one stratum."""
     unit = None if group.unit is None else np.unique(group.unit[held], return_inverse=True)[1]
-    given = 1.0 if transported else options.coefficient
-    fixed = None if given is None else np.full(group.f.shape[1], given)
+    coefficient = 1.0 if transported else options.coefficient
+    fixed = None if coefficient is None else np.full(group.f.shape[1], coefficient)
     if options.label_probability is None:
         return prediction_powered(group.f[held], y[held], group.n[held], unit, ddof=options.ddof, coefficients=fixed)
     chance = numbers_of(group.table[options.label_probability])[held]
@@ -102,11 +102,15 @@ def _strata(group: Group, rows: Mask, options: Correction) -> Iterator[tuple[flo
         yield 1.0, np.ones(len(rows), dtype=bool), ""
         return
     level = group.table[options.strata].astype(str).to_numpy()
-    found, known = sorted(set(level[rows & (group.n > 0)])), {str(k): float(v) for k, v in options.weights.items()}
-    if set(found) != set(known) or not math.isclose(sum(known.values()), 1.0, abs_tol=1e-6) or min(known.values()) < 0:
+    strata, shares = sorted(set(level[rows & (group.n > 0)])), {str(k): float(v) for k, v in options.weights.items()}
+    if (
+        set(strata) != {*shares}
+        or not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-6)
+        or min(shares.values()) < 0
+    ):
         raise DesignError(
-            f"weights= are the known shares of the levels of {options.strata!r} ({', '.join(found[:8])}), each once, "
-            f"with the sum 1. Got {known}."
+            f"weights= are the known shares of the levels of {options.strata!r} ({', '.join(strata[:8])}), each once, "
+            f"with the sum 1. Got {shares}."
         )
-    for name in found:
-        yield known[name], level == name, name
+    for name in strata:
+        yield shares[name], level == name, name

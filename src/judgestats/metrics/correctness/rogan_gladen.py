@@ -31,9 +31,9 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     f, y = group.f[:, 0], np.where(labelled, group.y, np.nan)
     n = np.where(rows, group.n, 0.0)
     flat = class_rates(f, y, n, judged)
-    found = class_rates(f, y, n, judged, group.unit, ddof=1 if group.cluster else 0)
-    p, q0, q1 = found.p, found.specificity, found.sensitivity
-    sizes = found.sizes
+    rates = class_rates(f, y, n, judged, group.unit, ddof=1 if group.cluster else 0)
+    p, q0, q1 = rates.p, rates.specificity, rates.sensitivity
+    sizes = rates.sizes
     labels = float(sizes[1:].sum())
     cautions = flags.join(
         flags.FEW_IN_CLASS if sizes[1:].min() < 10 else "",
@@ -46,28 +46,28 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     for term, of, hit in (("specificity", negative, 1 - f), ("sensitivity", positive, f)):
         row = mean_row(group, hit, of, conf_level)
         parts.append({"term": term, **row, "n_labels": row["n"]})
-    basis: Record = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True,
-                             "cautions": cautions, "parts": parts}  # fmt: skip
+    basis: Record = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True}
+    basis |= {"cautions": cautions, "parts": parts}
     nothing = np.zeros(len(f))
     if empty := without_rate(sizes):
         return Rate(math.nan, nothing, method="", refusal=empty, **basis)
     clusters = group.clusters(rows)
     quantile = t_quantile(clusters, conf_level) if group.cluster else normal_quantile(conf_level)
-    effective, inflation = _effective(group, found.influence, flat.influence, (judged, negative, positive), sizes)
+    effective, inflation = _effective(group, rates.influence, flat.influence, (judged, negative, positive), sizes)
     verdicts, negatives, positives = effective
     gap = q0 + q1 - 1
     low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(quantile)) - 1)
     method = "Newcombe" + clustered_by(group, group.clusters(labelled))
-    parts.append({"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "n": labels,
-                  "n_labels": labels, "method": method, "flag": cautions})  # fmt: skip
+    youden = {"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "method": method, "flag": cautions}
+    parts.append({**youden, "n": labels, "n_labels": labels})
     estimate = float(corrected_share(p, q0, q1))
     method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
     if not low > 0:
         return Rate(estimate, nothing, method=method, refusal=flags.NOT_BETTER_THAN_CHANCE, **basis)
-    made = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
-    interval = float(made.std_error), float(made.low), float(made.high)
+    lee_interval = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
+    interval = float(lee_interval.std_error), float(lee_interval.low), float(lee_interval.high)
     refusal = flags.RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
-    influence = np.array([1.0, 1 - estimate, -estimate]) @ found.influence / gap
+    influence = np.array([1.0, 1 - estimate, -estimate]) @ rates.influence / gap
     return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
 
 
@@ -86,10 +86,10 @@ def _effective(
         return sizes, 1.0
     effective = sizes.copy()
     own = np.zeros(3)
-    for i, here in enumerate(rows):
-        held = here & (group.n > 0)
+    for i, sample_rows in enumerate(rows):
+        held = sample_rows & (group.n > 0)
         own[i] = covariance(clustered[i][held][:, None], group.n[held], group.unit[held])[0, 0]
         independent = covariance(flat[i][held][:, None], group.n[held], None)[0, 0]
-        effective[i] = min(sizes[i], sizes[i] * independent / own[i]) if own[i] > 0 else group.clusters(here)
+        effective[i] = min(sizes[i], sizes[i] * independent / own[i]) if own[i] > 0 else group.clusters(sample_rows)
     together, alone = float(covariance(clustered.T, group.n, group.unit).sum()), float(own.sum())
     return effective, together / alone if alone > 0 else 1.0

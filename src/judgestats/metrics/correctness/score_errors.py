@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,7 +16,7 @@ from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster, Sharing, auto_cluster, clusters
 from judgestats.counting.counts import Counts
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import normal_quantile
@@ -43,7 +42,7 @@ from judgestats.typing import Floats, Record
 )  # fmt: skip
 def score_error(
     ratings: IntoFrame,
-    gold: Any = "gold",
+    gold: str | IntoFrame = "gold",
     *,
     by: By = (),
     average_over: By = (),
@@ -136,7 +135,7 @@ def score_error(
     return estimates(rows, groups)
 
 
-def _sharing(ratings: Any, groups: list[str]) -> Sharing:
+def _sharing(ratings: Calls, groups: list[str]) -> Sharing:
     """The column that rated responses share."""
     data, present = Study.of(ratings).data, Study.of(ratings).names
     whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
@@ -151,20 +150,20 @@ def _sharing(ratings: Any, groups: list[str]) -> Sharing:
 
 def _errors(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
     """Four rows of one group."""
-    known = part["mean"].notna() & part["_gold"].notna()
+    has_both = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
     excluded = flags.join(
         flags.EXCLUDED.of(without, what="without gold"), flags.EXCLUDED.of(unscored, what="without a score")
     )
-    here = part[known].assign(n=1.0)
-    score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
+    responses = part[has_both].assign(n=1.0)
+    score, right = responses["mean"].to_numpy(float), responses["_gold"].to_numpy(float)
     n = score.size
     if n == 0:
         empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
-    added, counts = np.column_stack([np.ones(n), error**2, np.abs(error)]), Counts.of(here)
-    unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
+    added, counts = np.column_stack([np.ones(n), error**2, np.abs(error)]), Counts.of(responses)
+    unit = codes_of(responses, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
     rmse = counts.resampled(added, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), key, plan=plan)
     mae = counts.resampled(added, lambda totals: totals[:, 2] / totals[:, 0], key, plan=plan)
     rows = [

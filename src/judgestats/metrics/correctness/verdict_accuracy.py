@@ -245,10 +245,10 @@ def _kappas(counts: Counts, trial: Mask, invalid: Invalid) -> list[Record]:
     cell, scored, without = answer * len(_CLASSES) + gold, trial & (counts.n > 0), counts.no_trials(~trial)
     rows = []
     for key, same in counts.rows_of_groups():
-        here = same[scored[same]]
-        if not len(here):
+        scored_rows = same[scored[same]]
+        if not len(scored_rows):
             continue
-        row = _kappa(counts.where(here), cell[here], key)
+        row = _kappa(counts.where(scored_rows), cell[scored_rows], key)
         size = flags.SMALL_N if row["n"] < 30 else ""
         lost = [flags.EXCLUDED.of(counts.n[same][mask[same]].sum(), what=what) for what, mask in without.items()]
         flag = flags.join(counts.clusters.flag, row["flag"], *lost, size)
