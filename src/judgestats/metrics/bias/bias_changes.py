@@ -237,11 +237,11 @@ def bias_change(
     samples = list(_paired(counts, invalid) if measure == "bias_change" else _independent(counts, invalid, baseline))
     where = [*counts.groups, "strategy"]
     column = counts.clusters.column if counts.bootstrap is None else None
-    rows = targets.excluded.flagged([row for s in samples for row in _rows(s, column)], counts.groups)
+    rows = targets.excluded.flagged([row for s in samples for row in _sample_rows(s, column)], counts.groups)
     sets: dict[tuple[str, ...], list[Sample]] = {}  # samples that differ in their judge only
-    for s in _chosen(samples, judges):
+    for s in _samples_of_judges(samples, judges):
         sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
-    rows += [row for these in sets.values() for row in _means(these, column)]
+    rows += [row for these in sets.values() for row in _mean_rows(these, column)]
     result = estimates(rows, where)
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
@@ -257,7 +257,7 @@ def _scores(totals: Floats) -> tuple[Floats, Floats]:
     return one, two
 
 
-def _difference(totals: Floats, term: str) -> Floats:
+def _score_changes(totals: Floats, term: str) -> Floats:
     """(B, 9) or (B, 6) counts to (B,) values of the term."""
     one, two = _scores(totals)
     return np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
@@ -275,7 +275,7 @@ def _margins(total: Floats) -> tuple[Floats, Floats, float]:
     return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
 
 
-def _composed(sample: Sample, column: str | None) -> dict[str, Record]:
+def _term_cells(sample: Sample, column: str | None) -> dict[str, Record]:
     """Cells of the four terms, from the intervals of the two scores; `column`: of the clusters."""
     total, conf_level = sample.answers.sum(axis=0), sample.whole.conf_level
     one, two, correlation = _margins(total)
@@ -283,7 +283,7 @@ def _composed(sample: Sample, column: str | None) -> dict[str, Record]:
     method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
     clustered = None
     if column is not None:
-        clustered = _clusters([sample], column)
+        clustered = _pair_clusters([sample], column)
         method += f", clustered by {column} (G = {clustered.size})"
         base, score = (
             {**cells, **clustered_difference(side, conf_level)}
@@ -314,7 +314,7 @@ def _composed(sample: Sample, column: str | None) -> dict[str, Record]:
 
 
 @dataclass(frozen=True)
-class _Clusters:
+class _PairClusters:
     """Clusters of the pairs of one or several samples."""
 
     samples: list[Sample]
@@ -360,21 +360,21 @@ class _Clusters:
         return with_interval(math.sqrt(variance), max(low, -2.0), min(high, 2.0))
 
 
-def _clusters(samples: list[Sample], column: str) -> _Clusters:
+def _pair_clusters(samples: list[Sample], column: str) -> _PairClusters:
     codes = samples[0].whole.columns.take(np.concatenate([s.rows for s in samples])).codes([column])
     ends = np.cumsum([len(s.rows) for s in samples])[:-1]
-    return _Clusters(samples, np.split(codes.code, ends), codes.size)
+    return _PairClusters(samples, np.split(codes.code, ends), codes.size)
 
 
-def _rows(sample: Sample, column: str | None) -> list[Record]:
+def _sample_rows(sample: Sample, column: str | None) -> list[Record]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
     left_out = _left_out([sample])
     if not sample.n > 0:
         none = flags.join(flags.NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
-    cells = _composed(sample, column)
-    few = flags.few_clusters(_clusters([sample], column).calls) if column else ""
+    cells = _term_cells(sample, column)
+    few = flags.few_clusters(_pair_clusters([sample], column).calls) if column else ""
     common = flags.join(sample.whole.clusters.flag, few, left_out, flags.SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
     changed = flags.SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
@@ -385,19 +385,19 @@ def _rows(sample: Sample, column: str | None) -> list[Record]:
         if term == "magnitude_change":
             row["flag"] = flags.join(common, changed, uncertain)
         if sample.whole.bootstrap is not None and term in _TERMS:
-            row = _drawn(row, [sample], term, sample.key)
+            row = _with_bootstrap(row, [sample], term, sample.key)
         rows.append(row)
     return rows
 
 
-def _drawn(row: Record, samples: list[Sample], term: str, key: Record) -> Record:
+def _with_bootstrap(row: Record, samples: list[Sample], term: str, key: Record) -> Record:
     """Replace the interval by a bootstrap of the mean of the samples."""
     whole, width = samples[0].whole, samples[0].answers.shape[1]
     plan = whole.bootstrap
     assert plan is not None
 
     def statistic(totals: Floats) -> Floats:
-        parts = [_difference(totals[:, k * width : (k + 1) * width], term) for k in range(len(samples))]
+        parts = [_score_changes(totals[:, k * width : (k + 1) * width], term) for k in range(len(samples))]
         return np.asarray(np.mean(parts, axis=0), dtype=np.float64)
 
     rows = np.concatenate([s.rows for s in samples])
@@ -413,7 +413,7 @@ def _drawn(row: Record, samples: list[Sample], term: str, key: Record) -> Record
     return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
 
 
-def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
+def _samples_of_judges(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
     judge_names = sorted({str(s.key["judge"]) for s in samples})
     for judge in names(judges or ()):
         refuse_unknown(judge, judge_names, f"judges= names {judge!r}, who is not in the data", "Judges")
@@ -426,18 +426,18 @@ def _left_out(samples: Sequence[Sample]) -> str:
     return flags.EXCLUDED.of(sum(s.left_out for s in samples), what=lacking)
 
 
-def _means(samples: list[Sample], column: str | None) -> list[Record]:
+def _mean_rows(samples: list[Sample], column: str | None) -> list[Record]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
     filled = [s for s in samples if s.n > 0]
     lacking = flags.JUDGES_OF.of(len(filled), total=len(samples)) if len(filled) < len(samples) else ""
     if not filled:
         return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA} for t in _MEANS.values()]
-    cells, whole = [_composed(s, None) for s in filled], filled[0].whole
+    cells, whole = [_term_cells(s, None) for s in filled], filled[0].whole
     dependent = whole.clusters.flag
     if len(filled) > 1 and not whole.clusters.columns:
         dependent = flags.join(flags.NOT_INDEPENDENT, dependent)
-    clustered = _clusters(filled, column) if column is not None else None
+    clustered = _pair_clusters(filled, column) if column is not None else None
     rows = []
     for term in reversed(_TERMS):
         parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
@@ -454,6 +454,6 @@ def _means(samples: list[Sample], column: str | None) -> list[Record]:
             row["method"] += f", clustered by {column} (G = {clustered.size})"
             row["flag"] = flags.join(row["flag"], flags.few_clusters(clustered.calls))
         if whole.bootstrap is not None:
-            row = _drawn(row, filled, term, {**key, "judge": ""})
+            row = _with_bootstrap(row, filled, term, {**key, "judge": ""})
         rows.append(row)
     return rows

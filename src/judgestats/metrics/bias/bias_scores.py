@@ -235,9 +235,9 @@ def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> l
     }
     rows = []
     for key, part in counts.each_group():
-        filled, every = _filled(part, split), total[tuple(key[g] for g in others)]
-        row, has = _mean_row(filled, split, invalid, key), filled.columns.codes(split).size
-        fewer = flags.CELLS_OF.of(has, total=every, what="cells") if has < every else ""
+        filled, n_cells = _filled(part, split), total[tuple(key[g] for g in others)]
+        row, n_filled = _mean_row(filled, split, invalid, key), filled.columns.codes(split).size
+        fewer = flags.CELLS_OF.of(n_filled, total=n_cells, what="cells") if n_filled < n_cells else ""
         rows.append({**key, "term": term, **row, "flag": flags.join(row["flag"], fewer)})
     return rows
 

@@ -117,11 +117,11 @@ def preference_rate(
     4         x   invalid      0.00     0.000      0.037
     """
     merged = interval == "wilson" and not graded
-    counts = _of(count(calls, "preference_rate", by, cluster=cluster, merged=merged), of)
+    counts = _of_candidates(count(calls, "preference_rate", by, cluster=cluster, merged=merged), of)
     groups = list(dict.fromkeys([*counts.groups, "candidate"]))
     counts = counts.grouped(groups).inferred(conf_level, interval, None, n_resamples, seed)
     if graded:
-        rows = _graded_rows(_of(_strengths(calls, counts), of), invalid)
+        rows = _graded_rows(_of_candidates(_strengths(calls, counts), of), invalid)
     else:
         rows = counts.rates("win_rate", *counts.hits_and_trials("win", ties, invalid))
     for term in ("win", "loss", "tie", "invalid"):
@@ -129,7 +129,7 @@ def preference_rate(
     return estimates(flag_forced(rows, calls, [g for g in groups if g != "candidate"], ("tie",)), groups)
 
 
-def _of(counts: Counts, of: str | Sequence[str] | None) -> Counts:
+def _of_candidates(counts: Counts, of: str | Sequence[str] | None) -> Counts:
     """Rows of the candidates in `of`."""
     if of is None:
         return counts
@@ -152,7 +152,7 @@ def _graded_rows(counts: Counts, invalid: str) -> list[Record]:
     rows = []
     for key, group_rows in counts.rows_of_groups():
         part = counts.where(group_rows)
-        row = {**key, "term": "win_rate", **_mean(part, value[group_rows], n[group_rows])}
+        row = {**key, "term": "win_rate", **_mean_strength(part, value[group_rows], n[group_rows])}
         if part.bootstrap is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
             resampled = part.resampled(np.column_stack([value * n, n])[group_rows], ratio, key)
             row.update(resampled, flag=flags.join(row["flag"], resampled["flag"]))
@@ -195,7 +195,7 @@ def _strengths(calls: Calls, counts: Counts) -> Counts:
     return Counts.of(whole.iloc[order].reset_index(drop=True), counts.groups, counts.clusters, **options)
 
 
-def _mean(counts: Counts, value: Floats, n: Floats) -> Record:
+def _mean_strength(counts: Counts, value: Floats, n: Floats) -> Record:
     """Mean strength with Wilson's interval."""
     total, cluster = float(n.sum()), counts.clusters.columns
     cells: Record = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": flags.NO_DATA}

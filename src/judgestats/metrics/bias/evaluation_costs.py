@@ -116,7 +116,7 @@ def pareto_front(
     paid = costs(table, prices) if prices is not None else _number(table, cost, "cost")
     if (paid < 0).any():
         raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
-    worth = _number(table, value, "value")
+    values = _number(table, value, "value")
     parts = table[labels].astype(object)
     parts = parts.where(parts.notna(), NAMELESS)
     name = np.array([" / ".join(map(str, row)) for row in parts.itertuples(index=False)], dtype=object)
@@ -126,16 +126,16 @@ def pareto_front(
             flags.NO_VALUE if np.isnan(v) else "",
             flags.INFINITE if np.isinf(x) or np.isinf(v) else "",
         )
-        for x, v in zip(paid, worth, strict=True)
+        for x, v in zip(paid, values, strict=True)
     ]
-    result = table[[*groups, *labels]].assign(cost=paid, value=worth, on_front=False, dominated_by="", flag=cautions)
+    result = table[[*groups, *labels]].assign(cost=paid, value=values, on_front=False, dominated_by="", flag=cautions)
     if value == "estimate" and {"conf_low", "conf_high"} <= {*table.columns}:
         result = result.assign(**{c: table[c].to_numpy(float) for c in ("conf_low", "conf_high")})
-    order = np.lexsort([name, paid, -worth])  # by value, then cost, then name
+    order = np.lexsort([name, paid, -values])  # by value, then cost, then name
     code = codes_of(table, groups).code
     for g in np.unique(code):
-        group_order = order[(code[order] == g) & np.isfinite(paid[order]) & np.isfinite(worth[order])]
-        on, better = _front(paid[group_order], worth[group_order])
+        group_order = order[(code[order] == g) & np.isfinite(paid[order]) & np.isfinite(values[order])]
+        on, better = _front(paid[group_order], values[group_order])
         result.loc[group_order, "on_front"] = on
         result.loc[group_order, "dominated_by"] = np.where(on, "", name[group_order][better])
     return result.sort_values([*groups, *labels, "cost", "value"], kind="stable", ignore_index=True)
@@ -290,7 +290,7 @@ def _characters(table: pd.DataFrame, column: str) -> Floats:
     return _number(table, column, "number of characters")
 
 
-def _front(paid: Floats, worth: Floats) -> tuple[Mask, NDArray[np.intp]]:
+def _front(paid: Floats, values: Floats) -> tuple[Mask, NDArray[np.intp]]:
     """For points by falling value, then rising cost: is each on the front, and the best point that dominates it."""
     on = np.zeros(paid.size, dtype=bool)
     better = np.zeros(paid.size, dtype=np.intp)
@@ -300,7 +300,7 @@ def _front(paid: Floats, worth: Floats) -> tuple[Mask, NDArray[np.intp]]:
         if last is None or paid[i] < paid[last]:
             on[i] = True
             front.append(i)
-        elif paid[i] == paid[last] and worth[i] == worth[last]:
+        elif paid[i] == paid[last] and values[i] == values[last]:
             on[i] = True
         else:
             better[i] = next(f for f in front if paid[f] <= paid[i])

@@ -37,8 +37,8 @@ LEAST = 10
 
 def constant(table: pd.DataFrame) -> pd.Series[bool]:
     """Calls of people whose answer by slot (``_choice``) and whose confidence (``_sure``) never vary."""
-    whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
-    varied = whose.agg(
+    answers = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
+    varied = answers.agg(
         choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")
     )
     same = varied[(varied[["choices", "sure"]] == 1).all(axis=1) & (varied["slots"] == 2) & (varied["calls"] >= LEAST)]
@@ -159,7 +159,7 @@ def preference_gap(
                 name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
             )
     targets = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
-    table, groups = _table(targets.calls, by, marker, confidence)
+    table, groups = _outcome_table(targets.calls, by, marker, confidence)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
@@ -178,7 +178,7 @@ def preference_gap(
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
 
-def _table(calls: Study, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
+def _outcome_table(calls: Study, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Calls with their outcome, or a tally; and the grouping columns."""
     data, present = calls.data, calls.names
     groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]

@@ -235,10 +235,10 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
                 f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "
                 "the column that distinguishes them in by=."
             )
-    return Counts(*_compared(study, unit, keys, answer), tuple(groups), clusters), unit
+    return Counts(*_pairs_of_repeats(study, unit, keys, answer), tuple(groups), clusters), unit
 
 
-def _compared(study: Study, unit: list[str], keys: list[str], column: str) -> tuple[Factors, Floats]:
+def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: str) -> tuple[Factors, Floats]:
     """Pairs of repeats by relation: with c calls of an answer, c (c - 1) / 2 pairs are equal."""
     codes, size = study.columns.codes(unit), len(study.columns)
     if column == "choice":

@@ -167,7 +167,7 @@ def recommend(
         for key, part in table.groupby(groups, sort=True, dropna=False)
     ]
     if judge is not None and not rows:
-        absent = _stay(baseline, f"no comparison of {judge!r} in the data", flags.NO_DATA) | {"judge": judge}
+        absent = _baseline_advice(baseline, f"no comparison of {judge!r} in the data", flags.NO_DATA) | {"judge": judge}
         rows = [absent | group_key for group_key in parts]
     tested = estimates(rows, groups, ADVICE)
     printed = _as_printed(tested[groups], table, budget, costs, baseline, cost_matters)
@@ -201,7 +201,7 @@ def _as_printed(
         unit = costs.get(baseline, math.nan)
         multiple = costs.get(advice, math.nan) / unit if unit else math.nan
         over = flags.OVER_BUDGET if budget is not None and multiple > budget + 1e-12 else ""
-        row = _stay(baseline, because, over) | {"advice": advice, "cost": multiple}
+        row = _baseline_advice(baseline, because, over) | {"advice": advice, "cost": multiple}
         if compared is not None:
             same = [compared[c].isna() if pd.isna(v) else compared[c] == v for c, v in key.items()]
             rows_compared = compared[np.logical_and.reduce([*same, compared["strategy"] == advice])]
@@ -256,22 +256,24 @@ def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], b
     unit = costs.get(baseline, math.nan)
     multiple = part["strategy"].map(lambda s: costs.get(s, math.nan) / unit if unit else math.nan).astype(float)
     part = part.assign(_cost=multiple)
-    unknown = "" if budget is None else _named(flags.COST_UNKNOWN, part[part["_cost"].isna()])
+    unknown = "" if budget is None else _strategies_flag(flags.COST_UNKNOWN, part[part["_cost"].isna()])
     affordable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
     gains = affordable[affordable["survives"].astype(bool) & (affordable["estimate"] > 0)]
     if not len(gains):
         over = flags.OVER_BUDGET if budget is not None and budget < 1 - 1e-12 else ""
-        return _stay(baseline, _nearest(affordable, baseline), flags.join(flags.NOT_SUPPORTED, over, unknown))
+        return _baseline_advice(
+            baseline, _nearest(affordable, baseline), flags.join(flags.NOT_SUPPORTED, over, unknown)
+        )
     top = gains[np.isclose(gains["estimate"], gains["estimate"].max(), rtol=0, atol=1e-12)]
     top = top.sort_values(["_cost", "strategy"], kind="stable", na_position="last")
     best = top.iloc[0]
-    equal = _named(flags.SAME_GAIN, top.iloc[1:])
+    equal = _strategies_flag(flags.SAME_GAIN, top.iloc[1:])
     row = {c: best[c] for c in ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method")}
     advice = {"advice": best["strategy"], "because": _described(best, baseline), "p_adjusted": best["p_adjusted"]}
     return {**row, **advice, "cost": best["_cost"], "flag": flags.join(best["flag"], equal, unknown)}
 
 
-def _stay(baseline: str, because: str, flag: str) -> Record:
+def _baseline_advice(baseline: str, because: str, flag: str) -> Record:
     """Advice to keep the baseline."""
     missing = {"estimate": math.nan, "n": math.nan, "p_adjusted": math.nan}
     return {"term": "difference", **missing, "advice": baseline, "because": because, "cost": 1.0, "flag": flag}
@@ -295,5 +297,5 @@ def _described(row: Column, baseline: str) -> str:
     return f"{row['strategy']} vs {baseline}: {100 * row['estimate']:+.1f} pp, {name}{text}, n = {n:,.0f}"
 
 
-def _named(flag: flags.Flag, rows: pd.DataFrame) -> str:
+def _strategies_flag(flag: flags.Flag, rows: pd.DataFrame) -> str:
     return flag.of(len(rows), what=", ".join(rows["strategy"].astype(str)))

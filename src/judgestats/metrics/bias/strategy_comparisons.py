@@ -182,14 +182,14 @@ def compare_strategies(
     for i, (key, group_rows) in enumerate(counts.rows_of_groups()):
         concordant, b, c, neither = crossed[i]
         full = whole or concordant + neither > 0
-        total = math.nan if full else _total(counts.where(group_rows), pairs)
+        total = math.nan if full else _total_pairs(counts.where(group_rows), pairs)
         full = full or (b + c == 0 and math.isnan(total))
-        row = _difference(concordant, b, c, neither, conf_level) if full else _of_discordant(b, c, total, conf_level)
+        row = _gain(concordant, b, c, neither, conf_level) if full else _of_discordant(b, c, total, conf_level)
         few = flags.FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
         if cluster_column is not None and full and row["n"] > 0:
-            row |= _clustered(row, counts.where(group_rows), cells[:, group_rows], cluster_column, conf_level)
+            row |= _clustered_gain(row, counts.where(group_rows), cells[:, group_rows], cluster_column, conf_level)
         row["flag"] = flags.join(row.get("flag", ""), few, dependent, excluded[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
     return _adjusted(estimates(rows, counts.groups, EXTRA), baseline, adjust, n_tests, conf_level)
@@ -244,7 +244,7 @@ def _crossed(counts: Counts, invalid: Invalid, ties: str) -> tuple[Floats, list[
     return pairs, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
 
 
-def _clustered(row: Record, counts: Counts, cells: Floats, column: str, conf_level: float) -> Record:
+def _clustered_gain(row: Record, counts: Counts, cells: Floats, column: str, conf_level: float) -> Record:
     """Clustered interval and test of one comparison, from the last result of :func:`_crossed`."""
     unit = counts.columns.codes([column])
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
@@ -255,7 +255,7 @@ def _clustered(row: Record, counts: Counts, cells: Floats, column: str, conf_lev
     return with_interval(tango.std_error, tango.low, tango.high, method=method, flag=flag, **test)
 
 
-def _total(counts: Counts, pairs: int | str | None) -> float:
+def _total_pairs(counts: Counts, pairs: int | str | None) -> float:
     """Total number of pairs of one comparison."""
     if not isinstance(pairs, str):
         return math.nan if pairs is None else float(pairs)
@@ -270,7 +270,7 @@ def _total(counts: Counts, pairs: int | str | None) -> float:
     return float(values[0])
 
 
-def _difference(a: float, b: float, c: float, d: float, conf_level: float) -> Record:
+def _gain(a: float, b: float, c: float, d: float, conf_level: float) -> Record:
     total = a + b + c + d
     if not total > 0:
         return {"n": 0.0, "method": "Newcombe, paired", "flag": flags.NO_DATA}
@@ -312,8 +312,8 @@ def _adjusted(
         from statsmodels.stats.multitest import multipletests
 
         padded = np.concatenate([p[tested], np.ones(planned - tested.sum())])
-        every = holm(padded) if adjust == "holm" else multipletests(padded, 1 - conf_level, adjust)[1]
-        adjusted[tested] = every[: tested.sum()]
+        corrected = holm(padded) if adjust == "holm" else multipletests(padded, 1 - conf_level, adjust)[1]
+        adjusted[tested] = corrected[: tested.sum()]
     adjustment = "unadjusted" if adjust == "none" else f"{adjust}, m = {planned}"
     numbers: Record = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
     survives = adjusted <= 1 - conf_level + 1e-12

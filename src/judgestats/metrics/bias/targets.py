@@ -85,9 +85,9 @@ def targeted(
     counted(data, groups)
     data, sides = _sides(data, present, target, attribute, value, family)
     target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
-    has = (sides.first | sides.second).fill_null(False)
-    excluded = ExcludedCalls.of(Study.of(data.filter(~has)), groups, sides.without)
-    with_target = data.with_columns(target_name.alias("target")).filter(has)
+    has_target = (sides.first | sides.second).fill_null(False)
+    excluded = ExcludedCalls.of(Study.of(data.filter(~has_target)), groups, sides.without)
+    with_target = data.with_columns(target_name.alias("target")).filter(has_target)
     if len(excluded.table) and not _row_count(with_target):
         number = int(excluded.table["_without"].sum())
         raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
@@ -141,10 +141,10 @@ def _by_attribute(data: Table, present: list[str], attribute: str, value: str | 
             f"Attributes present: {', '.join(attributes) or 'none'}.{suggestion(attribute, attributes)}"
         )
     if value is not None:
-        has = [(_text(c) == str(value)).fill_null(False) for c in columns]
-        if not _any(data, has[0] | has[1]):
+        hits = [(_text(c) == str(value)).fill_null(False) for c in columns]
+        if not _any(data, hits[0] | hits[1]):
             raise DesignError(f"value={value!r} does not occur in {' or '.join(columns)}. Check its spelling.")
-        return _Sides(has[0] & ~has[1], has[1] & ~has[0], f"calls where both or neither has {attribute} {value}")
+        return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls where both or neither has {attribute} {value}")
     if any(not data.collect_schema()[c].is_numeric() for c in columns):
         raise DesignError(
             f"attribute={attribute!r} is not a number, so neither candidate has more of it. Give value=, the value "

@@ -110,11 +110,11 @@ def best_of_accuracy(
     """
     columns = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in columns if c not in ("judge", "item")])
-    item_clusters = _shared(table, ["judge", *names(by)], cluster)
+    item_clusters = _item_clusters(table, ["judge", *names(by)], cluster)
     extra = [c for c in dict.fromkeys([*columns, *item_clusters.columns]) if c not in ("judge", "item")]
-    items = _items(as_runs(table, average_over, extra), right, gold, extra)
+    items = _response_means(as_runs(table, average_over, extra), right, gold, extra)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
-    scored, excluded = _scored(items, groups)
+    scored, excluded = _scored_items(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
     counts = Counts.of(scored, groups, item_clusters).inferred(conf_level, interval, strata, n_resamples, seed)
     half = tie * (0.5 if ties == "half" else 0.0)
@@ -124,7 +124,7 @@ def best_of_accuracy(
     return estimates(excluded.flagged(rows, groups), groups)
 
 
-def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Clusters:
+def _item_clusters(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Clusters:
     """How to cluster items: by columns constant within each item."""
     columns, size = clusters(cluster), table["item"].nunique(dropna=False)
     whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
@@ -169,7 +169,7 @@ def _refuse_duplicate_items(table: pd.DataFrame, extra: list[str]) -> None:
     )
 
 
-def _items(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) -> pd.DataFrame:
+def _response_means(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) -> pd.DataFrame:
     """One row per response and judge: its mean score, and whether it is the right response."""
     if right is None and gold not in table.columns:
         raise DesignError(
@@ -194,7 +194,7 @@ def _items(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) 
     return means.assign(right=(as_text(means["system"]) == answer).fillna(False).astype(bool))
 
 
-def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, ExcludedCalls]:
+def _scored_items(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, ExcludedCalls]:
     """One row per item and judge: hit, tie and whether it is scored; and the number of items not scored per group."""
     keys = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
     codes = codes_of(items, keys)

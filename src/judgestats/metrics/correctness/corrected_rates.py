@@ -38,14 +38,14 @@ from judgestats.typing import Record
 EXTRA = ("n_labels",)
 
 
-def _rate(group: Group, level: Level, options: Correction) -> Rate:
+def _corrected(group: Group, level: Level, options: Correction) -> Rate:
     if options.by_class:
         return rate_by_class(group, level.rows & ~group.labelled, level.source, options.conf_level)
     judged = level.rows & ~level.source if level.transported else level.rows
     return mean_label(group, judged, level.source, options, transported=level.transported)
 
 
-def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> Record:
+def _rate_row(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> Record:
     """The row of a corrected rate."""
     row: Record = {"term": "corrected_rate", "estimate": math.nan, "n": rate.n, "n_labels": rate.n_labels}
     if rate.refusal == flags.NO_DATA:
@@ -63,13 +63,13 @@ def _result(rate: Rate, group: Group, conf_level: float, dependent: str = "") ->
         if not error > 1e-12 or one_class:
             alone = flags.ONE_UNIT if math.isnan(error) else "" if one_class else flags.NO_SPREAD
             return {**row, "estimate": rate.estimate, "flag": flags.join(alone, dependent, small, rate.cautions)}
-        low, high = _interval(rate, error, corrections.t_quantile(clusters, conf_level))
+        low, high = _rate_interval(rate, error, corrections.t_quantile(clusters, conf_level))
     least, most = (0.0, 1.0) if rate.binary else (-math.inf, math.inf)
     row |= corrections.clipped(rate.estimate, error, low, high, least, most)
     return {**row, "flag": flags.join(row["flag"], dependent, small, rate.cautions)}
 
 
-def _interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
+def _rate_interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
     """t; for a rate between 0 and 1 Wilson's interval with t and the number of labels that would give this error."""
     if rate.binary and 0 < rate.estimate < 1:
         effective = rate.estimate * (1 - rate.estimate) / error**2
@@ -244,8 +244,8 @@ def corrected_rate(
     for judge, group in groups(sample, panel):
         for level in levels(group, sample, calibrated_on):
             labels = {"judge": judge, **level.labels}
-            rate = _rate(group, level, options)
-            parts = [_result(rate, group, conf_level, sample.dependent), *rate.parts]
+            rate = _corrected(group, level, options)
+            parts = [_rate_row(rate, group, conf_level, sample.dependent), *rate.parts]
             if level.transported and margin is not None:
                 parts = with_gap_difference(parts, gap_difference(group, level, rate, options), margin)
             excluded = _excluded(sample, labels)
@@ -372,29 +372,29 @@ def corrected_difference(
         )
     rows: list[Record] = []
     for judge, group in groups(sample, panel):
-        rates = [(level, _rate(group, level, options)) for level in levels(group, sample, calibrated_on)]
-        base = {_key(level, by): (level, rate) for level, rate in rates if str(level.labels[compare]) == baseline}
+        rates = [(level, _corrected(group, level, options)) for level in levels(group, sample, calibrated_on)]
+        base = {_level_key(level, by): (level, rate) for level, rate in rates if str(level.labels[compare]) == baseline}
         for level, rate in rates:
             if str(level.labels[compare]) == baseline:
                 continue
             labels = {"judge": judge, **level.labels}
-            if _key(level, by) not in base:
+            if _level_key(level, by) not in base:
                 empty = {"term": "corrected_difference", "estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
                 rows.append({**labels, **empty})
                 continue
-            pair = _difference(group, (level, rate), base[_key(level, by)], options, sample.dependent)
+            pair = _difference_rows(group, (level, rate), base[_level_key(level, by)], options, sample.dependent)
             rows += [{**labels, **row, "flag": flags.join(row["flag"], _excluded(sample, labels))} for row in pair]
     silent = [] if panel else _silent(sample, rows, "corrected_difference")
     rows += [row for row in silent if str(row[compare]) != baseline]
     return estimates(rows, keys, EXTRA)
 
 
-def _key(level: Level, by: Sequence[str]) -> tuple[object, ...]:
+def _level_key(level: Level, by: Sequence[str]) -> tuple[object, ...]:
     """Labels of a level besides the one compared; missing ones are alike."""
     return tuple(None if pd.isna(level.labels[k]) else level.labels[k] for k in by)
 
 
-def _difference(
+def _difference_rows(
     group: Group, one: tuple[Level, Rate], two: tuple[Level, Rate], options: Correction, dependent: str
 ) -> list[Record]:
     """Rows of one system minus the baseline."""
@@ -403,7 +403,7 @@ def _difference(
     n_labels = group.size(level.source | base.source)
     row: Record = {"term": "corrected_difference", "estimate": math.nan, "n": n, "n_labels": n_labels}
     cautions = flags.join(dependent, rate.cautions, base_rate.cautions)
-    single = [_result(r, group, options.conf_level) for r in (rate, base_rate)]
+    single = [_rate_row(r, group, options.conf_level) for r in (rate, base_rate)]
     refusal = next((r["flag"] for r in single if math.isnan(r["estimate"])), "")
     if refusal:
         row["flag"] = flags.join(refusal, cautions)

@@ -44,14 +44,14 @@ def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame
     if (text := number.isna() & right_scores[value].notna()).any():
         raise SchemaError(f"A right score in {value!r} is not a number: {right_scores.loc[text, value].iloc[0]!r}.")
     refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
-    right_scores = right_scores.assign(_gold=number, **{k: _named(right_scores[k]) for k in keys})
+    right_scores = right_scores.assign(_gold=number, **{k: _as_key(right_scores[k]) for k in keys})
     right_scores = right_scores.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
-    result: pd.DataFrame = means.assign(**{f"_{k}": _named(means[k]) for k in keys})
+    result: pd.DataFrame = means.assign(**{f"_{k}": _as_key(means[k]) for k in keys})
     right_scores = right_scores.rename(columns={k: f"_{k}" for k in keys})
     return result.merge(right_scores, how="left", on=[f"_{k}" for k in keys])
 
 
-def _named(values: Column) -> Column:
+def _as_key(values: Column) -> Column:
     return as_text(values).fillna("\0missing").astype(object)
 
 

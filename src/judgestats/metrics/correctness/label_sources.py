@@ -117,8 +117,8 @@ def gap_difference(group: Group, level: Level, rate: Rate, options: Correction) 
 
 def with_gap_difference(rows: list[Record], gap: Record, margin: float) -> list[Record]:
     """Add a difference of gaps to the rows of a result, and a flag to the first unless it is within `margin`."""
-    small = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
-    first = {**rows[0], "flag": flags.join(rows[0]["flag"], "" if small else flags.TRANSPORT_NOT_SHOWN)}
+    within = gap.get("conf_low", math.nan) > -margin and gap.get("conf_high", math.nan) < margin
+    first = {**rows[0], "flag": flags.join(rows[0]["flag"], "" if within else flags.TRANSPORT_NOT_SHOWN)}
     return [first, *rows[1:], dict(gap)]
 
 

@@ -123,7 +123,7 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
                 measure = "corrected_rate"
             part_reading = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
         of_counts = is_tally(present, PATTERNS[part_reading.measure])
-        table, own = _counts(part, part_reading) if of_counts else (_calls(part, part_reading), None)
+        table, own = _tallied(part, part_reading) if of_counts else (_verdict_table(part, part_reading), None)
         parts.append(table.assign(**{CALIBRATES: calibrates}))
         tallied.append(own)
     if calibration is not None:
@@ -137,10 +137,10 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
     _refuse_overlap(table, reading)
     table = table.assign(**{UNITS: table[COUNTS].astype(float)})
-    return Sample(table, reading.keys, shared, _invalid(table, reading.keys), by.column, by.flag)
+    return Sample(table, reading.keys, shared, _invalid_counts(table, reading.keys), by.column, by.flag)
 
 
-def _invalid(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
+def _invalid_counts(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
     """Number of verdicts without an answer, by the labels of `keys`."""
     missing = table.loc[table[VERDICT].isna(), [*keys, UNITS]]
     numbers: dict[tuple[str, ...], float] = {}
@@ -178,7 +178,7 @@ def _printed(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sa
     return Sample(table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
 
 
-def _counts(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
+def _tallied(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
     """A tally of verdicts and labels, and how it is clustered."""
     if reading.candidate is not None:
         raise DesignError("candidate= is about preferences, and this is a table of counts of yes and no.")
@@ -189,7 +189,7 @@ def _counts(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
     return table.assign(**numbers), counts.clusters
 
 
-def _calls(data: Calls, reading: Reading) -> pd.DataFrame:
+def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
     """Verdicts of a frame as numbers, with their labels."""
     keys = [*reading.keys, *reading.beside]
     columns = clusters(reading.cluster) or ()
@@ -208,7 +208,7 @@ def _calls(data: Calls, reading: Reading) -> pd.DataFrame:
         if reading.candidate is not None:
             raise DesignError("candidate= is about preferences, and these are ratings.")
         _refuse_mixtures(table, reading)
-        units = _units(table, [*keys, *columns], "ratings")
+        units = _row_units(table, [*keys, *columns], "ratings")
         table = as_scores(nw.from_native(table, eager_only=True)).to_native()
         gold = table["gold"]
         gold = gold.where(gold.astype("string") != "") if gold.dtype == object else gold
@@ -218,9 +218,9 @@ def _calls(data: Calls, reading: Reading) -> pd.DataFrame:
     return table[[c for c in dict.fromkeys(used) if c in table.columns]].reset_index(drop=True)
 
 
-def _units(table: pd.DataFrame, key_columns: list[str], kind: Kind) -> Floats:
+def _row_units(table: pd.DataFrame, keys: list[str], kind: Kind) -> Floats:
     """How many calls each row stands for."""
-    name = counted(nw.from_native(table), key_columns, kind)
+    name = counted(nw.from_native(table), keys, kind)
     return np.ones(len(table)) if name is None else call_counts(table[name])
 
 
@@ -239,7 +239,7 @@ def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
             f"candidate={candidate!r} does not occur. Candidates: {', '.join(candidates[:8])}."
             + suggestion(candidate, candidates)
         )
-    units = _units(table, [*reading.keys, *reading.beside], "preferences")
+    units = _row_units(table, [*reading.keys, *reading.beside], "preferences")
     first, second = (table[c].astype(str).to_numpy() == candidate for c in ("first", "second"))
     tie = 0.5 if reading.ties == "half" else 0.0
     choice = table["choice"].astype(object)

@@ -29,14 +29,14 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
     rows = judged | labelled
     binary = is_share(group, rows)
     y = np.where(labelled, group.y, np.nan)
-    size, every = group.size(labelled), judged if transported else rows
+    size, verdict_rows = group.size(labelled), judged if transported else rows
     parts = []
     if group.f.shape[1] == 1:
-        row = mean_row(group, group.f[:, 0], every, options.conf_level)
+        row = mean_row(group, group.f[:, 0], verdict_rows, options.conf_level)
         parts.append({"term": "apparent_rate", **row, "n_labels": 0.0})
     row = mean_row(group, y, labelled, options.conf_level)
     parts.append({"term": "label_rate", **row, "n_labels": row["n"]})
-    n = group.size(every)
+    n = group.size(verdict_rows)
     basis: Record = {"rows": rows, "n": n, "n_labels": size, "binary": binary, "parts": parts}
     cautions = flags.join(few(group, labelled), _few_labels(group, labelled, binary), flags.SMALL_N if n < 30 else "")
     refusal = flags.NO_DATA if n == 0 else flags.NO_LABELS if size == 0 else ""
@@ -54,7 +54,7 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
             raise DesignError(
                 f"Stratum {name!r} of {options.strata!r} has no label. Label some of it, or merge strata."
             )
-        stratum_mean = _estimate(group, held, y, options, transported=transported)
+        stratum_mean = _stratum_estimate(group, held, y, options, transported=transported)
         total += weight * stratum_mean.estimate
         influence[held] += weight * stratum_mean.influence
         for judge, value in zip(group.judges, stratum_mean.coefficients, strict=True):
@@ -77,7 +77,7 @@ def _few_labels(group: Group, labelled: Mask, binary: bool) -> str:
     return flags.FEW_IN_CLASS if min(group.size(labelled & (group.y == c)) for c in (0.0, 1.0)) < 10 else ""
 
 
-def _estimate(group: Group, held: Mask, y: Floats, options: Correction, *, transported: bool) -> Powered:
+def _stratum_estimate(group: Group, held: Mask, y: Floats, options: Correction, *, transported: bool) -> Powered:
     """Corrected mean of one stratum."""
     unit = None if group.unit is None else np.unique(group.unit[held], return_inverse=True)[1]
     coefficient = 1.0 if transported else options.coefficient

@@ -131,7 +131,7 @@ def score_error(
     rows: list[Record] = []
     dependent = flags.NOT_INDEPENDENT if shared and not columns else ""
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        rows += _errors(part, dict(zip(groups, key, strict=True)), plan, dependent)
+        rows += _error_rows(part, dict(zip(groups, key, strict=True)), plan, dependent)
     return estimates(rows, groups)
 
 
@@ -148,7 +148,7 @@ def _sharing(ratings: Calls, groups: list[str]) -> Sharing:
     return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
-def _errors(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
+def _error_rows(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
     """Four rows of one group."""
     has_both = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
@@ -181,7 +181,7 @@ def _errors(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) ->
 def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> Record:
     """Mean error with its clustered interval."""
     mean, clusters = float(error.mean()), unit.size
-    row: Record = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
+    row: Record = {"estimate": mean, "method": f"t{_clustering_words(plan, clusters)}"}
     few = flags.few_clusters(np.bincount(unit.code))
     if clusters < 2:
         return {**row, "flag": few}
@@ -193,7 +193,7 @@ def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> Record:
     return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
 
 
-def _by(plan: Bootstrap, clusters: int) -> str:
+def _clustering_words(plan: Bootstrap, clusters: int) -> str:
     return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
 
 
@@ -209,7 +209,7 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> Reco
         return {**row, "estimate": r, "flag": flags.TOO_FEW}
     se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
     if unit.size < score.size:
-        row["method"] += _by(plan, unit.size)
+        row["method"] += _clustering_words(plan, unit.size)
         few = flags.few_clusters(np.bincount(unit.code))
         if unit.size < 2:
             return {**row, "estimate": r, "flag": few}
