@@ -91,7 +91,7 @@ def _orders_there(data: Table, groups: Sequence[str]) -> pd.DataFrame:
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     turned = one_if(first > second)
     orders = {"_low": low, "_high": high, "_turned": turned, "_first": first, "_second": second, "_item": item}
-    calls = data.select(*groups, *(values.alias(name) for name, values in orders.items()))
+    calls = data.lazy().select(*groups, *(values.alias(name) for name, values in orders.items()))
     ends = [(nw.col(c).min().alias(f"{c}0"), nw.col(c).max().alias(f"{c}1")) for c in [*orders][2:]]
     pairs = calls.group_by(*groups, "_low", "_high").agg(*itertools.chain(*ends))
     recurring = one_if(nw.col("_item0") != nw.col("_item1")).alias("_recurring")

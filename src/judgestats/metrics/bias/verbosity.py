@@ -143,7 +143,8 @@ def _of_kinds(calls: Calls, expansion: str, truncation: str) -> Table:
                 f"{argument}={name!r} is not in 'bias'. It has: {', '.join(kinds) or 'nothing'}."
                 f"{suggestion(name, kinds)}"
             )
-    return data.filter(kind.is_in([expansion, truncation]))
+    pairs: Table = data.filter(kind.is_in([expansion, truncation]))
+    return pairs
 
 
 def _reading(bias: Record, accuracy: Record, margin: float, chance: float, recognised: float) -> str:

@@ -114,7 +114,8 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
     parts: list[pd.DataFrame] = []
     tallied: list[Clusters | None] = []
     shared: tuple[str, ...] = ()
-    for calibrates, part in ((False, data), (True, calibration))[: 1 if calibration is None else 2]:
+    inputs: list[tuple[bool, Calls]] = [(False, data), *([] if calibration is None else [(True, calibration)])]
+    for calibrates, part in inputs:
         part_reading, present = reading, Study.of(part).names
         if calibrates:
             shared = tuple(k for k in reading.keys if k != "judge" and k not in present)
