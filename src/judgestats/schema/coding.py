@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
-from judgestats.kernels.renumbering import by_appearance
+from judgestats.kernels.renumbering import by_appearance, row_type
 from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
@@ -34,7 +34,7 @@ class Codes:
     """Rows of a table, numbered by the combination of their values."""
 
     code: NDArray[np.integer[Any]]  # (N,): combination of each row, 0 to G - 1
-    first: Ints  # (G,): the first row that has each combination
+    first: NDArray[np.integer[Any]]  # (G,): the first row that has each combination
 
     @property
     def size(self) -> int:
@@ -85,10 +85,11 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     return Codes(number.astype(np.int32), first_rows(number, len(found)))
 
 
-def first_rows(number: NDArray[np.integer[Any]], size: int) -> Ints:
+def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.integer[Any]]:
     """The first row of each number from 0 to `size` - 1."""
-    first = np.empty(size, dtype=np.int64)
-    first[number[::-1]] = np.arange(number.size - 1, -1, -1)
+    row = row_type(number.size)
+    first = np.empty(size, dtype=row)
+    first[number[::-1]] = np.arange(number.size - 1, -1, -1, dtype=row)
     return first
 
 
