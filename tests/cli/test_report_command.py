@@ -22,11 +22,11 @@ def test_report_writes_one_page(canonical, tmp_path):
 
 @pytest.mark.parametrize(("typed", "asked"), [("by-class", "by class"), ("random", "random"), ("", None)])
 def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch, typed, asked):
-    from judgestats.reporting import pages
+    from judgestats.reporting import page_data
 
     given = {}
-    real = pages.measure_all
-    monkeypatch.setattr(pages, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options))
+    real = page_data.measure_all
+    monkeypatch.setattr(page_data, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options))
     options = ["--sampling", typed] if typed else []
     result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
     assert result.exit_code == 0, result.output

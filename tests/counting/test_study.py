@@ -18,7 +18,7 @@ from judgestats.counting import study as studies
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError
-from judgestats.reporting.pages import measure_all
+from judgestats.reporting.page_data import measure_all
 from judgestats.schema import factors
 from metrics.tables import signed_calls
 

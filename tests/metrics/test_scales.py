@@ -7,7 +7,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.metrics.scales import on_one_scale, scales_apart
-from judgestats.reporting.pages import measure_all
+from judgestats.reporting.page_data import measure_all
 from judgestats.schema import ratings
 
 TERMS = ("estimate", "conf_low", "conf_high")

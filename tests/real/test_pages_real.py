@@ -9,7 +9,8 @@ import pytest
 from judgestats.ingest import read, source_info
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import measures
-from judgestats.reporting import pages, report
+from judgestats.reporting import page_data, report
+from judgestats.reporting.page_data import measure_all
 from judgestats.schema import ratings
 from public_files import FILES, LARGE
 from reporting.sentences import contradictions
@@ -112,5 +113,5 @@ def test_pages_of_many_judges_show_who_agrees_and_people_beside(name, judges, pe
 @pytest.mark.parametrize("name", [*FILES, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_no_sentence_of_a_card_contradicts_the_table(name, real_data, monkeypatch):
     people = measures()["judge_against_people"]
-    monkeypatch.setattr(pages, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
-    assert contradictions(pages.measure_all(read(real_data / name, **(FILES | LARGE)[name][0]), n_resamples=20)) == []
+    monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
+    assert contradictions(measure_all(read(real_data / name, **(FILES | LARGE)[name][0]), n_resamples=20)) == []

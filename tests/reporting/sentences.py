@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.reporting.pages import PageData
-from judgestats.reporting.summary import Card, Column, Summary
+from judgestats.reporting.page_data import PageData
+from judgestats.reporting.summary_parts import Card, Column, Summary
 from judgestats.schema import preferences, ratings
 
 _TERMS = {
@@ -233,7 +233,7 @@ def _about_caution(card: Card, page: PageData) -> Iterator[str]:
                 if beyond or not math.isfinite(low):
                     yield f"{judge} has {low} to {high} beside {top.reference}"
     if few := re.search(r"[Oo]nly (\d+) items?", text):
-        names = list(page.sheet.columns[: page.sheet.columns.get_loc("section")])
+        names = list(page.estimates.sheet.columns[: page.estimates.sheet.columns.get_loc("section")])
         if page.measured.groupby(names, observed=True)["item"].nunique().max() != int(few[1]):
             yield "a judge has another number of items"
     if "Not compared with people" in text and "agreement" in {c.term for c in summary.columns}:

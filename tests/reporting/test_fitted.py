@@ -77,9 +77,9 @@ def test_options_that_differ_from_the_defaults_are_in_the_call():
 
 @pytest.mark.parametrize("models", [{"x": 3}, {"x": pd.DataFrame()}, "fit", 1.0])
 def test_what_is_no_fit_is_refused_before_anything_is_measured(models, tmp_path, monkeypatch):
-    from judgestats.reporting import pages
+    from judgestats.reporting import page_data
 
-    monkeypatch.setattr(pages, "sheet_of", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr(page_data, "sheet_of", lambda *_: pytest.fail("measured"))
     with pytest.raises(DesignError, match=r"models.*judgestats.fit"):
         js.report(plain_verdicts(["g"]), tmp_path / "page.html", models=models)
     assert not (tmp_path / "page.html").exists()

@@ -36,9 +36,11 @@ from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
 from judgestats.published import audited, paper_tables
 from judgestats.reporting import audit_page, plots, report
+from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.markup import environment
-from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
+from judgestats.reporting.page_chapters import MOST, chapters
+from judgestats.reporting.source_tables import row_sums
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 from reporting.drawing import scored

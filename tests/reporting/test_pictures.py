@@ -11,7 +11,7 @@ import registry
 from judgestats.metrics.agreement import judge_against_people
 from judgestats.metrics.measure_registry import Options
 from judgestats.reporting import plots
-from judgestats.reporting.pages import measure_all
+from judgestats.reporting.page_data import measure_all
 from judgestats.reporting.pictures import LARGEST, MOST_GROUPS, beside_people, between_judges, concordances
 from judgestats.reporting.plots.levels import kappa_matrix
 
@@ -128,20 +128,20 @@ def drawn(monkeypatch):
 def test_judges_stand_beside_people_with_what_the_page_has_measured(kind, drawn):
     make, humans = PEOPLE[kind]
     found = measure_all(make(), humans=humans, n_resamples=20)
-    (picture,) = beside_people(found.taken, found.peers, found.settings)
+    (picture,) = beside_people(found.estimates.taken, found.estimates.peers, found.settings)
     term = "kappa" if kind == "preferences" else "concordance"
-    taken = found.taken["judge_against_people"]
+    taken = found.estimates.taken["judge_against_people"]
     taken = taken[(taken["term"] == term) & taken["estimate"].notna()]
     np.testing.assert_array_equal(drawn["people"]["estimate"], taken["estimate"])
     assert ("people with each other" in texts(picture)) == (len(humans) > 1)
-    assert set(found.known.models["judge"]) <= set(texts(picture))
+    assert set(found.rows.reference.models["judge"]) <= set(texts(picture))
 
 
 def test_without_people_or_with_one_judge_nothing_is_beside():
-    assert [*beside_people(measure_all(registry.people(), n_resamples=5).taken, None, Options())] == []
+    assert [*beside_people(measure_all(registry.people(), n_resamples=5).estimates.taken, None, Options())] == []
     one = registry.people().query("judge != 'h'")
     found = measure_all(one, humans=["ann", "bob"], n_resamples=5)
-    assert [*beside_people(found.taken, found.peers, found.settings)] == []
+    assert [*beside_people(found.estimates.taken, found.estimates.peers, found.settings)] == []
 
 
 def test_people_who_answered_once_stand_beside_each_condition(drawn):
@@ -155,7 +155,7 @@ def test_people_who_answered_once_stand_beside_each_condition(drawn):
         ], ignore_index=True,
     )  # fmt: skip
     found = measure_all(data, humans=["ann", "bob"], by="prompt", n_resamples=10)
-    (picture,) = beside_people(found.taken, found.peers, found.settings)
+    (picture,) = beside_people(found.estimates.taken, found.estimates.peers, found.settings)
     assert {"p", "q", "people with each other"} <= set(texts(picture))
     people = drawn["people"].set_index("judge").loc["people with each other"]
     assert list(people["prompt"]) == ["p", "q"]

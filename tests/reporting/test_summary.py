@@ -9,9 +9,12 @@ import pytest
 import judgestats as js
 from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
-from judgestats.reporting import pages
-from judgestats.reporting.pages import as_html, as_markdown, measure_all
-from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES, Column, listed, printed
+from judgestats.reporting import page_data
+from judgestats.reporting.html_pages import as_html
+from judgestats.reporting.markdown_pages import as_markdown
+from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES
+from judgestats.reporting.summary_parts import Column, listed, printed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 from reporting.sentences import contradictions, random_study
@@ -287,7 +290,7 @@ def test_pairs_are_counted_as_pairs_and_repeats_are_said():
 
 def _sentences_hold(seed, monkeypatch):
     people = measures()["judge_against_people"]
-    monkeypatch.setattr(pages, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
+    monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
     frame, options = random_study(seed)
     assert contradictions(measure_all(frame, n_resamples=20, **options)) == []
 
@@ -331,7 +334,7 @@ def test_order_that_is_one_with_the_candidate_gives_no_card_and_no_column():
     page = measure_all(calls, n_resamples=20)
     assert "biased" not in kinds(page.summary)
     assert page.summary.columns == ()
-    flagged = page.sheet[page.sheet["term"] == "position_bias"]["flag"]
+    flagged = page.estimates.sheet[page.estimates.sheet["term"] == "position_bias"]["flag"]
     assert flagged.str.contains("order and candidate confounded").all()
 
 
@@ -369,7 +372,7 @@ def test_people_with_right_and_wrong_are_what_judges_are_compared_with():
     assert made.cards[0].claim.startswith("good, 9")
     assert made.title == "Which of 2 judges agrees with people?"
     assert "no right answers known" not in made.line
-    assert "is compared with people" not in pages.as_html(page)
+    assert "is compared with people" not in as_html(page)
 
 
 def test_a_column_without_a_value_is_neither_shown_nor_sorted_by():
@@ -420,7 +423,7 @@ def test_what_a_page_leaves_out_is_said_on_it():
     assert f"<b>Left out.</b> {said}" in page
     assert page.count(said) >= 3  # under the table, under the picture, above the cards
     assert said in text.partition("## Datasheets")[2]
-    (absent,) = set(found.sheet["judge"]) - set(found.summary.judges)
+    (absent,) = set(found.estimates.sheet["judge"]) - set(found.summary.judges)
     assert absent not in text
 
 

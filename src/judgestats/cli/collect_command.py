@@ -30,7 +30,8 @@ def collect(
     from judgestats.design.plans import opened
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
-    from judgestats.reporting.pages import measure_all, write_report
+    from judgestats.reporting.page_data import measure_all
+    from judgestats.reporting.pages import write_report
     from judgestats.schema import check as check_frame
 
     plan = opened(folder, trust)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from judgestats.reporting.summary import Summary
+    from judgestats.reporting.summary_parts import Summary
 
 #: What report writes.
 _WRITTEN = ("html", "md")
@@ -54,7 +54,9 @@ def report(
     from judgestats.errors import choose
     from judgestats.ingest import parse_identity
     from judgestats.outputs import MarkedOutputs
-    from judgestats.reporting.pages import as_markdown, files_read, measure_all, write_report
+    from judgestats.reporting.markdown_pages import as_markdown
+    from judgestats.reporting.page_data import measure_all
+    from judgestats.reporting.pages import files_read, write_report
 
     if source.format in _WRITTEN:
         raise SchemaError(
@@ -113,7 +115,7 @@ def _print_summary(console: Console, summary: Summary) -> None:
     """The cards of the page, and its comparison of the judges."""
     import pandas as pd
 
-    from judgestats.reporting.pages import plain_comparison
+    from judgestats.reporting.comparison_tables import plain_comparison
 
     console.print(plain_text(summary.title), style="bold")
     console.print(plain_text(summary.line))

@@ -23,7 +23,7 @@ from judgestats.reporting import plots
 from judgestats.reporting.estimate_rows import step
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
-from judgestats.reporting.summary import listed
+from judgestats.reporting.summary_parts import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
 
 _Drawing = Callable[[], Any]

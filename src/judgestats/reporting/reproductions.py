@@ -20,7 +20,8 @@ from judgestats.metrics.psychometrics import criterion_shift, dark_current, delt
 from judgestats.published import audited, load, paper_tables
 from judgestats.reporting import plots
 from judgestats.reporting.audits import Figures, audit_outputs, html
-from judgestats.reporting.pages import comparison, judge_cards
+from judgestats.reporting.cards_by_judge import judge_cards
+from judgestats.reporting.comparison_tables import comparison
 from judgestats.reporting.pictures import Picture, drawing
 from judgestats.reporting.summary import overview
 

@@ -1,0 +1,130 @@
+"""What the cards ask, and the rows of a datasheet by judge that answer it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from judgestats import flags
+from judgestats.metrics.marks import (
+    people_marks,
+)
+from judgestats.metrics.measure_registry import Options
+from judgestats.reporting.estimate_rows import step, whose
+from judgestats.reporting.people_columns import PeopleAgreement
+from judgestats.reporting.summary_parts import Column
+
+#: The cluster column in the ``method`` of an estimate.
+_CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
+
+
+#: Columns by which intervals are clustered, as a sentence names their levels.
+_LEVELS = {"item": "items", "pair": "pairs", "prompt": "prompts", "task": "tasks"}
+
+
+@dataclass(frozen=True)
+class CardQuestion:
+    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
+
+    head: str
+    marks: pd.DataFrame
+    form: str
+    term: str
+    units: str  # what the intervals are clustered by, as a plural
+    lower_is_better: bool = False
+    better: str = "above"
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said."""
+
+    columns: list[Column]
+    questions: dict[str, CardQuestion]
+    against: str = ""
+    bias: pd.DataFrame | None = None
+    said: BiasWords | None = None
+    apart: str = ""  # which scores are on different scales, so that none of that is made of them
+
+
+@dataclass(frozen=True)
+class BiasWords:
+    """How a card says a bias: its head where there is none, heads above and below 0, and both of several judges."""
+
+    head: str
+    none: str
+    heads: tuple[str, str]
+    plural: tuple[str, str]
+    term: str  # of the column with the same numbers
+    form: str
+    method: str
+    units: str  # what the intervals are clustered by, as a plural
+
+
+def order_bias_words(units: str) -> BiasWords:
+    """How a card says a bias towards an order; `units`: what the intervals are clustered by."""
+    return BiasWords(
+        "Position bias", "No position bias found", ("Prefers what is shown first", "Prefers what is shown second"),
+        ("prefer what is shown first", "prefer what is shown second"), "position_bias", "points",
+        "largest |t| over shared items", units,
+    )  # fmt: skip
+
+
+def leniency_bias_words(other: str, none: str, units: str) -> BiasWords:
+    """How a card says leniency against the people or the peers."""
+    return BiasWords(
+        "Leniency", none, (f"Scores higher than {other}", f"Scores lower than {other}"),
+        (f"score higher than {other}", f"score lower than {other}"), "mean_others", "score", "Bonferroni", units,
+    )  # fmt: skip
+
+
+def rows_by_judge(
+    sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = ""
+) -> dict[str, dict[str, Any]]:
+    """Judge -> its row of a term: of a ladder the first or the last step."""
+    rows = sheet[(sheet["term"] == term) & sheet["estimate"].notna()]
+    rows = rows[rows["section"].isin(list(sections))] if sections else rows
+    if term == "dark_current":
+        rows = rows[rows["detail"].isin(["", "all"])]
+    if at:
+        rows = rows.assign(step=step(rows)).sort_values("step", ascending=at == "first", kind="stable")
+        rows = rows.drop(columns="step")
+    row_of: dict[str, dict[str, Any]] = {}
+    for judge, r in zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ():
+        row_of.setdefault(str(judge), {str(k): v for k, v in r.items()})
+    return row_of
+
+
+def rows_from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, dict[str, Any]]:
+    """Judge -> its mean as a row of estimates."""
+    by = f", clustered by {cluster}" if cluster else ""
+    return {
+        str(r["judge"]): {**r, "method": f"t{by} (G = {r['clusters']})", "flag": flags.few_clusters(r["clusters"])}
+        for r in means.to_dict("records")
+    }
+
+
+def cluster_of_intervals(data: pd.DataFrame, cells: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the intervals of a column are clustered by, so that its card has the same unit; empty for single units."""
+    methods = (_CLUSTERED.search(str(cell.get("method", ""))) for cell in cells.values())
+    column = next((m[1] for m in methods if m), "")
+    return column if column in ("", "pair") or column in data.columns else "item"
+
+
+def cluster_plural(cluster: str, single: str) -> str:
+    """Plural of what intervals are clustered by; `single`: of the units themselves."""
+    return _LEVELS.get(cluster, f"levels of {cluster}") if cluster else single
+
+
+def people_question(
+    data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+) -> CardQuestion:
+    """The question whose answers are closest to those of people."""
+    assert options.people is not None
+    cluster = cluster_of_intervals(data, people.cells("agreement"))
+    marks = people_marks(data, options.people, conditions, cluster)
+    return CardQuestion("Agrees most with people", marks, "share", "agreement", cluster_plural(cluster, "items"))

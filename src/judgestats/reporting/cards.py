@@ -1,0 +1,169 @@
+"""The cards: which judge is best, and which is biased."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
+from judgestats.reporting.card_questions import CardQuestion, FirstScreen
+from judgestats.reporting.contenders import Contenders
+from judgestats.reporting.formatting import noun, number, signed
+from judgestats.reporting.summary_parts import Card, listed, printed
+
+_PERCENT = "\u202f%"
+
+
+def best_card(
+    name: str, q: CardQuestion, ranking: Standing, screen: FirstScreen, contenders: Contenders, conf_level: float
+) -> Card:
+    """The card on the judge that does best in one question, or why that cannot be said."""
+    column = next((c for c in screen.columns if c.term == q.term), None)
+    cells = column.cells if column is not None else {}  # the card says what the table says of a judge alone
+    estimates = dict(ranking.means[["judge", "estimate"]].itertuples(index=False))
+    means = pd.Series({j: float(cells[j]["estimate"]) if j in cells else float(v) for j, v in estimates.items()})
+    texts = {j: column.text(j)[0] if column and j in cells else printed(v, q.form) for j, v in means.items()}
+    method = f"{ranking.method}; over {q.units}"
+    best = ranking.best
+    if len(means) == 1:
+        head = f"{'Distance from' if q.lower_is_better else 'Right on'} {screen.against}" if name == "right" else q.head
+        value, detail = column.text(best) if column and best in cells else (texts[best], "")
+        detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
+        if column is not None and math.isfinite(column.reference) and column.line:
+            line = column.line.removeprefix("dashed: ")
+            detail += f"; {line}" if _PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
+        return Card(name, head, f"{best}, {value}", detail)
+    if ranking.ahead or ranking.uncompared:
+        return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method)
+    top = [best, *ranking.tied]
+    following = str(means.index[1])
+    row = ranking.difference(best, following)
+    if ranking.winner and row is not None:
+        gap = _gap_in_words(abs(float(row["estimate"])), q.form)
+        ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
+        detail = (
+            f"{gap} {q.better} {following}{_on_shared_items(ranking, row)} "
+            f"({_interval_label(conf_level, len(ranking.pairs))} "
+            f"{_nonzero_end(ends[0], q.form)} to {_nonzero_end(ends[1], q.form)})"
+        )
+        return Card(name, q.head, f"{best}, {texts[best]}", detail, method)
+    low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
+    between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
+    worst = str(means.index[-1])
+    if len(top) == len(means):
+        claim = f"None of {contenders.said(means.index)} stands out"
+        detail = f"{between}; no difference from {best} excludes 0{_apart_alone(cells, ranking)}"
+        return Card(name, q.head, claim, detail, method)
+    behind = [str(j) for j in means.index if j not in top]
+    who = (
+        listed(top)
+        if len(top) <= 2
+        else f"All but {listed(behind)}"
+        if len(behind) <= 2
+        else f"{len(top)} of {contenders.said(means.index)}"
+    )
+    claim = f"{who}, {between}"
+    some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
+    detail = f"{some} from the best, {best}{_apart_alone(cells, ranking)}; the last, {worst}, has {texts[worst]}"
+    method += f"; not distinguishable from the best: {', '.join(top)}"
+    return Card(name, q.head, claim, detail, method)
+
+
+def _why_not_compared(q: CardQuestion, ranking: Standing, texts: Mapping[str, str]) -> str:
+    """Why the judge with the best value cannot be called the best: whom it was not compared with, or who is ahead."""
+    means = ranking.means.set_index("judge")["estimate"].round(DECIMALS)
+    equal = [str(j) for j in means.index[means == means.iloc[0]]]
+    extreme = "lowest" if q.lower_is_better else "highest"
+    parts = [f"{listed(equal)} {'has' if len(equal) == 1 else 'have'} the {extreme}, {texts[ranking.best]}"]
+    if ranking.ahead:
+        parts.append(
+            f"on what both judged, {listed(ranking.ahead)} {'is' if len(ranking.ahead) == 1 else 'are'} better"
+        )
+    few = [j for j in ranking.uncompared if ranking.difference(ranking.best, j) is None]
+    if few:
+        parts.append(f"fewer than {FEWEST} {q.units} on which {ranking.best} can be compared with {listed(few)}")
+    if rest := [j for j in ranking.uncompared if j not in few]:
+        parts.append(f"no interval for the difference from {listed(rest)}, which does not vary")
+    if ranking.tied:
+        parts.append(f"not distinguishable from it: {listed(ranking.tied)}")
+    return "; ".join(parts)
+
+
+def _apart_alone(cells: Mapping[str, Mapping[str, Any]], ranking: Standing) -> str:
+    """Which judges, not distinguishable from the best, have an interval of their own in the table that is apart."""
+    low, high = (float(cells.get(ranking.best, {}).get(end, math.nan)) for end in ("conf_low", "conf_high"))
+    alone = [j for j in ranking.tied if j in cells and (cells[j]["conf_low"] > high or cells[j]["conf_high"] < low)]
+    return f"; alone, the intervals of {ranking.best} and {listed(alone)} do not overlap" if alone else ""
+
+
+def _on_shared_items(ranking: Standing, row: Mapping[str, Any]) -> str:
+    """That a difference is over a part of what was judged, if so."""
+    units = ranking.means.set_index("judge")["n"]
+    return "" if (units[[row["judge"], row["other"]]] == row["n"]).all() else " on what both judged"
+
+
+def _interval_label(conf_level: float, comparisons: int) -> str:
+    """What an interval of a card is called: of several comparisons it holds for all at once."""
+    return f"{'simultaneous ' if comparisons > 1 else ''}{100 * conf_level:g}\u202f% interval"
+
+
+def _nonzero_end(value: float, form: str) -> str:
+    """An end of an interval that leaves out 0, which no rounding makes 0."""
+    if form == "score":
+        return number(value, 2 if value >= 0.005 else 4)
+    return number(100 * value, 0 if value >= 0.005 else 1 if value >= 0.0005 else 3)
+
+
+def _gap_in_words(value: float, form: str) -> str:
+    return number(value, 2) if form == "score" else noun(round(100 * value), "point")
+
+
+def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
+    """The judge farthest from 0 whose simultaneous interval excludes 0; without one, none or what cannot be said."""
+    bias = screen.said
+    assert bias is not None
+    cells = next((c.cells for c in screen.columns if c.term == bias.term), {})
+    if len(rows) == 1 and (cell := cells.get(rows["judge"].iloc[0])) is not None:
+        ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
+        rows = rows.assign(**ends)
+    said: Callable[[float], str] = lambda v: signed(v) if bias.form == "score" else signed(100 * v, 0)  # noqa: E731
+    unit = "" if bias.form == "score" else " points"
+    method = f"simultaneous over the judges: {bias.method}; over {bias.units}"
+
+    def interval_of(r: Mapping[Any, Any]) -> str:
+        return f"{_interval_label(options.conf_level, len(rows))} {said(r['conf_low'])} to {said(r['conf_high'])}"
+
+    clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
+    if len(clear):
+        side = int(clear["estimate"].iloc[0] < 0)
+        r, rest = clear.iloc[0], clear.iloc[1:]
+        parts = [interval_of(r)]
+        for k in (side, 1 - side):
+            if others := [str(j) for j in rest.loc[(rest["estimate"] < 0) == bool(k), "judge"]]:
+                parts.append(f"{bias.plural[k]}{', too' if k == side else ''}: {listed(others)}")
+        return Card("biased", bias.heads[side], f"{r['judge']}, {said(r['estimate'])}{unit}", "; ".join(parts), method)
+    measured = rows["conf_low"].notna() | ((rows["estimate"] == 0) & (rows["clusters"] >= FEWEST))
+    estimable, lacking = rows[measured], [str(j) for j in rows.loc[~measured, "judge"]]
+    alone = [j for j in judges if j in cells and (cells[j]["conf_low"] > 0 or cells[j]["conf_high"] < 0)]
+    parts = []
+    if len(estimable):
+        r = estimable.iloc[0]
+        parts.append(
+            f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({interval_of(r)})"
+            if math.isfinite(r["conf_low"]) else "every estimate is 0"
+        )  # fmt: skip
+    if lacking:
+        few = (rows.loc[~measured, "clusters"] < FEWEST).all()
+        parts.append(f"fewer than {FEWEST} {bias.units}" if few else "no interval")
+    if alone:
+        one = len(alone) == 1
+        parts.append(f"the interval{'' if one else 's'} of {listed(sorted(alone))} alone exclude{'s' if one else ''} 0")
+    if not lacking:
+        claim = bias.none if not alone else f"None that holds for {noun(len(rows), 'judge')} at once"
+    else:
+        claim = f"Cannot be said of {listed(lacking)}" if len(estimable) else "Cannot be said"
+    return Card("biased", bias.head, claim, "; ".join(parts), method)

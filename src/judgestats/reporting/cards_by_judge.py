@@ -1,0 +1,64 @@
+"""A card of each judge, at the end of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from judgestats.metrics.datasheets.sheets import profile
+from judgestats.reporting.estimate_rows import whose
+from judgestats.reporting.formatting import noun
+from judgestats.reporting.sheets import (
+    datasheet_rows,
+    headline_rows,
+)
+from judgestats.results import COLUMNS
+
+if TYPE_CHECKING:
+    pass
+from judgestats.reporting.estimate_tables import estimates_table
+
+#: With more judges than this, their cards are folded.
+OPEN = 3
+
+
+def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+    """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
+    who = whose(sheet)
+    judges = list(dict.fromkeys(who))
+    rows_of = who.groupby(who, sort=False).indices
+    types = _judge_types(sheet, who)
+    cards = []
+    for judge in judges:
+        rows = sheet.iloc[rows_of[judge]]
+        main = estimates_table(headline_rows(rows).assign(judge=judge)[["detail", *COLUMNS]], conf_level)
+        top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
+        cards.append(
+            {
+                "judge": judge, "type": types.get(judge), "open": len(judges) <= OPEN, "headline": ", ".join(top),
+                "main": {**main, "about": f"main rows of {judge}"}, "size": noun(len(rows), "row"),
+                "sheet": datasheet_rows(rows, judge, conf_level),
+            }
+        )  # fmt: skip
+    return cards
+
+
+def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, dict[str, str]]:
+    """Type of each judge whose dark current and classes were measured."""
+    if "dark current" not in set(sheet["section"]):
+        return {}
+    rows = sheet[sheet["section"].isin(["dark current", "Δ0"])]
+    rows = rows.assign(judge=who.loc[rows.index], vacuum_kind=rows["detail"].where(rows["term"] == "dark_current", ""))
+    return {r["judge"]: _judge_type(r) for r in profile(rows).to_dict("records")}
+
+
+def _judge_type(r: Mapping[str, Any]) -> dict[str, str]:
+    at = profile.__kwdefaults__ or {}
+    rule = (
+        f"Rule: dark current up to {at['dark']:g} is clean (Class A); raw false preference from {at['high']:g} is "
+        "high, and is then named after its "
+        f"mechanism where one has {at['dominant']:g} of the two-order commitments. A description, not a test."
+    )
+    return {"profile": r["profile"], "because": r["because"], "rule": rule}

@@ -1,0 +1,109 @@
+"""The comparison of the judges as a table, and as panels of one axis each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from judgestats.reporting.formatting import count
+from judgestats.reporting.markup import bar
+from judgestats.reporting.summary_parts import Column, Summary
+
+if TYPE_CHECKING:
+    pass
+from judgestats.reporting.page_data import PageData
+
+#: With more columns than this, the bars and intervals of a table stand below its numbers.
+FEW_COLUMNS = 3
+
+
+def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of the comparison as text."""
+    rows = [
+        [j, *(" (".join(filter(None, c.text(j))) + ")" * bool(c.text(j)[1]) for c in summary.columns)] for j in judges
+    ]
+    return ["judge", *(c.label for c in summary.columns)], rows
+
+
+def comparison(summary: Summary) -> dict[str, Any]:
+    """The table of all judges, by groups that judged the same things."""
+    width = 120 if len(summary.columns) < 4 else 72
+    groups = [
+        {
+            "about": g.about,
+            "width": width,
+            "rows": [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in summary.columns]} for j in g.judges],
+        }
+        for g in summary.groups
+    ]
+    columns = [
+        {
+            "label": c.label, "note": c.note, "line": c.line,
+            "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
+        }
+        for i, c in enumerate(summary.columns)
+    ]  # fmt: skip
+    return {"groups": groups, "columns": columns, "note": summary.note}
+
+
+def _comparison_cell(column: Column, judge: str, width: int = 120) -> dict[str, Any]:
+    cell = column.cells.get(judge)
+    value, ends = column.text(judge)
+    if cell is None:
+        return {"value": value, "interval": "", "bar": None, "sort": "", "hover": "not measured"}
+    start, end = column.ends
+    at = float(cell["estimate"])
+    drawn_bar = bar(
+        at, float(cell["conf_low"]), float(cell["conf_high"]), start=start, end=end,
+        mark=column.reference if math.isfinite(column.reference) else None, width=width,
+    )  # fmt: skip
+    parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
+    hover = "; ".join(p for p in parts if p)
+    return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
+
+
+def axes_of(page: PageData) -> dict[str, list[dict[str, Any]]]:
+    """Panels of one axis each: paired differences and tasks under right, the biases under fair."""
+    summary = page.summary
+    panels: dict[str, list[dict[str, Any]]] = {}
+    right = summary.differences.get("right")
+    if right is not None and len(right.means) > 1:
+        form = next(
+            (c.form for c in summary.columns if c.term in ("accuracy", "agreement", "target_sensitivity")), "score"
+        )
+        judges = {*summary.judges}
+        others = [str(j) for j in right.means["judge"].iloc[1:] if j in judges]
+        cells = {j: d for j in others if (d := right.difference(right.best, j)) is not None}
+        cells = {j: {**d, "method": right.method, "flag": ""} for j, d in cells.items()}
+        if cells:
+            column = Column(
+                "difference", f"{right.best} minus this judge", "on the things that both judged",
+                "points" if form == "share" else "score", cells, reference=0.0,
+            )  # fmt: skip
+            note = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once: {right.method}."
+            panels.setdefault("Is it right?", []).append(
+                _axis_panel("Paired differences from the best", note, [column], others)
+            )
+    if summary.tasks:
+        note = f"Intervals of each judge and task alone. {summary.left_out}".strip()
+        panels.setdefault("Is it right?", []).append(_axis_panel("By task", note, list(summary.tasks), summary.judges))
+    for label, note, column in summary.biases:
+        judges_of_page = [j for j in column.cells if not summary.left_out or j in summary.judges]
+        ordered = sorted(judges_of_page, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]
+        panels.setdefault("Is it fair?", []).append(
+            _axis_panel(label, f"{note} {summary.left_out}".strip(), [column], ordered)
+        )
+    return panels
+
+
+def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> dict[str, Any]:
+    width = 160 if len(columns) <= FEW_COLUMNS else 84
+    rows = [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in columns]} for j in judges]
+    return {
+        "label": label,
+        "width": width,
+        "note": note,
+        "columns": [{"label": c.label, "note": c.note} for c in columns],
+        "rows": rows,
+    }

@@ -1,0 +1,55 @@
+"""The page of a data set as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from judgestats.reporting.markup import visible
+from judgestats.reporting.sheets import (
+    markdown_table,
+    markdown_text,
+    to_markdown,
+)
+
+if TYPE_CHECKING:
+    pass
+from judgestats.reporting.comparison_tables import plain_comparison
+from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.reporting.page_data import PageData
+from judgestats.reporting.page_method import call_again, limits_of
+
+
+def as_markdown(page: PageData, command: str = "") -> str:
+    """The page as Markdown: the summary, the comparison, the datasheets, and what is not supported."""
+    summary = page.summary
+    lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
+    lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
+    for g in summary.groups if summary.columns else ():
+        lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
+    lines += ["", summary.note] if summary.note else []
+    lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
+    lines += [to_markdown(page.of_shown(page.estimates.sheet))]
+    lines += ["", "## Models"] if page.estimates.models else []
+    for m in page.estimates.models:
+        heads, rows = _plain_estimates(m.rows, page.settings.conf_level)
+        lines += ["", f"### {markdown_text(m.name)}", "", markdown_text(m.line), "", markdown_table(heads, rows)]
+    absent = [(m, why) for m, why in page.estimates.taken.items() if isinstance(why, str)]
+    if absent:
+        lines += ["", "## Not supported by these data", "", *(f"- `{m}`: {markdown_text(why)}" for m, why in absent)]
+    lines += ["", "## Method", "", *(f"- {t}" for t in limits_of(page))]
+    lines += ["", "## How to make it again", "", "~~~python", str(visible(call_again(page))), "~~~"]
+    lines += ["", "~~~sh", str(visible(command)), "~~~"] if command else []
+    lines += [""]
+    return "\n".join(lines)
+
+
+def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table of estimates as text."""
+    table = estimates_table(rows, conf_level)
+    heads = [*table["labels"], "measure", "estimate", f"{table['level']} interval", "n", *table["beside"]]
+    cells = [
+        [*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]
+    ]  # fmt: skip
+    return heads, cells

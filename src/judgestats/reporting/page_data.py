@@ -1,0 +1,177 @@
+"""Everything that a page shows, measured once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import KEYS, Split, splits_of
+from judgestats.counting.study import Study
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import choose, confidence
+from judgestats.metrics.correctness.corrections import Sampling
+from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, sheet_of
+from judgestats.metrics.measure_registry import (
+    Options,
+    attempts,
+    measures,
+    quiet,
+)
+from judgestats.metrics.references import Baseline, Humans, References, of_people, references
+from judgestats.reporting.estimate_rows import whose
+from judgestats.reporting.pictures import concordances
+from judgestats.reporting.sheets import (
+    shown_measures,
+)
+from judgestats.reporting.summary import summarise
+from judgestats.reporting.summary_parts import Summary
+from judgestats.schema import kind_of
+from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.opening import engine_errors
+from judgestats.schema.validation import refuse
+
+if TYPE_CHECKING:
+    from judgestats.reporting.fitted import Model, Models
+
+
+@dataclass(frozen=True)
+class PageRows:
+    """The rows of a data set, and what is excluded of them."""
+
+    study: Study  # of the rows that are measured
+    kind: Kind
+    reference: References
+    findings: pd.DataFrame
+    groups: list[str]
+    splits: list[Split]
+
+
+@dataclass(frozen=True)
+class PageEstimates:
+    """The numbers of a page."""
+
+    sheet: pd.DataFrame
+    taken: Mapping[str, pd.DataFrame | str]  # estimates of each measure, or why there are none
+    peers: pd.DataFrame | None = None  # pairs of judges, by the coefficient in which they are compared with people
+    models: tuple[Model, ...] = ()
+
+
+@dataclass(frozen=True)
+class PageData:
+    """Everything about a data set that a page shows, measured once."""
+
+    rows: PageRows
+    estimates: PageEstimates
+    summary: Summary
+    settings: Options
+    arguments: Mapping[str, Any]  # that make the page again
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The rows that are measured."""
+        rows: pd.DataFrame = self.rows.study.data.to_native()
+        return rows
+
+    @property
+    def beyond_sheet(self) -> dict[str, pd.DataFrame]:
+        """Estimates of the measures that a datasheet does not hold."""
+        return {
+            m: r for m, r in self.estimates.taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet
+        }
+
+    def of_shown(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Estimates without those of judges that the page leaves out."""
+        if not self.summary.left_out or "judge" not in rows.columns:
+            return rows
+        sheet = self.estimates.sheet
+        judges = sheet.loc[whose(sheet).isin(self.summary.judges), "judge"].astype(str)
+        return rows[rows["judge"].astype(str).isin(["", *judges.unique()])]
+
+
+def _without_single_conditions(sheet: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """A datasheet without the conditions of which each judge has one: they are no part of its name."""
+    ways = [w for w in WAYS if w in sheet.columns and w not in columns]
+    alone = [w for w in ways if (sheet.groupby("judge", dropna=False)[w].nunique(dropna=False) == 1).all()]
+    return sheet.drop(columns=alone)
+
+
+@engine_errors
+def measure_all(
+    data: IntoFrame,
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    identity: Mapping[str, str] | None = None,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+    sampling: Sampling | None = None,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    title: str | None = None,
+    models: Models | None = None,
+    say: Callable[[str], None] = quiet,
+) -> PageData:
+    """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
+    say("Checking the rows")
+    confidence(conf_level)
+    fitted: tuple[Model, ...] = ()
+    if models is not None:
+        from judgestats.reporting.fitted import described  # loads all of judgestats.models
+
+        fitted = described(models, conf_level)
+    if sampling is not None:
+        choose(sampling, get_args(Sampling), "sampling")
+    whole = Study.whole(data)
+    kind = kind_of(whole.names)
+    refuse(whole.faults, whole.data, kind)
+    groups = [g for g in grouping(by, whole.names) if g != "judge"]
+    splits = splits_of(whole, [*KEYS, *groups]) if kind == "ratings" else []
+    groups += [s.column for s in splits]
+    findings = whole.check()
+    options: dict[str, Any] = {
+        "by": groups,
+        "cluster": cluster,
+        "identity": dict(identity) if identity else None,
+        "seed": seed,
+        "conf_level": conf_level,
+        "n_resamples": n_resamples,
+    }
+    further = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
+    reference = references(whole, humans, gold, baseline)
+    everybody, renamed = _groups_renamed(
+        pd.concat([reference.models, reference.people]) if reference.humans else reference.models, groups
+    )
+    measured, people = everybody.iloc[: len(reference.models)], of_people(everybody.iloc[len(reference.models) :])
+    settings = Options(
+        tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if reference.humans else None,
+        reference.baseline, sampling or "",
+    )  # fmt: skip
+    say("Datasheets")
+    study = reference.study if renamed == groups else Study.of(measured)
+    sheet = _without_single_conditions(sheet_of(study, settings), renamed)
+    taken = attempts(study, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
+    peers: Any = None
+    if reference.humans:
+        peers = concordances(study, settings.by) if kind == "ratings" else taken.get("kappa")
+    say("Comparing the judges")
+    summary = summarise(study, kind, sheet, taken, findings, settings, title)
+    return PageData(
+        PageRows(study, kind, reference, findings, groups, splits),
+        PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
+        summary,
+        settings,
+        {**options, **{k: v for k, v in further.items() if v}},
+    )
+
+
+def _groups_renamed(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Frame and groups under names that a datasheet does not use for its own columns."""
+    names = {g: f"{g} of the run" for g in groups if g in BEFORE}
+    return frame.rename(columns=names), [names.get(g, g) for g in groups]

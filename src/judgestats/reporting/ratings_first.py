@@ -1,0 +1,145 @@
+"""The first screen of a page of ratings: scores, or answers that are right or wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from judgestats.counting.study import Study
+from judgestats.errors import JudgestatsError
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.marks import (
+    distance_marks,
+    error_marks,
+    score_marks,
+    spread_marks,
+)
+from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.scales import scales_apart
+from judgestats.metrics.standings import means_of, widened
+from judgestats.reporting.card_questions import (
+    CardQuestion,
+    FirstScreen,
+    cluster_of_intervals,
+    cluster_plural,
+    leniency_bias_words,
+    people_question,
+    rows_by_judge,
+    rows_from_means,
+)
+from judgestats.reporting.people_columns import PeopleAgreement
+from judgestats.reporting.summary_parts import Column
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import answer_column
+
+
+def _right_or_wrong_first_screen(
+    data: pd.DataFrame, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+) -> FirstScreen:
+    """What a table of ``correct`` answers."""
+    questions: dict[str, CardQuestion] = {}
+    columns: list[Column] = []
+    against = ""
+    if right := rows_by_judge(sheet, "accuracy"):
+        against = "gold"
+        said, gold = yes_or_no(data["correct"]), yes_or_no(data["gold"])
+        scored = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
+        share = gold.dropna().astype(float).mean()
+        columns.append(
+            Column(
+                "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
+                max(share, 1 - share), "dashed: best constant answer",
+            )
+        )  # fmt: skip
+        cluster = cluster_of_intervals(data, right)
+        marks = score_marks(scored, conditions, cluster)
+        questions["right"] = CardQuestion(
+            "Most often right", marks, "share", "accuracy", cluster_plural(cluster, "items")
+        )
+    if people.columns:
+        columns += people.columns
+        if not against:
+            against = "people"
+            questions["right"] = people_question(data, people, conditions, options)
+    if says := rows_by_judge(sheet, "right"):
+        note = "share of valid verdicts; no gold says whether they are right"
+        columns.append(Column("right", "Verdicts “correct”", note, "share", says))
+    return FirstScreen(columns, questions, against)
+
+
+def ratings_first_screen(
+    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+) -> FirstScreen:
+    """Columns, questions and bias of ratings."""
+    data = calls.data.to_native()
+    value = answer_column(data.columns)
+    if value == "correct":
+        return _right_or_wrong_first_screen(data, sheet, people, conditions, options)
+    if pair := scales_apart(data[value], data["judge"]):
+        return FirstScreen(
+            [], {}, apart=f"there is {pair[0]}, and {pair[1]}; name the scale in a column, one page for each"
+        )
+    questions: dict[str, CardQuestion] = {}
+    columns: list[Column] = []
+    against = ""
+    cluster = clustered_by(data, ["judge", *conditions], options.cluster, whole="item").column
+    units = cluster_plural(cluster, "items")
+    for source, name, marks in _distances_from_references(data, people, conditions, cluster, value, options):
+        means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
+        reference = math.nan
+        if source == "gold":
+            right = pd.to_numeric(data["gold"], errors="coerce").dropna()
+            reference = float((right - right.median()).abs().mean())
+        columns.append(
+            Column(
+                "distance", f"Distance from {name}", "mean distance of a score on its scale; lower is better",
+                "score", rows_from_means(means, cluster), True, reference,
+                "dashed: always the median of gold" if source == "gold" else "",
+            )
+        )  # fmt: skip
+        if not against:
+            against = source
+            questions["right"] = CardQuestion(
+                f"Closest to {name}", marks, "score", "distance", units, True, "closer than"
+            )  # fmt: skip
+    spread = spread_marks(data, conditions, cluster, value)
+    if not spread.empty and (runs := rows_by_judge(sheet, "run_sd")):
+        columns.append(
+            Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
+        )
+        questions["steady"] = CardQuestion(
+            "Steadiest when asked again", spread, "score", "run_sd", units, True, "in variance below"
+        )
+    if leniency := rows_by_judge(sheet, "mean_others"):
+        columns.append(
+            Column(
+                "mean_others", "Leniency", "mean deviation from people" if options.people is not None else
+                "mean deviation from the other judges", "score", leniency, False, 0.0, "dashed: none",
+            )
+        )  # fmt: skip
+    if means := rows_by_judge(sheet, "mean_score"):
+        columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
+    bias = None
+    if leniency:
+        rows = pd.DataFrame([{**r, "judge": j} for j, r in leniency.items()])
+        bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
+    words = ("people", "No judge differs in leniency from people")
+    words = words if options.people is not None else ("its peers", "No judge is stricter than the others")
+    return FirstScreen(columns, questions, against, bias, leniency_bias_words(*words, units))
+
+
+def _distances_from_references(
+    data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: Options
+) -> Iterable[tuple[str, str, pd.DataFrame]]:
+    """What scores are compared with, its name, and the distance of each score from it; none where there is none."""
+    if "gold" in data and len(marks := error_marks(data, conditions, cluster, value)):
+        yield "gold", "gold", marks
+    if options.people is not None and people.columns:
+        try:
+            marks = distance_marks(data, options.people, conditions, cluster)
+        except JudgestatsError:
+            return
+        if len(marks):
+            yield "people", "the people's mean", marks

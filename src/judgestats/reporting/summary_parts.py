@@ -1,0 +1,114 @@
+"""The parts of the first screen of a page: cards, columns of the comparison, groups of judges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from judgestats.metrics.standings import Standing
+from judgestats.reporting.formatting import number, signed
+
+#: Names that a card lists.
+MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Card:
+    """One sentence of the summary: `kind` is right, steady, biased or care; `method` how it was found."""
+
+    kind: str
+    head: str
+    claim: str
+    detail: str
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the comparison: what it measures, how it is printed, and the row of estimates of each judge."""
+
+    term: str
+    label: str
+    note: str
+    form: str  # share, points (a difference of shares) or score
+    cells: Mapping[str, Mapping[str, Any]]
+    lower_is_better: bool = False
+    reference: float = math.nan  # value of the dashed line, named in `line`
+    line: str = ""
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the axis: 0 to 1 for shares; for others as far as the intervals reach."""
+        if self.form == "share":
+            return 0.0, 1.0
+        ends = [abs(float(c[k])) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
+        most = max((v for v in [*ends, abs(self.reference)] if math.isfinite(v)), default=1.0) or 1.0
+        if self.form == "points":
+            return (-1.0, 1.0) if most > 0.4 else (-most, most)
+        end = "conf_low" if self.reference == 0 else "estimate"
+        low = any(float(c[end]) < 0 for c in self.cells.values())
+        return (-most if low else 0.0), most
+
+    def text(self, judge: str) -> tuple[str, str]:
+        """Estimate and interval as they are printed."""
+        cell = self.cells.get(judge)
+        if cell is None or math.isnan(float(cell["estimate"])):
+            return "—", ""
+        low, high = float(cell["conf_low"]), float(cell["conf_high"])
+        value = printed(float(cell["estimate"]), self.form, high - low)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return value, ""
+        bare = [printed(v, self.form, high - low).replace("\u202f%", "") for v in (low, high)]
+        return value, f"{bare[0]} to {bare[1]}" + ("\u202f%" if self.form == "share" else "")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Judges that judged the same things, in the order of the first column."""
+
+    judges: tuple[str, ...]
+    about: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first screen of a page, and the paired differences behind it."""
+
+    title: str
+    line: str
+    cards: tuple[Card, ...]
+    columns: tuple[Column, ...]
+    groups: tuple[Group, ...]  # the judges that are shown
+    note: str
+    differences: Mapping[str, Standing] = field(default_factory=dict)
+    tasks: tuple[Column, ...] = ()
+    biases: tuple[tuple[str, str, Column], ...] = ()
+    against: str = ""
+    without_people: str = ""
+    left_out: str = ""  # how many judges are not shown, and where they are
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges that are shown, in the order of the comparison."""
+        return [j for g in self.groups for j in g.judges]
+
+
+def printed(value: float, form: str, width: float = math.nan) -> str:
+    """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows."""
+    if form == "score":
+        return number(value, 2)
+    decimals = 1 if width < 0.02 and width > 0 else 0
+    if form == "share":
+        return f"{number(100 * value, decimals)}\u202f%"
+    return signed(100 * value, decimals)
+
+
+def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
+    """Names in a sentence, the rest counted."""
+    labels = list(names)
+    if len(labels) > most + 1:
+        return f"{', '.join(labels[:most])} and {len(labels) - most} more"
+    return " and ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
