@@ -8,7 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from judgestats.reporting.plots.canvas import label_around, literal, shortened, spread
+from judgestats.reporting.plots.canvas import spread
+from judgestats.reporting.plots.point_labels import label_around
+from judgestats.reporting.plots.short_names import literal, shortened
 from reporting.drawing import drawn
 
 # ---------------------------------------------------------------- labels

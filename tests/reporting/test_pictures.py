@@ -13,7 +13,7 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.reporting import plots
 from judgestats.reporting.page_data import measure_all
 from judgestats.reporting.pictures import LARGEST, MOST_GROUPS, beside_people, between_judges, concordances
-from judgestats.reporting.plots.levels import kappa_matrix
+from judgestats.reporting.plots.judge_pairs import kappa_matrix
 
 PEOPLE = {"ratings": (registry.scores, ["a"]), "preferences": (registry.people, ["ann", "bob"])}
 

@@ -7,5 +7,4 @@ the page of an audit needs no plots.
 from judgestats.loading import names_of
 
 __getattr__, _HOMES = names_of(__name__, __file__)
-
 __all__ = sorted(_HOMES)

@@ -65,7 +65,7 @@ def html(
     example: Mapping[str, Any] | None,
 ) -> str:
     """The page of an audit."""
-    named = {a.paper: titles.get(a.paper, a.paper) for a in audits}
+    titles_of = {a.paper: titles.get(a.paper, a.paper) for a in audits}
     total = sum(len(a.decisions) for a in audits)
     lead = (
         f"{noun(total, 'check')} of printed numbers and statements against the other numbers that are printed. "
@@ -79,18 +79,18 @@ def html(
         heading=heading,
         lead=lead,
         example=example,
-        summary=_summary(audits, named),
+        summary=_summary(audits, titles_of),
         verdicts=[{**_verdict(v), "meaning": _MEANING[v]} for v in VERDICTS],
-        papers=[_paper(a, named[a.paper], figures.get(a.paper)) for a in audits],
+        papers=[_paper(a, titles_of[a.paper], figures.get(a.paper)) for a in audits],
     )
 
 
-def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> dict[str, Any]:
+def _summary(audits: Sequence[Audited], titles_of: Mapping[str, str]) -> dict[str, Any]:
     rows, numbers = [], coverage(audits).drop(columns="source", errors="ignore")
     for a, sizes in zip(audits, numbers.to_numpy().tolist(), strict=True):
-        found = tallied(a.decisions)
-        counts = [*map(count, sizes), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
-        rows.append({"name": named[a.paper], "id": anchor(a.paper), "counts": counts})
+        tally = tallied(a.decisions)
+        counts = [*map(count, sizes), *(count(tally[v]) for v in VERDICTS), count(len(a.decisions))]
+        rows.append({"name": titles_of[a.paper], "id": anchor(a.paper), "counts": counts})
     heads = ["paper" if len(audits) > 1 else "table", *numbers.columns, *VERDICTS, "checks"]
     return {"heads": heads, "rows": rows}
 
@@ -102,17 +102,17 @@ def _verdict(verdict: str) -> dict[str, str]:
 def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
     findings = []
     for verdict in (NOT, DEPENDS):
-        found = [d for d in a.decisions if d.verdict == verdict]
-        heading = f"{noun(len(found), 'finding')}: {verdict}" if found else f"Nothing: {verdict}"
-        findings.append({"title": heading, "groups": _findings(found, by_place=verdict == NOT)})
+        decisions = [d for d in a.decisions if d.verdict == verdict]
+        heading = f"{noun(len(decisions), 'finding')}: {verdict}" if decisions else f"Nothing: {verdict}"
+        findings.append({"title": heading, "groups": _findings(decisions, by_place=verdict == NOT)})
     prose = [d for d in a.decisions if d.statement.rule in ("number", "statement", "printed twice")]
     unknown = [d for d in a.decisions if d.verdict == UNKNOWN]
     folded = [
-        _folded(name, here)
-        for name, here in (
+        _folded(name, decisions_of_part)
+        for name, decisions_of_part in (
             ("Numbers and statements of the text", prose), ("What cannot be decided, and why", unknown),
         )
-        if here
+        if decisions_of_part
     ]  # fmt: skip
     return {
         "id": anchor(a.paper), "paper": a.paper, "title": title, "cautions": a.cautions, "findings": findings,
@@ -121,29 +121,29 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _findings(found: Sequence[Decision], *, by_place: bool) -> list[dict[str, Any]]:
+def _findings(decisions: Sequence[Decision], *, by_place: bool) -> list[dict[str, Any]]:
     """Findings of one rule together, by place if `by_place`; the first of many open and the rest folded."""
     groups: dict[tuple[str, str], list[Decision]] = {}
-    for d in found:
+    for d in decisions:
         groups.setdefault((d.statement.place if by_place else "", d.statement.rule), []).append(d)
     return [
         {
             "place": place,
-            "rule": f"rule: {rule}, {noun(len(here), 'finding')}",
-            "found": _listed(here[:_OPEN], place=not by_place),
-            "rest": _folded(f"{len(here) - _OPEN} more", here[_OPEN:]) if len(here) > _OPEN else None,
+            "rule": f"rule: {rule}, {noun(len(group), 'finding')}",
+            "found": _listed(group[:_OPEN], place=not by_place),
+            "rest": _folded(f"{len(group) - _OPEN} more", group[_OPEN:]) if len(group) > _OPEN else None,
         }
-        for (place, rule), here in groups.items()
+        for (place, rule), group in groups.items()
     ]
 
 
-def _listed(found: Sequence[Decision], *, place: bool = False) -> dict[str, Any]:
+def _listed(decisions: Sequence[Decision], *, place: bool = False) -> dict[str, Any]:
     rows = [
         {
             "cells": [*([d.statement.place] if place else []), d.statement.claim, d.printed, _recomputed(d)],
             "verdict": _verdict(d.verdict), "comment": d.comment, "wrong": d.verdict == NOT,
         }
-        for d in found
+        for d in decisions
     ]  # fmt: skip
     return {"heads": ["place", *_HEADS] if place else [*_HEADS], "rows": rows, "placed": place}
 
@@ -154,9 +154,9 @@ def _recomputed(d: Decision) -> str:
     return "" if d.recomputed != d.recomputed else f"{d.recomputed:.6g}".replace("-", "−")
 
 
-def _folded(title: str, found: Sequence[Decision]) -> dict[str, Any]:
-    counts = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
-    return {"title": title, "counts": counts, "found": _listed(found, place=True)}
+def _folded(title: str, decisions: Sequence[Decision]) -> dict[str, Any]:
+    counts = ", ".join(f"{v} {count(n)}" for v, n in tallied(decisions).items() if n)
+    return {"title": title, "counts": counts, "found": _listed(decisions, place=True)}
 
 
 def _tables(a: Audited) -> Iterator[dict[str, Any]]:
@@ -180,10 +180,10 @@ def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> di
     return {"heads": list(columns), "rows": rows, "numbers": numeric}
 
 
-def _own(cell: Cell, found: Sequence[Decision]) -> str:
+def _own(cell: Cell, decisions: Sequence[Decision]) -> str:
     """The worst verdict on a cell itself, or else on its row or within its table; empty where it is an input only."""
-    own = [d.verdict for d in found if d.statement.printed == cell]
-    return min(own or [d.verdict for d in found if _within(cell, d)], key=VERDICTS.index, default="")
+    own = [d.verdict for d in decisions if d.statement.printed == cell]
+    return min(own or [d.verdict for d in decisions if _within(cell, d)], key=VERDICTS.index, default="")
 
 
 def _within(cell: Cell, decision: Decision) -> bool:
@@ -199,10 +199,10 @@ def _within(cell: Cell, decision: Decision) -> bool:
 
 
 def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dict[str, str]:
-    found = verdicts.get(cell)
-    if not found or not parse(text).readable:
+    verdict = verdicts.get(cell)
+    if not verdict or not parse(text).readable:
         return {"text": text, "class": ""}
-    heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
-    twins = [d for d in found if d.statement.printed == cell and d.as_printed and d.as_printed != text]
+    heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in verdict[:6]))
+    twins = [d for d in verdict if d.statement.printed == cell and d.as_printed and d.as_printed != text]
     twin = twins[0].as_printed if twins else ""
-    return {"text": text, "class": _CLASSES.get(_own(cell, found), "used"), "title": heading, "twin": twin}
+    return {"text": text, "class": _CLASSES.get(_own(cell, verdict), "used"), "title": heading, "twin": twin}

@@ -20,8 +20,6 @@ from judgestats.reporting.summary_parts import Column
 
 #: The cluster column in the ``method`` of an estimate.
 _CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
-
-
 #: Columns by which intervals are clustered, as a sentence names their levels.
 _LEVELS = {"item": "items", "pair": "pairs", "prompt": "prompts", "task": "tasks"}
 

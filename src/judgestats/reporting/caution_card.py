@@ -17,8 +17,6 @@ from judgestats.schema.factors import Factors
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.
 MANY_LOST = 0.05
-
-
 #: Fewer pairs or items than this are few.
 FEW = 30
 

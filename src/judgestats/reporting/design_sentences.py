@@ -26,12 +26,8 @@ from judgestats.reporting.page_data import PageData
 
 #: Conditions over which pooling hides a difference between instruments.
 _POOLED_CONDITIONS = (*CONTROLLED, "temperature")
-
-
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
-
-
 #: A further column with more values than this is an id, not a condition.
 _MOST_LEVELS = 30
 

@@ -58,23 +58,23 @@ def step(frame: pd.DataFrame) -> pd.Series[Any]:
         return frame["delta"].astype(float)
     if "detail" not in frame.columns:
         return pd.Series(np.nan, index=frame.index)
-    found = [_STEP.search(str(c)) for c in frame["detail"]]
-    return pd.Series([float(m.group(1)) if m else np.nan for m in found], index=frame.index)
+    matches = [_STEP.search(str(c)) for c in frame["detail"]]
+    return pd.Series([float(m.group(1)) if m else np.nan for m in matches], index=frame.index)
 
 
 def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFrame:
     """Rows of these terms, with columns ``who`` and ``step``; `needed`: refuse a frame without a value of any."""
     require(frame, "judge", "term", "estimate")
-    here = frame[frame["term"].isin(wanted)]
-    if "section" in here.columns:
-        here = here[~here["section"].astype(str).str.endswith("different subset")]
+    estimates = frame[frame["term"].isin(wanted)]
+    if "section" in estimates.columns:
+        estimates = estimates[~estimates["section"].astype(str).str.endswith("different subset")]
     if needed:
-        _require_value(here, frame, ", ".join(wanted))
-    return here.assign(who=whose(here), step=step(here))
+        _require_value(estimates, frame, ", ".join(wanted))
+    return estimates.assign(who=whose(estimates), step=step(estimates))
 
 
-def _require_value(here: pd.DataFrame, frame: pd.DataFrame, wanted: str, advice: str = "") -> None:
-    if not here["estimate"].notna().any():
+def _require_value(estimates: pd.DataFrame, frame: pd.DataFrame, wanted: str, advice: str = "") -> None:
+    if not estimates["estimate"].notna().any():
         have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
         raise DesignError(
             f"The picture needs {wanted}, and the estimates have no such row with a value. Terms: {have}.{advice}"
@@ -83,12 +83,12 @@ def _require_value(here: pd.DataFrame, frame: pd.DataFrame, wanted: str, advice:
 
 def one_each(frame: pd.DataFrame, term: str) -> pd.DataFrame:
     """One row per judge for a term, indexed by ``who``; for dark current, the row pooled over the kinds of vacuum."""
-    here = terms(frame, term, needed=False)
+    estimates = terms(frame, term, needed=False)
     for column in ("vacuum_kind", "detail"):
-        if term == "dark_current" and column in here.columns:
-            pooled = here[column].isna() | here[column].astype(object).isin(["all", ""])
-            here = here[pooled | ~here["who"].isin(here.loc[pooled, "who"])]
-    return here.drop_duplicates("who").set_index("who")
+        if term == "dark_current" and column in estimates.columns:
+            pooled = estimates[column].isna() | estimates[column].astype(object).isin(["all", ""])
+            estimates = estimates[pooled | ~estimates["who"].isin(estimates.loc[pooled, "who"])]
+    return estimates.drop_duplicates("who").set_index("who")
 
 
 def order_of(frame: pd.DataFrame) -> list[str]:
@@ -99,9 +99,9 @@ def order_of(frame: pd.DataFrame) -> list[str]:
 def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
     """Rows of these terms, given by the measure `source`; a frame without a column, or without a value, is refused."""
     require(frame, "term", "estimate", *columns)
-    here = frame[frame["term"].isin(wanted)]
-    _require_value(here, frame, " or ".join(wanted), f" Give a result of {source}().")
-    return here
+    estimates = frame[frame["term"].isin(wanted)]
+    _require_value(estimates, frame, " or ".join(wanted), f" Give a result of {source}().")
+    return estimates
 
 
 def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Columns that are not shown if they have one value.
 _QUIET = ("unit", "embed", "adjustment")
-
-
 #: Columns of a result that are printed beside the estimate, and their heads.
 _BESIDE = {
     "p_value": "p",

@@ -18,12 +18,12 @@ MOST_JUDGES, MOST_COLUMNS = 20, 4
 def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
     """``measure, question, headline`` of each measure with estimates: its first term, over the judges."""
     rows = []
-    for name, found in tried.items():
-        if isinstance(found, str):
+    for name, estimates in tried.items():
+        if isinstance(estimates, str):
             continue
-        known = found[found["estimate"].notna()]
-        term = str(known["term"].iloc[0])
-        values = known.loc[known["term"] == term, "estimate"]
+        estimable = estimates[estimates["estimate"].notna()]
+        term = str(estimable["term"].iloc[0])
+        values = estimable.loc[estimable["term"] == term, "estimate"]
         ends = [number(v, 0 if is_whole(term) else 3) for v in (values.min(), values.max())]
         span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
         rows.append((name, measures()[name].question, f"{in_words(term, name)} {span}"))
@@ -34,22 +34,22 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tupl
     """Shares and agreements of each judge (and of `groups`) in closed form, with intervals; and what is not shown."""
     columns: dict[str, pd.Series[Any]] = {}
     flagged: dict[str, pd.Series[Any]] = {}
-    for name, found in tried.items():
+    for name, estimates in tried.items():
         record = measures()[name]
-        if isinstance(found, str) or record.pattern is None or record.section not in SECTIONS:
+        if isinstance(estimates, str) or record.pattern is None or record.section not in SECTIONS:
             continue
-        known = found[found["estimate"].notna() & found["conf_low"].notna()]
-        known = known[~known["method"].astype(str).str.contains("bootstrap|percentile|bca")]
-        of_pairs = {"other", "candidate"} & set(known.columns)
-        if known.empty or of_pairs or not {"judge", *groups} <= set(known.columns):
+        estimable = estimates[estimates["estimate"].notna() & estimates["conf_low"].notna()]
+        estimable = estimable[~estimable["method"].astype(str).str.contains("bootstrap|percentile|bca")]
+        of_pairs = {"other", "candidate"} & set(estimable.columns)
+        if estimable.empty or of_pairs or not {"judge", *groups} <= set(estimable.columns):
             continue
-        term = str(known["term"].iloc[0])
-        rows = known[known["term"] == term].set_index(["judge", *groups])
+        term = str(estimable["term"].iloc[0])
+        rows = estimable[estimable["term"] == term].set_index(["judge", *groups])
         if rows.index.has_duplicates:
             continue
-        shown = [number(r["estimate"]) + " " + interval(r["conf_low"], r["conf_high"]) for _, r in rows.iterrows()]
+        texts = [number(r["estimate"]) + " " + interval(r["conf_low"], r["conf_high"]) for _, r in rows.iterrows()]
         label = in_words(term, name)
-        columns[label], flagged[label] = pd.Series(shown, index=rows.index), rows["flag"].astype(str)
+        columns[label], flagged[label] = pd.Series(texts, index=rows.index), rows["flag"].astype(str)
     left = max(len(columns) - MOST_COLUMNS, 0)
     labels = list(columns)[:MOST_COLUMNS]
     table = pd.DataFrame({label: columns[label] for label in labels}).fillna("")

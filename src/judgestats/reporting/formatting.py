@@ -78,21 +78,21 @@ def estimate(
 
 def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
     """Words for a term, of a measure where it means something else there; an unknown one with spaces."""
-    known = _terms().get((measure, term)) or _terms().get(("", term))
-    label = known.label if known else str(term).replace("_", " ")
+    meaning = _terms().get((measure, term)) or _terms().get(("", term))
+    label = meaning.label if meaning else str(term).replace("_", " ")
     return label if math.isnan(threshold) else label.replace("the threshold", f"{threshold:g}")
 
 
 def neutral_value(term: str) -> float | None:
     """Value at which a term says that nothing was found; None where it has none."""
-    known = _terms().get(("", term))
-    return known.neutral if known else None
+    meaning = _terms().get(("", term))
+    return meaning.neutral if meaning else None
 
 
 def is_whole(term: str) -> bool:
     """Whether a term is a whole number, and neither a share nor a mean."""
-    known = _terms().get(("", term))
-    return known is not None and known.whole
+    meaning = _terms().get(("", term))
+    return meaning is not None and meaning.whole
 
 
 def bad_direction(bad: str) -> str:

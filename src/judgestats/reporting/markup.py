@@ -39,29 +39,29 @@ def breakable(value: object) -> Markup:
 
 def places(value: object) -> Markup:
     """Places in files (``calls.csv, line 3; calls.csv, line 9``): each file once, a long name without its middle."""
-    shown: list[Markup] = []
+    parts: list[Markup] = []
     before = None
     for place in str(visible(value)).split("; "):
         name, comma, rest = place.partition(", line ")
         if not comma:
-            shown.append(breakable(place))
+            parts.append(breakable(place))
             continue
         if name != before:
             half = _WHOLE // 2
             short = name if len(name) <= _WHOLE else f"{name[:half]}…{name[-half:]}"
             file = breakable(short)
             file = file if short == name else Markup('<span title="{}">{}</span>').format(name, file)
-            shown.append(Markup("{}, line {}").format(file, rest))
+            parts.append(Markup("{}, line {}").format(file, rest))
         else:
-            shown.append(Markup("line {}").format(rest))
+            parts.append(Markup("line {}").format(rest))
         before = name
-    return Markup("; ").join(shown)
+    return Markup("; ").join(parts)
 
 
 @cache
 def environment() -> Environment:
     """The templates of the pages; what is put into them is escaped."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("judgestats.reporting"),
         autoescape=True,
         finalize=visible,
@@ -70,27 +70,27 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"breakable": breakable, "places": places}
-    return made
+    templates.filters |= {"breakable": breakable, "places": places}
+    return templates
 
 
 def page(template: str, **content: Any) -> str:
     """A page that needs nothing but itself: style and script inline, and only this script allowed, by its hash."""
-    here = files("judgestats.reporting")
-    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
+    folder = files("judgestats.reporting")
+    style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    given = {"policy": policy, "style": Markup(style), "script": Markup(script), "version": __version__}
-    return environment().get_template(template).render(**given, **content)
+    context = {"policy": policy, "style": Markup(style), "script": Markup(script), "version": __version__}
+    return environment().get_template(template).render(**context, **content)
 
 
 def anchor(label: str) -> str:
     """Make an id from a label: letters, digits and dashes only."""
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in label.lower())
-    return "-".join(p for p in kept.split("-") if p) or "section"
+    letters = "".join(c if c.isascii() and c.isalnum() else "-" for c in label.lower())
+    return "-".join(p for p in letters.split("-") if p) or "section"
 
 
 def bar(

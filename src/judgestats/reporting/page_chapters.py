@@ -23,8 +23,6 @@ from judgestats.reporting.estimate_tables import estimates_table
 
 #: Rows of a table that are shown at once, and at all.
 OPEN_ROWS, MOST = 12, 60
-
-
 #: Sections of the page -> those of the records of measures that stand in them.
 PARTS = {
     "Is it right?": ("accuracy",),
@@ -33,8 +31,6 @@ PARTS = {
     "Does another way of asking help?": ("strategies",),
     "Which system is better?": ("ranking",),
 }
-
-
 #: Where a new section of measures goes.
 _ELSE = "Do they agree?"
 

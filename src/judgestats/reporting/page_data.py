@@ -36,7 +36,7 @@ from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
 
 if TYPE_CHECKING:
-    from judgestats.reporting.fitted import Model, Models
+    from judgestats.reporting.fit_sections import Model, Models
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def measure_all(
     confidence(conf_level)
     fitted: tuple[Model, ...] = ()
     if models is not None:
-        from judgestats.reporting.fitted import described  # loads all of judgestats.models
+        from judgestats.reporting.fit_sections import described  # loads all of judgestats.models
 
         fitted = described(models, conf_level)
     if sampling is not None:

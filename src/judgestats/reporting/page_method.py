@@ -18,8 +18,6 @@ CITE = (
     f"The judgestats developers. judgestats: statistics for the verdicts of LLM judges, version {__version__}. "
     "CITATION.cff in its repository has this as BibTeX and other forms. Cite the paper named with a measure, too."
 )
-
-
 LIMITS = (
     "Intervals allow for calls that share what their method names (the item, or a task where there are 30 or more); "
     "they do not generalise to other tasks where few were sampled.",
@@ -28,20 +26,14 @@ LIMITS = (
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
     "A judge type (“Class A”, …) is a description by thresholds, not a test.",
 )
-
-
 _PREFERENCE_LIMIT = (
     "Without stimuli of known equality no disagreement between the two orders is called a false preference: the "
     "candidates may differ."
 )
-
-
 _RATING_LIMIT = (
     "Deviation from peers is relative: if one judge is above the others, the others are below it. It is not a distance "
     "from the truth."
 )
-
-
 _PEOPLE_LIMIT = "Deviation from people is from the mean of the people named. It is not a distance from the truth."
 
 

@@ -21,7 +21,7 @@ from judgestats.outputs import MarkedOutputs
 from judgestats.schema.columns import By
 
 if TYPE_CHECKING:
-    from judgestats.reporting.fitted import Models
+    from judgestats.reporting.fit_sections import Models
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageData, measure_all

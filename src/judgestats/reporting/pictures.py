@@ -83,15 +83,15 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_o
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [
+        images = [
             picture
             for name, draw, title, caption in _INSTRUMENT
             for picture in drawing(name, title, caption, partial(draw, sheet))
         ]
-        found += _of_prompts(data, sheet, options)
+        images += _of_prompts(data, sheet, options)
     else:
-        found = [*_of_verdicts(sheet)]
-    return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in found]
+        images = [*_of_verdicts(sheet)]
+    return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in images]
 
 
 def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Picture]:
@@ -113,8 +113,8 @@ def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Pi
         ends = shift[at.isna() | at.isin([at.min(), at.max()])]
 
         def draw(ends: pd.DataFrame = ends, prompts: tuple[str, str] = (base, strict)) -> Any:
-            found = options.call(target_sensitivity, data, by=["prompt"])
-            return plots.operating_point(ends, found, prompts=prompts)
+            sensitivity = options.call(target_sensitivity, data, by=["prompt"])
+            return plots.operating_point(ends, sensitivity, prompts=prompts)
 
         caption = (
             f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
@@ -157,9 +157,9 @@ def _extremes(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     for name in ("judge", "system"):
         if name not in cells or cells[name].nunique() <= LARGEST:
             continue
-        kept, note = _ends(cells.groupby(name)["estimate"].mean(), f"{name}s")
+        levels, note = _ends(cells.groupby(name)["estimate"].mean(), f"{name}s")
         cut.append(note)
-        cells = cells[cells[name].isin(kept) | cells[name].isna()]
+        cells = cells[cells[name].isin(levels) | cells[name].isna()]
     return cells, _cut(cut)
 
 
@@ -174,9 +174,6 @@ def _cut(notes: list[str]) -> str:
     return f" Drawn are {' and '.join(notes)}; the CSV at the end of the page has all." if notes else ""
 
 
-# ---- Judges with each other, and with people -------------------------------------------------------------------------
-
-
 def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
     """Lin's concordance of each pair of judges on all things that both rated, pooled; empty where there are none."""
     try:
@@ -187,8 +184,8 @@ def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
     sums, statistic = concordance_of(counts, counts["n"].to_numpy(float))
     keys = [*by, "judge", "other"]
     totals = pd.DataFrame(sums).groupby([counts[k].to_numpy() for k in keys], sort=True).sum()
-    found = totals.index.to_frame(index=False, name=keys)
-    return found.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
+    concordance = totals.index.to_frame(index=False, name=keys)
+    return concordance.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
 
 
 def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Options) -> Iterator[Picture]:
@@ -221,24 +218,24 @@ def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Opti
 
 def beside_people(taken: Mapping[str, Any], peers: pd.DataFrame | None, options: Options) -> Iterator[Picture]:
     """Each judge with people beside each judge with its peers, where there are people and two judges or more."""
-    found = taken.get("judge_against_people")
-    if not isinstance(found, pd.DataFrame) or peers is None or peers.empty:
+    agreement = taken.get("judge_against_people")
+    if not isinstance(agreement, pd.DataFrame) or peers is None or peers.empty:
         return
-    found = found[found["term"] == peers["term"].iloc[0]]
-    judges, people = found[found["role"] == "judge"], found[found["role"] == "people"]
-    by = [g for g in options.by if g in found]
+    agreement = agreement[agreement["term"] == peers["term"].iloc[0]]
+    judges, people = agreement[agreement["role"] == "judge"], agreement[agreement["role"] == "people"]
+    by = [g for g in options.by if g in agreement]
     unsplit = [g for g in by if people[g].isna().all()]  # people answered once for all conditions
     if unsplit:
         people = people.drop(columns=unsplit).merge(
             judges[by].drop_duplicates(), "left" if len(unsplit) < len(by) else "cross"
         )
     rows = pd.concat([judges, people.assign(judge=_EACH_OTHER)[judges.columns]], ignore_index=True)
-    kept, cut = rows["judge"], ""
+    judges_shown, cut = rows["judge"], ""
     if judges["judge"].nunique() > LARGEST:
         ends, note = _ends(judges.groupby("judge")["estimate"].mean(), "judges")
-        kept, cut = [*ends, _EACH_OTHER], _cut([note])
-    rows = rows[rows["judge"].isin(kept) & rows["estimate"].notna()]
-    peers = peers[peers["judge"].isin(kept) & peers["other"].isin(kept)]
+        judges_shown, cut = [*ends, _EACH_OTHER], _cut([note])
+    rows = rows[rows["judge"].isin(judges_shown) & rows["estimate"].notna()]
+    peers = peers[peers["judge"].isin(judges_shown) & peers["other"].isin(judges_shown)]
     draw = partial(plots.judges_and_people, peers, rows)
     yield from drawing("judges-and-people", "Judges and people", f"{_WITH_PEOPLE}{cut}", draw, wide=bool(by))
 
@@ -248,11 +245,11 @@ def _groups(table: pd.DataFrame, options: Options) -> list[tuple[str, pd.DataFra
     by = [g for g in options.by if g in table]
     if not by:
         return [("", table)]
-    found = []
+    groups = []
     for key, part in table.groupby(by, sort=False, dropna=False):
         names = [str(v) if any(map(str.isalpha, str(v))) else f"{c} {v}" for c, v in zip(by, key, strict=True)]
-        found.append((", ".join(names), part))
-    return found
+        groups.append((", ".join(names), part))
+    return groups
 
 
 def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -261,8 +258,8 @@ def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     means = both.groupby("judge")["estimate"].mean()
     if len(means) <= LARGEST:
         return pairs, ""
-    kept, note = _ends(means, "judges (by their mean agreement)")
-    return pairs[pairs["judge"].isin(kept) & pairs["other"].isin(kept)], _cut([note])
+    judges_shown, note = _ends(means, "judges (by their mean agreement)")
+    return pairs[pairs["judge"].isin(judges_shown) & pairs["other"].isin(judges_shown)], _cut([note])
 
 
 def _doubts(scores: pd.DataFrame) -> str:

@@ -127,10 +127,10 @@ def _merchant_risk_figures() -> Iterator[Picture]:
         (human, "people", "Figure 9", "Deviation from the mean of 26 experts."),
     ):
         for condition in ("attributed", "anonymized"):
-            here = _in_paper_order(table_[table_["condition"] == condition].drop(columns="condition"))
-            draw: Callable[[], Any] = partial(plots.score_matrix, here)
+            rows_of_condition = _in_paper_order(table_[table_["condition"] == condition].drop(columns="condition"))
+            draw: Callable[[], Any] = partial(plots.score_matrix, rows_of_condition)
             if kind != "scores":
-                draw = partial(plots.deviation_matrix, here, limit=limit)
+                draw = partial(plots.deviation_matrix, rows_of_condition, limit=limit)
             yield from drawing(f"merchant-risk-{kind}-{condition}", f"{title}, {condition}, drawn again", caption, draw)
 
 

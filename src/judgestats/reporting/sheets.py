@@ -17,8 +17,6 @@ from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import bar
 
-# ---- Datasheets as tables of a page: a judge's rows, and all judges at a glance --------------------------------------
-
 #: First and last step of a ladder.
 _Bounds = tuple[float | None, float | None]
 #: Sections of a datasheet, as they are headed.
@@ -71,9 +69,11 @@ OVERVIEW = (
 
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound."""
-    known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(flags.RIGHT_CENSORED, regex=False)]
-    sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
-    there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, known["term"], strict=True))}
+    estimable = sheet[
+        sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(flags.RIGHT_CENSORED, regex=False)
+    ]
+    sections = estimable["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
+    there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, estimable["term"], strict=True))}
     return {name for name, record in measures().items() if there & set(record.sheet)}
 
 
@@ -93,7 +93,7 @@ def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[st
 def _term(rows: list[dict[str, Any]], bounds: _Bounds) -> dict[str, Any]:
     """Rows of one term; what they share stands once."""
     first = rows[0]
-    made = [
+    parts = [
         {
             "detail": r["detail"] or NONE,
             "value": estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1]),
@@ -109,7 +109,7 @@ def _term(rows: list[dict[str, Any]], bounds: _Bounds) -> dict[str, Any]:
     symbol = "" if first["symbol"] in ("", NONE) else first["symbol"]
     return {
         "label": in_words(first["term"]), "symbol": symbol, "meaning": first["meaning"], "level": first["level"],
-        "bad": bad_direction(first["bad_direction"]), "rows": made,
+        "bad": bad_direction(first["bad_direction"]), "rows": parts,
     }  # fmt: skip
 
 
@@ -150,8 +150,8 @@ def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     chosen: list[Any] = []
     for name, which in OVERVIEW:
         same = of_term.get(name, [])
-        known = [s for s in same if s[0] == s[0]] if which else []
-        ends = (max if which == "last" else min)(known, key=itemgetter(0)) if known else next(iter(same), None)
+        levels = [s for s in same if s[0] == s[0]] if which else []
+        ends = (max if which == "last" else min)(levels, key=itemgetter(0)) if levels else next(iter(same), None)
         chosen += [ends[1]] if ends else []
     return rows.loc[list(dict.fromkeys(chosen))[:most] or list(rows.index[:most])]
 
@@ -165,8 +165,6 @@ def judges_side_by_side(sheet: pd.DataFrame) -> pd.DataFrame:
     order = [dict.fromkeys(rows[name]) for name in ("measure", "judge")]
     return wide.reindex(index=order[0], columns=order[1]).fillna(NONE).reset_index()
 
-
-# ---- Datasheets as tables of a paper: Markdown, LaTeX, great_tables --------------------------------------------------
 
 HEADS = ("judge", "section", "measure", "detail", "estimate", "interval", "n", "flag")
 
@@ -224,8 +222,8 @@ def to_great_table(sheet: pd.DataFrame, *, decimals: int = 3, title: str | None 
     from great_tables import GT
 
     table = _filled(printed(sheet, decimals=decimals))
-    made = GT(table, rowname_col="measure", groupname_col="judge").cols_align("right", columns=["estimate", "n"])
-    return made.tab_header(title=title) if title else made
+    great_table = GT(table, rowname_col="measure", groupname_col="judge").cols_align("right", columns=["estimate", "n"])
+    return great_table.tab_header(title=title) if title else great_table
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:

@@ -30,16 +30,10 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
 
 #: Judges of a page: with more, the highest and the lowest are shown, and the CSV has all.
 MOST_JUDGES = 100
-
-
 #: Judges of whom every two are compared, with intervals that hold for all pairs at once.
 MOST_COMPARED = 200
-
-
 #: More tasks than these are no columns of a table.
 MOST_TASKS = 8
-
-
 _LENGTH = "(?i)length|chars|words|tokens|verbos"
 
 

@@ -8,5 +8,4 @@ statistics here, except bins, ranks, quantiles of draws and an isotonic line. Ma
 from judgestats.loading import names_of
 
 __getattr__, _HOMES = names_of(__name__, __file__)
-
 __all__ = sorted(_HOMES.keys() - {"Picture"})

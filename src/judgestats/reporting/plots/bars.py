@@ -14,10 +14,8 @@ from matplotlib.patches import Patch
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
-
-# ---- What a judge finds, step by step of the ladder (Figure 2 of the dark_current paper) -----------------------------
 
 
 @canvas.picture(needs="target sensitivity")
@@ -59,8 +57,8 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     fits = {j: _fitted(table[table["who"] == j].sort_values("step")) for j in judges}
     if len(judges) > canvas.DIRECT:
         return canvas.Picture(_sensitivities(fits, level, ax, title), table)
-    labels = canvas.shortened(judges)
-    ax = canvas.new_axes(ax, 5.4 + canvas.label_width(labels), 4.5)
+    labels = short_names.shortened(judges)
+    ax = canvas.new_axes(ax, 5.4 + short_names.label_width(labels), 4.5)
     canvas.grid(ax, "y")
     steps = np.unique(table["step"].to_numpy(float))
     nearest = float(np.diff(steps).min()) if steps.size > 1 else 1.0
@@ -68,14 +66,14 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     canvas.small(ax, steps[0] - 0.3 * nearest, level + 0.012, f"{level:g}", va="bottom")
     shift = np.linspace(-1, 1, len(judges)) * min(0.16, 0.03 * (len(judges) - 1)) * nearest
     ends = []
-    for i, here in enumerate(fits.values()):
-        x, y = here["step"].to_numpy(float) + shift[i], here["estimate"].to_numpy(float)
+    for i, curve in enumerate(fits.values()):
+        x, y = curve["step"].to_numpy(float) + shift[i], curve["estimate"].to_numpy(float)
         style = canvas.style_of(i)
-        ax.vlines(x, here["conf_low"], here["conf_high"], color=style["color"], linewidth=1.3, alpha=0.65, zorder=2)
+        ax.vlines(x, curve["conf_low"], curve["conf_high"], color=style["color"], linewidth=1.3, alpha=0.65, zorder=2)
         look = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.8}
         ax.plot(x, y, linestyle="none", zorder=3, **look, **style)
-        ax.plot(x, here["fit"], linewidth=1.5, color=style["color"], zorder=2.5, label="_fit")
-        ends.append((x[-1], here["fit"].iloc[-1]))
+        ax.plot(x, curve["fit"], linewidth=1.5, color=style["color"], zorder=2.5, label="_fit")
+        ends.append((x[-1], curve["fit"].iloc[-1]))
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
     _label_ends(ax, ends, labels)
     canvas.named(ax, _STEPS, "right choices, share of all calls (a tie is a miss)", title)
@@ -127,8 +125,6 @@ def _label_ends(ax: Any, ends: list[tuple[float, float]], labels: list[str]) -> 
         ax.annotate(label, (x, y), (right + 0.02 * (right - start), height), arrowprops=line, **look)
 
 
-# ---- Stacked bars: what false preference is made of (Figure 3 of the dark_current paper), and what judges answer
-
 #: Classes of a pair of equals: label and colour, in stacking order.
 CLASSES = {
     "stable_cross_sensitivity": ("stable: same content twice", "#0072B2"),
@@ -137,8 +133,6 @@ CLASSES = {
     "other_conflict": ("other conflict", "#4D4D4D"),
     "no_preference": ("no preference: tie twice", "#DDE2E8"),
 }
-
-
 #: Answers by slot: label and colour, in stacking order.
 ANSWERS = {
     "first": ("shown first", "#0072B2"),
@@ -177,7 +171,9 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     table = estimate_rows.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
     wide = wide.reindex([j for j in estimate_rows.order_of(sheet) if j in wide.index])
-    ax = canvas.new_axes(ax, 5.9 + canvas.label_width(canvas.shortened(wide.index, 34)), 1.35 + 0.38 * len(wide))
+    ax = canvas.new_axes(
+        ax, 5.9 + short_names.label_width(short_names.shortened(wide.index, 34)), 1.35 + 0.38 * len(wide)
+    )
     rows = np.arange(len(wide))
     used = stack(ax, wide, CLASSES)
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
@@ -220,7 +216,9 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     table = estimate_rows.terms(table, *ANSWERS).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
     wide = wide.reindex([j for j in estimate_rows.order_of(table) if j in wide.index])
-    ax = canvas.new_axes(ax, 5.9 + canvas.label_width(canvas.shortened(wide.index, 34)), 1.0 + 0.36 * len(wide))
+    ax = canvas.new_axes(
+        ax, 5.9 + short_names.label_width(short_names.shortened(wide.index, 34)), 1.0 + 0.36 * len(wide)
+    )
     used = stack(ax, wide, ANSWERS)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in used.values()], 4)
     canvas.named(ax, "share of all calls", title=title, pad=24)

@@ -1,4 +1,4 @@
-"""What all pictures share: axes outside pyplot, colours safe for colour-blind readers, labels that fit."""
+"""What all pictures share: axes outside pyplot, colours safe for colour-blind readers, rows and keys."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from matplotlib.ticker import MaxNLocator
 
 from judgestats.errors import DesignError
 from judgestats.outputs import MarkedOutputs
-from judgestats.reporting.estimate_rows import distinct
 from judgestats.reporting.formatting import signed
+from judgestats.reporting.plots.short_names import label_width, literal, shortened
 
-Box = tuple[float, float, float, float]
 _Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
@@ -38,8 +37,6 @@ DIRECT = 8
 _NOTE = "note"
 #: Label of a figure that a picture made, and not its caller.
 OWN = "picture"
-
-
 #: Columns that pictures add to a table for themselves, as all that begin with an underscore.
 _ADDED = ("who", "step", "row", "facet")
 #: Pixels per inch in a notebook, and of the image behind it, for sharp screens.
@@ -212,108 +209,6 @@ def corner(ax: Any, x: Any, y: Any) -> None:
         getattr(ax, f"set_{side}ticks")(np.linspace(0, top, 6 if top == 0.25 else round(4 * top) + 1))
 
 
-def label_width(labels: Iterable[str]) -> float:
-    """Inches that the longest label takes, about."""
-    return 0.075 * max((len(t) for t in labels), default=0)
-
-
-def literal(text: object, *, lines: bool = False) -> str:
-    """Escape text so that matplotlib shows it unchanged: no formula between dollar signs, no control characters.
-
-    >>> literal("cost: $5\\tor $6")
-    'cost: \\\\$5 or \\\\$6'
-    """
-    kept = "\n" if lines else ""
-    plain = "".join(c if c.isprintable() or c in kept else " " for c in str(text))
-    return plain.replace("$", r"\$")
-
-
-class Names(list[str]):
-    """Labels, and what they leave out: `key` is a remark, empty where nothing is left out."""
-
-    key: str = ""
-
-
-def shortened(names: Iterable[object], width: int = 26) -> Names:
-    """Labels that fit: long ones lose what they share, then their middle, and stay apart.
-
-    `names`: names from the data; parts are separated by " · ". `width`: most characters of a label. Returns labels as
-    :func:`literal` gives them, with a ``key``.
-
-    >>> short = shortened(["together/meta-llama-8b-instruct", "together/meta-llama-70b-instruct"], width=20)
-    >>> short, short.key
-    (['…8b…', '…70b…'], '… is “together/meta-llama-” before and “-instruct” after.')
-    >>> shortened(["gpt-4", "Skywork_Skywork-Reward-Llama-3.1-8B"], width=20)
-    ['gpt-4', 'Skywork_Sk…ma-3.1-8B']
-    """
-    plain = [
-        re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in str(n))).strip() or "(no name)"
-        for n in names
-    ]
-    bare, remarks = _without_shared(plain, width)
-    cut = [_cut(n, width) for n in bare]
-    full: dict[str, set[str]] = {}
-    for short, name in zip(cut, plain, strict=True):
-        full.setdefault(short, set()).add(name)
-    number = {name: i for twins in full.values() if len(twins) > 1 for i, name in enumerate(sorted(twins), start=1)}
-    labels = [
-        f"{_cut(b, width - 4)} ({number[n]})" if n in number else c for n, b, c in zip(plain, bare, cut, strict=True)
-    ]
-    lost = {c: n for c, b, n in zip(labels, bare, plain, strict=True) if c != b}
-    if 0 < len(lost) <= MOST_IN_KEY:
-        remarks += [f"{c} is {n}." for c, n in lost.items()]
-    elif lost:
-        remarks.append("Full names: .data of the picture.")
-    found = Names(literal(label) for label in labels)
-    found.key = "\n".join(remarks)
-    return found
-
-
-#: Shorter shared beginnings and ends stay; more names than these are not listed in a key.
-LEAST_SHARED, MOST_IN_KEY = 5, 6
-_BREAK = re.compile(r"[-_/ .:]")
-
-
-def _without_shared(names: list[str], width: int) -> tuple[list[str], list[str]]:
-    """Names without the beginning and the end that the long ones share, part by part, and remarks that give them."""
-    long = [n.split(" · ") for n in names if len(n) > width]
-    remarks: list[str] = []
-    result = [n.split(" · ") for n in names]
-    for k in range(max(map(len, long), default=0)):
-        parts = sorted({n[k] for n in long if len(n) > k})
-        if len(parts) < 2:
-            continue
-        start = _shared(parts)
-        start = start[: max((m.end() for m in _BREAK.finditer(start)), default=0)]
-        end = _shared([p[len(start) :][::-1] for p in parts])[::-1]
-        end = end[min((m.start() for m in _BREAK.finditer(end)), default=len(end)) :]
-        start, end = (t if len(t) >= LEAST_SHARED else "" for t in (start, end))
-        rows = [r for r in result if len(r) > k and len(r[k]) > len(start + end)]
-        rows = [r for r in rows if r[k].startswith(start) and r[k].endswith(end)]
-        if not (start or end) or 2 * len(rows) < len(result):
-            continue  # what few names share does not identify the rest
-        for row in rows:
-            row[k] = f"{'…' if start else ''}{row[k][len(start) : len(row[k]) - len(end)]}{'…' if end else ''}"
-        where = [f"“{t}” {side}" for t, side in ((start, "before"), (end, "after")) if t]
-        remarks.append(f"… is {' and '.join(where)}.")
-    return [" · ".join(row) for row in result], distinct(remarks)
-
-
-def _shared(texts: list[str]) -> str:
-    """What all texts begin with."""
-    first, last = min(texts), max(texts)
-    return first[
-        : next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(min(texts, key=len)))
-    ]
-
-
-def _cut(name: str, width: int) -> str:
-    if len(name) <= width:
-        return name
-    head = (width - 1 + 1) // 2
-    return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
-
-
 def style_of(index: int) -> dict[str, Any]:
     """Colour and marker of the series with this number; 64 are different."""
     return {"color": PALETTE[index % len(PALETTE)], "marker": MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]}
@@ -327,9 +222,9 @@ def legend(ax: Any, handles: Sequence[Any], title: str = "", columns: int | None
         "fontsize": SMALL + 0.5, "title_fontsize": SMALL + 0.5, "borderaxespad": 0, "labelspacing": 0.6,
         "ncols": columns, "alignment": "left", "labelcolor": INK, "columnspacing": 1.0,
     }  # fmt: skip
-    drawn = ax.legend(handles=list(handles), **(look | options))
-    drawn.get_title().set_color(MUTED)
-    return drawn
+    box = ax.legend(handles=list(handles), **(look | options))
+    box.get_title().set_color(MUTED)
+    return box
 
 
 def _legend_columns(n: int, height: float) -> int:
@@ -341,49 +236,12 @@ def legend_width(labels: Sequence[str], height: float) -> float:
     return _legend_columns(len(labels), height) * (0.55 + 0.85 * label_width(labels)) if labels else 0.0
 
 
-def numbered(names: Sequence[str]) -> list[str]:
-    """Entries of a key: the number of each name, and the name.
-
-    >>> numbered(["a", "b"])
-    ['1  a', '2  b']
-    """
-    return [f"{i}  {name}" for i, name in enumerate(names, 1)]
-
-
-def name_points(
-    ax: Any,
-    x: Sequence[float],
-    y: Sequence[float],
-    names: Sequence[object],
-    *,
-    avoid: Sequence[Box] = (),
-    more: Any = (),
-) -> None:
-    """Name points in a plane: beside them where they are few, else by numbers with a key on the right.
-
-    `ax`: axes with their final range. `x`, `y`: the points. `names`: from the data. `avoid`: boxes to keep free.
-    `more`: further entries of the legend, above the key.
-    """
-    labels = shortened(names)
-    if len(labels) <= DIRECT:
-        if more:
-            legend(ax, list(more))
-        label_around(ax, x, y, labels, avoid=avoid)
-    else:
-        keys = [Line2D([], [], linestyle="none", label=text) for text in numbered(labels)]
-        legend(
-            ax, [*more, *keys], handlelength=1.2 if more else 0.0, handletextpad=0.4 if more else 0.0, labelspacing=0.35
-        )
-        label_around(ax, x, y, [str(i + 1) for i in range(len(labels))], size=SMALL, avoid=avoid)
-    below(ax, labels.key)
-
-
 def keep_legend(ax: Any) -> None:
     """Keep the legend that is there when the axes get another one."""
-    kept = ax.get_legend()
-    if kept is not None:
-        ax.add_artist(kept)
-        kept.set_clip_on(False)
+    box = ax.get_legend()
+    if box is not None:
+        ax.add_artist(box)
+        box.set_clip_on(False)
 
 
 def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
@@ -452,24 +310,24 @@ def panels(
         figure = Figure(figsize=(width, height_of(len(rows), each) * lines), layout=ConstrainedLayoutEngine(w_pad=0.08))
         figure.set_label(OWN)
         ratios = list(wide[:columns])
-        found = figure.subplots(lines, columns, sharey=sharey, squeeze=False, width_ratios=ratios).ravel()
-        for spare in found[len(names) :]:
+        axes = figure.subplots(lines, columns, sharey=sharey, squeeze=False, width_ratios=ratios).ravel()
+        for spare in axes[len(names) :]:
             spare.remove()
-        return [new_axes(a, 0, 0) for a in found[: len(names)]]
-    given = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(given) != len(names):
+        return [new_axes(a, 0, 0) for a in axes[: len(names)]]
+    own_axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(own_axes) != len(names):
         raise DesignError(
-            f"The picture has {len(names)} panels ({', '.join(names)}) and got {len(given)} axes. Give one for each."
+            f"The picture has {len(names)} panels ({', '.join(names)}) and got {len(own_axes)} axes. Give one for each."
         )
-    return [new_axes(a, 0, 0) for a in given]
+    return [new_axes(a, 0, 0) for a in own_axes]
 
 
-def headed(shown: Sequence[Any], title: str | None) -> None:
+def headed(axes: Sequence[Any], title: str | None) -> None:
     """Put a title above several panels."""
-    if title and len(shown) == 1:
-        named(shown[0], shown[0].get_xlabel(), shown[0].get_ylabel(), title, pad=26 if shown[0].get_legend() else 6)
+    if title and len(axes) == 1:
+        named(axes[0], axes[0].get_xlabel(), axes[0].get_ylabel(), title, pad=26 if axes[0].get_legend() else 6)
     elif title:
-        shown[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
+        axes[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
 
 
 def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
@@ -506,9 +364,9 @@ def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds
 
     `zero`: it is shown. `even`: as far to its left as to its right. `bounds`: ends beyond are cut off, with an arrow.
     """
-    drawn = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
-    drawn = np.clip(drawn[np.isfinite(drawn)], *bounds)
-    low, high = (drawn.min(), drawn.max()) if drawn.size else (0.0, 1.0)
+    coordinates = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
+    coordinates = np.clip(coordinates[np.isfinite(coordinates)], *bounds)
+    low, high = (coordinates.min(), coordinates.max()) if coordinates.size else (0.0, 1.0)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     if even:
@@ -623,8 +481,8 @@ def below(ax: Any, *remarks: str) -> None:
         notes[0].set_text(f"{notes[0].get_text()}\n{lines}")
         return
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
-    drawn = ax.annotate(lines, (0, 0), (0, 0), va="top", ha="left", fontsize=SMALL, color=MUTED, **place)
-    drawn.set_label(_NOTE)
+    remark = ax.annotate(lines, (0, 0), (0, 0), va="top", ha="left", fontsize=SMALL, color=MUTED, **place)
+    remark.set_label(_NOTE)
 
 
 def _notes(ax: Any) -> list[Any]:
@@ -637,105 +495,3 @@ def _settle(ax: Any) -> None:
     lines = ax.get_xlabel().count("\n") + 1
     for remark in _notes(ax):
         remark.set_position((0, -6 if above else -23 - 11.5 * lines - (4 if ax.get_xscale() == "log" else 0)))
-
-
-# ---- Labels of points in a plane, placed so that they overlap neither points nor each other --------------------------
-
-#: Steps from a point to its label, in inches, and which end of the label is there; the nearer places come first.
-_PLACES = [
-    (dx * far, dy * far, ha)
-    for far in (1.0, 2.2, 3.6, 5.0)
-    for dx, dy, ha in (
-        (0.10, 0.0, "left"),
-        (-0.10, 0.0, "right"),
-        (0.07, 0.11, "left"),
-        (-0.07, 0.11, "right"),
-        (0.07, -0.11, "left"),
-        (-0.07, -0.11, "right"),
-        (0.0, 0.15, "center"),
-        (0.0, -0.15, "center"),
-    )
-]
-
-
-def label_around(
-    ax: Any,
-    x: Sequence[float],
-    y: Sequence[float],
-    labels: Sequence[str],
-    *,
-    size: float = TEXT - 0.5,
-    every: bool = True,
-    avoid: Sequence[Box] = (),
-) -> list[str]:
-    """Write each label near its point; the range and the scale of the axes must be set.
-
-    `ax`: axes. `x`, `y`: the points. `labels`: their labels. `size`: of the text, in points. `every`: write a label
-    that has no free place where it overlaps least; False leaves it out. `avoid` (x0, y0, x1, y1): further boxes to keep
-    free, in data units. Returns the labels left out.
-    """
-    ax.figure.draw_without_rendering()  # the layout decides how large the axes are
-    inches = ax.figure.get_size_inches() * ax.get_position().size
-    at = _fractions(ax, np.column_stack([x, y])) * inches
-    taken: list[Box] = [(px - 0.06, py - 0.06, px + 0.06, py + 0.06) for px, py in at]
-    taken += [_box(_fractions(ax, np.reshape(b, (2, 2))) * inches) for b in avoid]
-    left = []
-    for i in np.argsort(-at[:, 1], kind="stable"):
-        wide, high = 0.0079 * size * len(labels[i]), 1.3 * size / 72
-        options = []
-        for dx, dy, ha in _PLACES:
-            box = _text_box(at[i][0] + dx, at[i][1] + dy, wide, high, ha)
-            line = _line(at[i], dx, dy)
-            cost = _overlap(box, taken) + 2 * _outside(box, inches) + sum(_overlap(b, taken) for b in line)
-            options.append((cost, dx, dy, ha, [box, *line]))
-        worst, dx, dy, ha, boxes = min(options, key=lambda o: o[0] > 1e-9)
-        if worst > 1e-9:
-            if not every:
-                left.append(labels[i])
-                continue
-            _, dx, dy, ha, boxes = min(options, key=lambda o: o[0])
-        taken += boxes
-        arrow = {"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
-        look = {"fontsize": size, "color": INK, "ha": ha, "va": "center", "zorder": 6, "textcoords": "axes fraction"}
-        place = tuple((at[i] + [dx, dy]) / inches)
-        ax.annotate(labels[i], (x[i], y[i]), place, arrowprops=arrow if np.hypot(dx, dy) > _FAR else None, **look)
-    return left
-
-
-#: A label farther from its point than this, in inches, has a line to it.
-_FAR = 0.2
-
-
-def _line(at: Any, dx: float, dy: float) -> list[Box]:
-    """Small boxes along the line from a point, where it is clear of the point itself, to its label."""
-    if np.hypot(dx, dy) <= _FAR:
-        return []
-    return [
-        (px - 0.01, py - 0.01, px + 0.01, py + 0.01) for px, py in (at + np.outer([0.35, 0.5, 0.65, 0.8], [dx, dy]))
-    ]
-
-
-def _fractions(ax: Any, points: Any) -> Any:
-    return ax.transLimits.transform(ax.transScale.transform(points))
-
-
-def _box(corners: Any) -> Box:
-    (x0, y0), (x1, y1) = corners.min(axis=0) - 0.02, corners.max(axis=0) + 0.02
-    return float(x0), float(y0), float(x1), float(y1)
-
-
-def _text_box(x: float, y: float, wide: float, high: float, ha: str) -> Box:
-    start = {"left": x, "right": x - wide, "center": x - wide / 2}[ha]
-    return start, y - high / 2, start + wide, y + high / 2
-
-
-def _overlap(box: Box, others: Sequence[Box]) -> float:
-    return sum(
-        max(0.0, min(box[2], o[2]) - max(box[0], o[0])) * max(0.0, min(box[3], o[3]) - max(box[1], o[1]))
-        for o in others
-    )
-
-
-def _outside(box: Box, inches: Any) -> float:
-    wide, high = (float(v) for v in inches)
-    return max(0.0, -box[0]) + max(0.0, -box[1]) + max(0.0, box[2] - wide) + max(0.0, box[3] - high)

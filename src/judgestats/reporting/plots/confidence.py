@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 
 #: Most panels side by side.
 ACROSS = 4
@@ -41,12 +41,12 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     [0.5, 0.8]
     """
     columns = ("judge", "level", "conf_low", "conf_high")
-    here = estimate_rows.chosen(result, ["reliability"], *columns, source="confidence_calibration")
-    here = here.assign(_who=estimate_rows.whose(here))
-    estimate_rows.one_row_each(here, ["_who", "level"])
-    axes = _panels(ax, estimate_rows.distinct(here["_who"]))
-    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(here["_who"]), strict=True)):
-        curve = here[here["_who"] == who].sort_values("level")
+    estimates = estimate_rows.chosen(result, ["reliability"], *columns, source="confidence_calibration")
+    estimates = estimates.assign(_who=estimate_rows.whose(estimates))
+    estimate_rows.one_row_each(estimates, ["_who", "level"])
+    axes = _panels(ax, estimate_rows.distinct(estimates["_who"]))
+    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
+        curve = estimates[estimates["_who"] == who].sort_values("level")
         color = canvas.style_of(0)["color"]
         canvas.unit_square(panel)
         canvas.grid(panel)
@@ -57,8 +57,8 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
         canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if i % ACROSS == 0 else "")
-    _names(axes, estimate_rows.distinct(here["_who"]), title)
-    return canvas.Picture(axes, here)
+    _names(axes, estimate_rows.distinct(estimates["_who"]), title)
+    return canvas.Picture(axes, estimates)
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
@@ -90,14 +90,14 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     [0.67, 1.0]
     """
     columns = ("judge", "level", "conf_low", "conf_high")
-    here = estimate_rows.chosen(result, ["risk_curve", "coverage_curve"], *columns, source="abstention_threshold")
+    estimates = estimate_rows.chosen(result, ["risk_curve", "coverage_curve"], *columns, source="abstention_threshold")
     label = {"_who": estimate_rows.whose(result)}
-    here, points = here.assign(**label), result.assign(**label)
-    estimate_rows.one_row_each(here, ["_who", "term", "level"])
-    axes = _panels(ax, estimate_rows.distinct(here["_who"]))
-    top = float(np.nanmax(here.loc[here["term"] == "risk_curve", "conf_high"]))
-    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(here["_who"]), strict=True)):
-        of_judge = here[here["_who"] == who].set_index(["term", "level"])
+    estimates, points = estimates.assign(**label), result.assign(**label)
+    estimate_rows.one_row_each(estimates, ["_who", "term", "level"])
+    axes = _panels(ax, estimate_rows.distinct(estimates["_who"]))
+    top = float(np.nanmax(estimates.loc[estimates["term"] == "risk_curve", "conf_high"]))
+    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
+        of_judge = estimates[estimates["_who"] == who].set_index(["term", "level"])
         risk, used = of_judge.loc["risk_curve"], of_judge.loc["coverage_curve", "estimate"]
         order = np.argsort(used.to_numpy(), kind="stable")
         x, color = used.to_numpy()[order], canvas.style_of(0)["color"]
@@ -113,9 +113,9 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
             panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
                            fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
         canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
-    _names(axes, estimate_rows.distinct(here["_who"]), title)
-    found = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
-    return canvas.Picture(axes, points[found])
+    _names(axes, estimate_rows.distinct(estimates["_who"]), title)
+    on_curve = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
+    return canvas.Picture(axes, points[on_curve])
 
 
 def _panels(ax: Any, names: list[str]) -> list[Any]:
@@ -125,7 +125,7 @@ def _panels(ax: Any, names: list[str]) -> list[Any]:
 
 def _names(axes: list[Any], names: list[str], title: str | None) -> None:
     """Put the judges above the panels, and a title above all."""
-    short = canvas.shortened(names)
+    short = short_names.shortened(names)
     for panel, name in zip(axes, short, strict=True):
         panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     if short.key:

@@ -17,9 +17,7 @@ from judgestats import flags
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words, is_whole, neutral_value
-from judgestats.reporting.plots import canvas
-
-# ---- From before to after, a row a group: agreement that moves (consensus_illusion paper, Table 3), calibration
+from judgestats.reporting.plots import canvas, short_names
 
 #: A row whose shift is flagged.
 FLAGGED = canvas.PALETTE[1]
@@ -52,17 +50,17 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     >>> [float(line.get_xdata()[0]) for line in agreement_shift(rows).lines if line.get_marker() == "o"]
     [0.7, 0.5]
     """
-    here = estimate_rows.chosen(
+    estimates = estimate_rows.chosen(
         shifts, ["shift"], "conf_low", "conf_high", "flag", "before", "after", source="agreement_shift"
     )
-    here = here.assign(_row=estimate_rows.names_of(here))
-    estimate_rows.one_row_each(here, ["_row"])
-    labels = list(here["_row"])
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
+    estimate_rows.one_row_each(estimates, ["_row"])
+    labels = list(estimates["_row"])
     ax = canvas.row_axes(ax, labels, 5.9, 0.3)
-    canvas.limits(ax, here[["before", "after"]], bounds=(-1, 1))
+    canvas.limits(ax, estimates[["before", "after"]], bounds=(-1, 1))
     canvas.lanes(ax, labels)
-    found = [_LIMIT.search(str(f)) for f in here["flag"]]
-    for i, (row, marked) in enumerate(zip(here.to_dict("records"), found, strict=True)):
+    limits = [_LIMIT.search(str(f)) for f in estimates["flag"]]
+    for i, (row, marked) in enumerate(zip(estimates.to_dict("records"), limits, strict=True)):
         color = FLAGGED if marked else canvas.PALETTE[0]
         before, after = row["before"], row["after"]
         if np.isfinite([before, after]).all():
@@ -74,11 +72,11 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.beside(ax, i, canvas.with_interval(row), color=FLAGGED if marked else canvas.MUTED)
     canvas.beside(ax, None, "shift")
     keys: list[Any] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
-    at = estimate_rows.distinct(m.group(1) for m in found if m)
+    at = estimate_rows.distinct(m.group(1) for m in limits if m)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "mean correlation of the judges (1 = perfect)", title=title, pad=24)
-    return canvas.Picture(ax, here)
+    return canvas.Picture(ax, estimates)
 
 
 @canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
@@ -109,13 +107,13 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     """
     ends = ("_before", "_after")
     wanted = [f"{t}{e}" for t in ("deviation", "rmse") for e in ends]
-    here = estimate_rows.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
-    here = here.assign(_row=estimate_rows.names_of(here))
-    estimate_rows.one_row_each(here, ["_row", "term"])
-    labels = estimate_rows.distinct(here["_row"])
+    estimates = estimate_rows.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
+    estimate_rows.one_row_each(estimates, ["_row", "term"])
+    labels = estimate_rows.distinct(estimates["_row"])
     axes = canvas.panels(ax, ["deviation", "RMSE"], labels, wide=[3.0, 2.6], each=0.42)
     for panel, what in zip(axes, ("deviation", "rmse"), strict=True):
-        table = here[here["term"].isin([what + e for e in ends])]
+        table = estimates[estimates["term"].isin([what + e for e in ends])]
         values = table[["estimate", "conf_low", "conf_high"]]
         canvas.limits(panel, values, zero=True, even=what == "deviation", bounds=(-np.inf, np.inf))
         if what == "rmse":
@@ -127,28 +125,29 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     canvas.named(axes[1], "RMSE (points of the scale)")
     keys = [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])]
     canvas.legend_above(axes[0], keys, 2)
-    if "flag" in here.columns and here["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any():
+    if (
+        "flag" in estimates.columns
+        and estimates["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any()
+    ):
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
-    return canvas.Picture(axes, here)
+    return canvas.Picture(axes, estimates)
 
 
 def _pairs(ax: Any, table: pd.DataFrame, labels: list[str], ends: list[str]) -> None:
     """Before and after of each row on two lines, joined."""
     for i, label in enumerate(labels):
-        here = table[table["_row"] == label].set_index("term")
-        at = [(e, i + shift) for e, shift in zip(ends, (-0.15, 0.15), strict=True) if e in here.index]
-        values = [float(here.loc[e, "estimate"]) for e, _ in at]
+        ends_of_row = table[table["_row"] == label].set_index("term")
+        at = [(e, i + shift) for e, shift in zip(ends, (-0.15, 0.15), strict=True) if e in ends_of_row.index]
+        values = [float(ends_of_row.loc[e, "estimate"]) for e, _ in at]
         if len(at) == 2 and np.isfinite(values).all():
             ax.plot(values, [h for _, h in at], color=canvas.MUTED, linewidth=0.9, alpha=0.8, zorder=2)
         if not np.isfinite(values).any():
             canvas.point(ax, np.nan, i, canvas.MUTED)
             continue
         for end, height in at:
-            canvas.whisker(ax, here.loc[end], height, filled=end == ends[1])
+            canvas.whisker(ax, ends_of_row.loc[end], height, filled=end == ends[1])
 
-
-# ---- Estimates with their intervals, a row a judge -------------------------------------------------------------------
 
 #: Columns whose values make separate panels of a term, and those that make separate rows (with the text before them).
 _FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
@@ -210,26 +209,26 @@ def forest(
     rows = [label for labelled in of_judge for label in estimate_rows.distinct(labelled)]
     texts = {
         (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
-        for term, here in table.groupby("term", sort=False)
-        for facet in dict.fromkeys(here["facet"])
+        for term, panel_rows in table.groupby("term", sort=False)
+        for facet in dict.fromkeys(panel_rows["facet"])
     }
     if order == "value":
         rows = _by_value(table, rows, next(iter(texts)))
     panels = _panels(ax, list(texts.values()), rows)
     for i, (panel, ((term, facet), text)) in enumerate(zip(panels, texts.items(), strict=True)):
-        here = table[(table["term"] == term) & (table["facet"] == facet)]
-        _panel(panel, here, rows, str(term), first=i == 0)
+        panel_rows = table[(table["term"] == term) & (table["facet"] == facet)]
+        _panel(panel, panel_rows, rows, str(term), first=i == 0)
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
-        panel.set_title(canvas.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
-        panel.set_xlabel(_unit(here), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
+        panel.set_title(short_names.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
+        panel.set_xlabel(_unit(panel_rows), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
     canvas.headed([*panels, panels[0]], title)
     return canvas.Picture(panels, table)
 
 
 def _by_value(table: pd.DataFrame, rows: list[str], panel: tuple[Any, Any]) -> list[str]:
     """Rows by their mean estimate in one panel, the highest first; those without one are last, as they come."""
-    here = table[(table["term"] == panel[0]) & (table["facet"] == panel[1])]
-    value = here["estimate"].astype(float).groupby(here["row"]).mean().reindex(rows)
+    estimates = table[(table["term"] == panel[0]) & (table["facet"] == panel[1])]
+    value = estimates["estimate"].astype(float).groupby(estimates["row"]).mean().reindex(rows)
     return list(value.sort_values(ascending=False, kind="stable", na_position="last").index)
 
 
@@ -237,7 +236,7 @@ def _unit(table: pd.DataFrame) -> str:
     """What the numbers of a panel are: the scale that a model names, or a share, a count, a difference."""
     scales = table["scale"].dropna().unique() if "scale" in table.columns else []
     if len(scales) == 1 and scales[0]:
-        return str(canvas.literal(scales[0]))
+        return str(short_names.literal(scales[0]))
     if all(is_whole(t) for t in set(table["term"])):
         return "number"
     values = table["estimate"].to_numpy(float)
@@ -251,16 +250,18 @@ def _unit(table: pd.DataFrame) -> str:
 def _rows_and_panels(table: pd.DataFrame) -> pd.DataFrame:
     """Add the label of each row, and the part of its panel's name after the term."""
     row, facet = table["who"].astype(object).copy(), pd.Series("", index=table.index, dtype=object)
-    for _, here in table.groupby("term", sort=False):
+    for _, estimates in table.groupby("term", sort=False):
         for column, between in _ROWS.items():
-            if _varies(here, column):
-                row.loc[here.index] = _appended(row.loc[here.index], here[column], between)
+            if _varies(estimates, column):
+                row.loc[estimates.index] = _appended(row.loc[estimates.index], estimates[column], between)
         for column in _FACETS:
-            if _varies(here, column):
+            if _varies(estimates, column):
                 values = (
-                    here[column].map(lambda v: f"Δ = {v:g}", na_action="ignore") if column == "delta" else here[column]
+                    estimates[column].map(lambda v: f"Δ = {v:g}", na_action="ignore")
+                    if column == "delta"
+                    else estimates[column]
                 )
-                facet.loc[here.index] = _appended(facet.loc[here.index], values, ", ")
+                facet.loc[estimates.index] = _appended(facet.loc[estimates.index], values, ", ")
     return table.assign(row=row, facet=facet)
 
 
@@ -270,17 +271,17 @@ def _varies(table: pd.DataFrame, column: str) -> bool:
 
 def _appended(texts: pd.Series[Any], values: pd.Series[Any], between: str) -> list[str]:
     """Each text with its value, where it has one."""
-    known = values.notna() & (values.astype(object) != "")
-    return [(f"{t}{between}{v}" if t else str(v)) if k else t for t, v, k in zip(texts, values, known, strict=True)]
+    filled = values.notna() & (values.astype(object) != "")
+    return [(f"{t}{between}{v}" if t else str(v)) if k else t for t, v, k in zip(texts, values, filled, strict=True)]
 
 
-def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
+def _panels(ax: Any, terms: list[str], judges: list[str]) -> list[Any]:
     if ax is None:
         height = 0.95 + max(0.26, 0.34 - 0.004 * len(judges)) * len(judges)
-        width = 0.3 + canvas.label_width(canvas.shortened(judges, 34)) + max(5.2, 2.35 * len(shown))
+        width = 0.3 + short_names.label_width(short_names.shortened(judges, 34)) + max(5.2, 2.35 * len(terms))
         figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
-        return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]]
-    return canvas.panels(ax, shown, [], wide=[])
+        return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(terms), sharey=True, squeeze=False)[0]]
+    return canvas.panels(ax, terms, [], wide=[])
 
 
 def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
@@ -292,9 +293,9 @@ def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first:
         canvas.neutral(ax, at)
     ax.set_xlim(low, high)
     for row, judge in enumerate(judges):
-        here = table[table["row"] == judge]
-        offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
-        for offset, r in zip(offsets, here.to_dict("records"), strict=True):
+        estimates = table[table["row"] == judge]
+        offsets = np.linspace(-0.22, 0.22, len(estimates)) if len(estimates) > 1 else np.zeros(len(estimates))
+        for offset, r in zip(offsets, estimates.to_dict("records"), strict=True):
             canvas.whisker(ax, {"conf_low": np.nan, "conf_high": np.nan} | r, row + offset)
     canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))

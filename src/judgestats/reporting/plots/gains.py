@@ -13,9 +13,7 @@ from matplotlib.lines import Line2D
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import count
-from judgestats.reporting.plots import canvas
-
-# ---- What a prompt saves and what it costs (Figure 4 of the dark_current paper) --------------------------------------
+from judgestats.reporting.plots import canvas, point_labels, short_names
 
 
 @canvas.picture(needs="criterion")
@@ -73,7 +71,7 @@ def operating_point(
     judges = estimate_rows.distinct(s[0] for s in segments)
     steps = sorted({s[1] for s in segments})
     few = len(judges) <= canvas.DIRECT
-    names = canvas.shortened(judges)
+    names = short_names.shortened(judges)
     keys = _prompt_keys(prompts)
     markers = [canvas.MARKERS[i % len(canvas.MARKERS)] for i in range(len(steps))]
     colors = [canvas.PALETTE[i % len(canvas.PALETTE)] for i in range(len(judges) if few else len(steps))]
@@ -81,7 +79,7 @@ def operating_point(
         canvas.key(f"step Δ = {d:g}", canvas.MUTED if few else colors[i], marker=markers[i])
         for i, d in enumerate(steps)
     ]
-    entries = names if few else canvas.numbered(names)
+    entries = names if few else short_names.numbered(names)
     keys += [
         Line2D([], [], color=colors[i], linewidth=2.0, label=t) if few else Line2D([], [], linestyle="none", label=t)
         for i, t in enumerate(entries)
@@ -103,7 +101,7 @@ def operating_point(
     if not few:
         across, up = [s[2][1][0] for s in segments], [s[3][1][0] for s in segments]
         numbers = [str(judges.index(s[0]) + 1) for s in segments]
-        canvas.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
+        point_labels.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
     canvas.below(ax, names.key)
     rows = [equal, ladder]
     rows += [] if sensitivity is None else [sensitivity[sensitivity["term"] == "target_sensitivity"]]
@@ -113,7 +111,7 @@ def operating_point(
 def _prompt_keys(prompts: tuple[str, str]) -> list[Line2D]:
     return [
         Line2D([], [], linestyle="none", marker="o", markerfacecolor=face, markeredgecolor=canvas.INK, label=label)
-        for face, label in zip(("white", canvas.INK), canvas.shortened(prompts), strict=True)
+        for face, label in zip(("white", canvas.INK), short_names.shortened(prompts), strict=True)
     ]
 
 
@@ -129,13 +127,13 @@ _End = tuple[float, float, float]
 def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) -> list[_End]:
     """(value, low, high) under either prompt: one minus the tie rate, or the sensitivity itself."""
     if at is None:
-        found = [table[table["term"] == t] for t in ("criterion_base", "criterion_strict")]
+        criteria = [table[table["term"] == t] for t in ("criterion_base", "criterion_strict")]
     else:
         judge, delta, prompts = at
-        here = table[(table["judge"].astype(str) == judge) & (estimate_rows.step(table) == delta)]
-        here = here[here["term"] == "target_sensitivity"]
-        found = [here[here["prompt"] == p] for p in prompts]
-    first = [r for t in found for r in t.head(1).itertuples()] if all(map(len, found)) else []
+        estimates = table[(table["judge"].astype(str) == judge) & (estimate_rows.step(table) == delta)]
+        estimates = estimates[estimates["term"] == "target_sensitivity"]
+        criteria = [estimates[estimates["prompt"] == p] for p in prompts]
+    first = [r for t in criteria for r in t.head(1).itertuples()] if all(map(len, criteria)) else []
     if at is None:
         return [(1 - r.estimate, 1 - r.conf_high, 1 - r.conf_low) for r in first]
     return [(r.estimate, r.conf_low, r.conf_high) for r in first]
@@ -153,8 +151,6 @@ def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, fa
         look = {"markersize": 5 if faint else 8, "markeredgewidth": 1.0 if faint else 1.5, "markeredgecolor": color}
         ax.plot(x[i][0], y[i][0], marker=marker, markerfacecolor=color if i else "white", zorder=4, **look)
 
-
-# ---- What strategies gain, and what they cost (debiasing paper, Tables 3 and 4, Appendix H) --------------------------
 
 #: Costs farther apart than this are drawn on a logarithmic axis.
 LOG_FROM = 30.0
@@ -197,16 +193,16 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     [10.0, 2.0]
     """
     columns = ("judge", "strategy", "conf_low", "conf_high", "baseline_only", "strategy_only", "survives")
-    here = estimate_rows.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
-    groups = [str(c) for c in here.columns[: list(here.columns).index("term")]]
-    here = here.assign(
-        _row=estimate_rows.joined(here, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1)))
+    estimates = estimate_rows.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
+    groups = [str(c) for c in estimates.columns[: list(estimates.columns).index("term")]]
+    estimates = estimates.assign(
+        _row=estimate_rows.joined(estimates, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1)))
     )
-    estimate_rows.one_row_each(here, ["_row"])
-    absent = list(here.loc[here["estimate"].isna(), "_row"])
-    here = here[here["estimate"].notna()]
-    points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
-    labels = list(here["_row"])
+    estimate_rows.one_row_each(estimates, ["_row"])
+    absent = list(estimates.loc[estimates["estimate"].isna(), "_row"])
+    estimates = estimates[estimates["estimate"].notna()]
+    points = estimates.assign(**{c: 100 * estimates[c] for c in ("estimate", "conf_low", "conf_high")})
+    labels = list(estimates["_row"])
     each = 0.32 if len(labels) < 20 else 0.26
     ax = canvas.row_axes(ax, labels, 5.6, each)
     canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
@@ -216,23 +212,23 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
         for name, offset in COUNTS.items():
             canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
-    named = estimate_rows.distinct(here["baseline"].dropna()) if "baseline" in here.columns else []
-    base = " or ".join(map(str, named))
-    heads = (f"only\n{canvas.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
+    baselines = estimate_rows.distinct(estimates["baseline"].dropna()) if "baseline" in estimates.columns else []
+    base = " or ".join(map(str, baselines))
+    heads = (f"only\n{short_names.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
     for head, offset in zip(heads, COUNTS.values(), strict=True):
         canvas.beside(ax, None, head, offset, ha="right")
-    after = estimate_rows.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
+    after = estimate_rows.distinct(estimates["adjustment"].dropna()) if "adjustment" in estimates.columns else []
     survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
     canvas.legend_above(
         ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
     )
-    gain = f"gain in accuracy over {canvas.literal(base or 'the baseline')} (percentage points)"
+    gain = f"gain in accuracy over {short_names.literal(base or 'the baseline')} (percentage points)"
     canvas.named(ax, gain, title=title, pad=36)
     if absent:
-        shown = ", ".join(canvas.shortened(absent[:MOST_ABSENT], canvas.NAME))
+        names = ", ".join(short_names.shortened(absent[:MOST_ABSENT], canvas.NAME))
         more = f" and {len(absent) - MOST_ABSENT} more" if len(absent) > MOST_ABSENT else ""
-        canvas.below(ax, f"no pair in common with the baseline: {shown}{more}")
-    return canvas.Picture(ax, here)
+        canvas.below(ax, f"no pair in common with the baseline: {names}{more}")
+    return canvas.Picture(ax, estimates)
 
 
 @canvas.picture()
@@ -283,19 +279,21 @@ def pareto(
     names = [str(c) for c in front.columns[: list(front.columns).index("cost")] if c not in groups]
     front = front.assign(_name=estimate_rows.joined(front, names), _group=estimate_rows.joined(front, groups))
     there = np.isfinite(front[["cost", "value"]].to_numpy(float)).all(axis=1)
-    here, absent = front[there], list(front.loc[~there, "_name"])
-    if here.empty:
+    points, absent = front[there], list(front.loc[~there, "_name"])
+    if points.empty:
         raise DesignError("No configuration has both a cost and a value. Give a result of pareto_front().")
-    all_named = len(here) <= MOST_LABELS
-    chosen = here if all_named else here[here["on_front"].astype(bool)]
-    several = here["_group"].nunique() > 1
-    entries = canvas.shortened(chosen["_name"]) if len(chosen) > canvas.DIRECT else []
-    heads = [f"front: {g}" for g in estimate_rows.distinct(here["_group"])] if several else ["on the front"]
+    all_named = len(points) <= MOST_LABELS
+    chosen = points if all_named else points[points["on_front"].astype(bool)]
+    several = points["_group"].nunique() > 1
+    entries = short_names.shortened(chosen["_name"]) if len(chosen) > canvas.DIRECT else []
+    heads = [f"front: {g}" for g in estimate_rows.distinct(points["_group"])] if several else ["on the front"]
     width = 6.4 + max(canvas.legend_width([*entries, *heads], 4.8), 1.2)
     ax = canvas.new_axes(ax, width, 4.8)
     canvas.grid(ax)
-    paid, worth = here["cost"].to_numpy(float), here["value"].to_numpy(float)
-    ends = here[["conf_low", "conf_high"]].to_numpy(float) if {"conf_low", "conf_high"} <= {*here} else worth[:, None]
+    paid, worth = points["cost"].to_numpy(float), points["value"].to_numpy(float)
+    ends = (
+        points[["conf_low", "conf_high"]].to_numpy(float) if {"conf_low", "conf_high"} <= {*points} else worth[:, None]
+    )
     low, high = np.nanmin([*ends.ravel(), *worth]), np.nanmax([*ends.ravel(), *worth])
     margin = 0.09 * float(high - low) or 0.05
     ax.set_ylim(low - margin, high + margin)
@@ -308,44 +306,46 @@ def pareto(
         ax.set_xlim(paid.min() - pad, paid.max() + pad)
     if ends.shape[1] == 2:
         ax.vlines(paid, ends[:, 0], ends[:, 1], color=canvas.MUTED, linewidth=1.0, alpha=0.5, zorder=1.5)
-    keys = _fronts(ax, here)
+    keys = _fronts(ax, points)
     canvas.named(
         ax,
-        f"{canvas.literal(cost)}{', log scale' if ax.get_xscale() == 'log' else ''} (lower is better)",
-        f"{canvas.literal(value)} (higher is better)",
+        f"{short_names.literal(cost)}{', log scale' if ax.get_xscale() == 'log' else ''} (lower is better)",
+        f"{short_names.literal(value)} (higher is better)",
         title,
     )
     remarks = [] if all_named else ["Named: configurations on the front."]
-    remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
+    remarks += [f"Without cost or value: {', '.join(short_names.shortened(absent))}."] if absent else []
     canvas.below(ax, " ".join(remarks))
     places = list(chosen["cost"]), list(chosen["value"])
-    canvas.name_points(ax, *places, list(chosen["_name"]), avoid=_drawn(here), more=keys)
-    return canvas.Picture(ax, here)
+    point_labels.name_points(ax, *places, list(chosen["_name"]), avoid=_drawn(points), more=keys)
+    return canvas.Picture(ax, points)
 
 
-def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:
+def _fronts(ax: Any, points: pd.DataFrame) -> list[Any]:
     keys: list[Any] = []
-    several = here["_group"].nunique() > 1
-    worse = here[~here["on_front"].astype(bool)]
+    several = points["_group"].nunique() > 1
+    worse = points[~points["on_front"].astype(bool)]
     ax.scatter(worse["cost"], worse["value"], s=34, color=DOMINATED, edgecolors="white", linewidths=0.7, zorder=3)
-    for i, group in enumerate(estimate_rows.distinct(here["_group"])):
+    for i, group in enumerate(estimate_rows.distinct(points["_group"])):
         color = canvas.PALETTE[i % len(canvas.PALETTE)]
-        on = here[(here["_group"] == group) & here["on_front"].astype(bool)].sort_values(["cost", "value"])
+        on = points[(points["_group"] == group) & points["on_front"].astype(bool)].sort_values(["cost", "value"])
         ax.step(on["cost"], on["value"], where="post", color=color, linewidth=1.4, alpha=0.8, zorder=2)
         ax.scatter(on["cost"], on["value"], s=46, color=color, edgecolors="white", linewidths=0.8, zorder=4)
         name = f"front: {group}" if several else "on the front"
         keys.append(
-            Line2D([], [], color=color, marker="o", markersize=6, markeredgecolor="white", label=canvas.literal(name))
+            Line2D(
+                [], [], color=color, marker="o", markersize=6, markeredgecolor="white", label=short_names.literal(name)
+            )
         )
     if len(worse):
         keys.append(canvas.key("dominated", DOMINATED))
     return keys[: canvas.DIRECT + 1]
 
 
-def _drawn(here: pd.DataFrame) -> list[tuple[float, float, float, float]]:
+def _drawn(points: pd.DataFrame) -> list[tuple[float, float, float, float]]:
     """Steps of the fronts and points, which labels should not cover."""
-    boxes = [(x, y, x, y) for x, y in zip(here["cost"], here["value"], strict=True)]
-    for _, group in here[here["on_front"].astype(bool)].groupby("_group", sort=False):
+    boxes = [(x, y, x, y) for x, y in zip(points["cost"], points["value"], strict=True)]
+    for _, group in points[points["on_front"].astype(bool)].groupby("_group", sort=False):
         ends = list(group.sort_values(["cost", "value"])[["cost", "value"]].itertuples(index=False, name=None))
         for (x0, y0), (x1, y1) in pairwise(ends):
             boxes += [(x0, y0, x1, y0), (x1, y0, x1, y1)]

@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.metrics import consensus
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import number, signed
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -135,14 +135,14 @@ def deviation_matrix(
     ['b', 'a']
     """
     estimate_rows.require(deviations, "judge", "system", "term", "estimate")
-    here = deviations[deviations["term"] == "deviation"]
-    if not here["estimate"].notna().any():
+    estimates = deviations[deviations["term"] == "deviation"]
+    if not estimates["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
-    values = _ordered(_wide(here, "estimate"), order)
+    values = _ordered(_wide(estimates, "estimate"), order)
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
     own = _own(values, {}, None)
-    if "own" in here.columns:
-        own = _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
+    if "own" in estimates.columns:
+        own = _wide(estimates, "own").reindex_like(values).fillna(0).astype(bool)
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation (points of the scale)"
@@ -150,7 +150,7 @@ def deviation_matrix(
     _legend_below(ax, [], own)
     if one:
         ax.set_xlabel("")
-    return canvas.Picture(ax, here)
+    return canvas.Picture(ax, estimates)
 
 
 def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
@@ -163,10 +163,10 @@ def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | No
     if "estimate" not in scores.columns:
         scores = consensus.score_matrix(scores)
     estimate_rows.require(scores, "judge", "system", "estimate")
-    here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
-    spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
-    judges = dict(zip(estimate_rows.whose(here), here["judge"].astype(str), strict=True))
-    return _wide(here, "estimate"), spread, judges
+    estimates = scores[scores["term"] == "score"] if "term" in scores.columns else scores
+    spread = _wide(estimates, "sd") if "sd" in estimates.columns and estimates["sd"].notna().any() else None
+    judges = dict(zip(estimate_rows.whose(estimates), estimates["judge"].astype(str), strict=True))
+    return _wide(estimates, "estimate"), spread, judges
 
 
 def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
@@ -222,16 +222,16 @@ def heat(
     """
     rows, columns = values.shape
     with_numbers = numbers and rows * columns <= MOST_NUMBERS
-    across, down = canvas.shortened(values.columns, 24), canvas.shortened(values.index, 30)
+    across, down = short_names.shortened(values.columns, 24), short_names.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
     cell = (0.78, 0.42 if rows <= 15 else 0.3) if with_numbers else (0.27, 0.24)  # inches
-    over = 0.85 * canvas.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
+    over = 0.85 * short_names.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
     cells = cell[0] * len(across)
-    width = 1.7 + canvas.label_width(down) + cells + max(over - 0.9, 2.6 - cells, 0)
+    width = 1.7 + short_names.label_width(down) + cells + max(over - 0.9, 2.6 - cells, 0)
     ax = canvas.new_axes(ax, width, max(2.6, 0.9 + 0.62 * over + cell[1] * len(down)))
-    shown = np.ma.masked_invalid(colored.to_numpy(float))
+    masked = np.ma.masked_invalid(colored.to_numpy(float))
     mesh = ax.pcolormesh(
-        np.arange(columns + 1), np.arange(rows + 1), shown, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
+        np.arange(columns + 1), np.arange(rows + 1), masked, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
     )
     ax.set_facecolor("#fbfbfc")
     if with_numbers:

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import wilson
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 
 #: Columns of a predictive frame that are not labels.
 _NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
@@ -67,26 +67,28 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     table = table.assign(**{c: table[c].to_numpy(float) / calls for c in ends})
     labels = _order(table)
     kinds = [k for k in _HEADS if (table["kind"] == k).any()]
-    named = len(labels) <= MOST_NAMED
+    all_named = len(labels) <= MOST_NAMED
     outside = set(table.loc[~table["inside"].astype(bool) & (table["kind"] == kinds[-1]), "_row"])
-    shown = labels if named else [name if name in outside else "" for name in labels]
-    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # width of the labels: of at most this many rows
-    found = canvas.panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if named else 0.24)
-    for i, (panel, kind) in enumerate(zip(found, kinds, strict=True)):
-        here = table[table["kind"] == kind].set_index("_row")
-        canvas.limits(panel, _together(table, here)[["observed", "conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
-        _rows(panel, here, labels, shown, first=i == 0, thin=not named)
+    names = labels if all_named else [name if name in outside else "" for name in labels]
+    sized = sorted(names, key=len, reverse=True)[:MOST_NAMED]  # width of the labels: of at most this many rows
+    axes = canvas.panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if all_named else 0.24)
+    for i, (panel, kind) in enumerate(zip(axes, kinds, strict=True)):
+        estimates = table[table["kind"] == kind].set_index("_row")
+        canvas.limits(
+            panel, _together(table, estimates)[["observed", "conf_low", "conf_high"]], bounds=(-np.inf, np.inf)
+        )
+        _rows(panel, estimates, labels, names, first=i == 0, thin=not all_named)
         panel.set_xlabel(_scale(table), fontsize=canvas.TEXT, color=canvas.INK)
-        inside = int(here["inside"].astype(bool).sum())
-        canvas.below(panel, f"{inside} of {len(here)} observed values inside")
+        inside = int(estimates["inside"].astype(bool).sum())
+        canvas.below(panel, f"{inside} of {len(estimates)} observed values inside")
         if len(kinds) > 1:
             panel.set_title(_HEADS[kind], fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
     bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predicted")
     keys = [bar, canvas.key("observed", canvas.INK)]
     keys += [] if table["inside"].astype(bool).all() else [canvas.key("observed, outside", _OUTSIDE, marker="s")]
-    canvas.legend_above(found[0], keys, 3)
-    canvas.headed(found, title)
-    return canvas.Picture(found, table)
+    canvas.legend_above(axes[0], keys, 3)
+    canvas.headed(axes, title)
+    return canvas.Picture(axes, table)
 
 
 def _table(predictions: Any) -> pd.DataFrame:
@@ -113,35 +115,37 @@ def _order(table: pd.DataFrame) -> list[str]:
     return [*last.sort_values("estimate", ascending=False, kind="stable")["_row"], *rest]
 
 
-def _together(table: pd.DataFrame, here: pd.DataFrame) -> pd.DataFrame:
+def _together(table: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
     """What sets the range of a panel: all panels, unless one is much wider."""
     reach = table.assign(
         _low=table[["observed", "conf_low"]].min(axis=1), _high=table[["observed", "conf_high"]].max(axis=1)
     )
     each = reach.groupby("kind").agg(low=("_low", "min"), high=("_high", "max"))
     wide = each["high"] - each["low"]
-    return table if wide.max() <= _MUCH_WIDER * wide.min() else here
+    return table if wide.max() <= _MUCH_WIDER * wide.min() else estimates
 
 
 def _scale(table: pd.DataFrame) -> str:
     what = estimate_rows.distinct(table["outcome"])
     if (table["scale"] == "count").any():
-        return f"{canvas.literal(what[0])}: count ÷ calls" if len(what) == 1 else "calls with this answer ÷ all calls"
-    return f"mean of {canvas.literal(what[0]).removeprefix('mean ')}" if len(what) == 1 else "mean score"
+        return (
+            f"{short_names.literal(what[0])}: count ÷ calls" if len(what) == 1 else "calls with this answer ÷ all calls"
+        )
+    return f"mean of {short_names.literal(what[0]).removeprefix('mean ')}" if len(what) == 1 else "mean score"
 
 
-def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, first: bool, thin: bool) -> None:
+def _rows(ax: Any, estimates: pd.DataFrame, labels: list[str], names: list[str], *, first: bool, thin: bool) -> None:
     if thin:
         canvas.grid(ax, "x")
-        ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=[i for i, name in enumerate(shown) if name])
-        ax.set_yticklabels([canvas.literal(name) for name in shown if name], fontsize=canvas.SMALL - 1)
+        ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=[i for i, name in enumerate(names) if name])
+        ax.set_yticklabels([short_names.literal(name) for name in names if name], fontsize=canvas.SMALL - 1)
         ax.tick_params(axis="y", length=2, labelleft=first)
     else:
         canvas.lanes(ax, labels, first=first)
     for i, name in enumerate(labels):
-        if name not in here.index:
+        if name not in estimates.index:
             continue
-        row = here.loc[name]
+        row = estimates.loc[name]
         ends, wide = [row["conf_low"], row["conf_high"]], 1.5 if thin else 5.0
         ax.plot(ends, [i, i], color=canvas.PALETTE[0], linewidth=wide, alpha=0.75, zorder=2.5, solid_capstyle="butt")
         if not thin:
@@ -151,8 +155,6 @@ def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, f
         look |= {"markersize": 3.5, "markeredgewidth": 0.3} if thin else {}
         ax.plot(row["observed"], i, marker="o" if seen else "s", linestyle="none", zorder=4, **look)
 
-
-# ---- Diagnostics of a fit: residuals, random effects, calibration ----------------------------------------------------
 
 #: Fewest rows in a bin, and most bins.
 LEAST_ROWS, MOST_BINS = 8, 12
@@ -233,10 +235,10 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     for panel, name in zip(panels, names, strict=True):
         panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     canvas.headed(panels, title)
-    found = [
+    axes = [
         t.assign(panel=n) for n, t in zip(names, [first, *([effects] if len(effects) else []), second], strict=True)
     ]
-    return canvas.Picture(panels, pd.concat(found, ignore_index=True))
+    return canvas.Picture(panels, pd.concat(axes, ignore_index=True))
 
 
 #: Unit of the linear predictor, by link.
@@ -257,10 +259,10 @@ def _binned(x: Any, y: Any, weight: Any, sd: float | None = None) -> pd.DataFram
     code = pd.Series(code).groupby(same).transform("first").to_numpy()
     rows = []
     for k in np.unique(code):
-        here = code == k
-        n = weight[here].sum()
-        at, middle = (np.average(v[here], weights=weight[here]) for v in (x, y))
-        spread = sd or np.sqrt(np.average((y[here] - middle) ** 2, weights=weight[here]) * n / max(n - 1, 1e-9))
+        in_bin = code == k
+        n = weight[in_bin].sum()
+        at, middle = (np.average(v[in_bin], weights=weight[in_bin]) for v in (x, y))
+        spread = sd or np.sqrt(np.average((y[in_bin] - middle) ** 2, weights=weight[in_bin]) * n / max(n - 1, 1e-9))
         half = 2 * spread / np.sqrt(n) if n > 1 or sd else np.nan
         rows.append((at, middle, middle - half, middle + half, n))
     return pd.DataFrame(rows, columns=["x", "y", "conf_low", "conf_high", "n"])
@@ -270,25 +272,25 @@ def _calibrated(fit: Any, table: pd.DataFrame, weight: Any, ordinal: bool) -> pd
     """Observed against fitted means of bins; shares have Wilson intervals."""
     if not ordinal:
         fitted = table["fitted"].to_numpy(float)
-        found = _binned(fitted, fitted + table["residual"].to_numpy(float), weight)
+        bins = _binned(fitted, fitted + table["residual"].to_numpy(float), weight)
         if fit.family != "binomial":
-            return found
-        return _wilson(found)
+            return bins
+        return _wilson(bins)
     rows = fit.predict(interval=False)
     answer = rows[fit.formula.partition("~")[0].strip()].astype(str)
     counts = rows[rows.columns[list(rows.columns).index("category") - 1]].to_numpy(float)
     hit = (answer == rows["category"].astype(str)).to_numpy(float)
     parts = []
     for category in estimate_rows.distinct(rows["category"]):
-        here = (rows["category"] == category).to_numpy()
-        found = _wilson(_binned(rows["estimate"].to_numpy(float)[here], hit[here], counts[here]))
-        parts.append(found.assign(label=str(category)))
+        in_category = (rows["category"] == category).to_numpy()
+        bins = _wilson(_binned(rows["estimate"].to_numpy(float)[in_category], hit[in_category], counts[in_category]))
+        parts.append(bins.assign(label=str(category)))
     return pd.concat(parts, ignore_index=True)
 
 
-def _wilson(found: pd.DataFrame) -> pd.DataFrame:
-    low, high = wilson(found["y"] * found["n"], found["n"])
-    return found.assign(conf_low=low, conf_high=high)
+def _wilson(bins: pd.DataFrame) -> pd.DataFrame:
+    low, high = wilson(bins["y"] * bins["n"], bins["n"])
+    return bins.assign(conf_low=low, conf_high=high)
 
 
 def _quantiles(effects: pd.DataFrame) -> pd.DataFrame:
@@ -297,26 +299,26 @@ def _quantiles(effects: pd.DataFrame) -> pd.DataFrame:
         effects["term"] == "Intercept", "", ": " + effects["term"].astype(str)
     )
     parts = []
-    for label, here in effects.groupby(name, sort=False):
-        here = here.sort_values("estimate", kind="stable")
-        rank = (np.arange(len(here)) + 0.625) / (len(here) + 0.25)  # Blom 1958
-        columns = {"y": here["estimate"], "conf_low": here["conf_low"], "conf_high": here["conf_high"]}
-        parts.append(pd.DataFrame({"x": ndtri(rank), **columns, "label": label, "level": here["level"]}))
+    for label, level in effects.groupby(name, sort=False):
+        level = level.sort_values("estimate", kind="stable")
+        rank = (np.arange(len(level)) + 0.625) / (len(level) + 0.25)  # Blom 1958
+        columns = {"y": level["estimate"], "conf_low": level["conf_low"], "conf_high": level["conf_high"]}
+        parts.append(pd.DataFrame({"x": ndtri(rank), **columns, "label": label, "level": level["level"]}))
     return pd.concat(parts, ignore_index=True)
 
 
 def _effects(ax: Any, effects: pd.DataFrame) -> None:
     canvas.grid(ax)
     keys = []
-    for i, (label, here) in enumerate(effects.groupby("label", sort=False)):
+    for i, (label, level) in enumerate(effects.groupby("label", sort=False)):
         style = canvas.style_of(i)
         bars = {"color": style["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
-        ax.vlines(here["x"], here["conf_low"], here["conf_high"], **bars)
+        ax.vlines(level["x"], level["conf_low"], level["conf_high"], **bars)
         look = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, **style}
-        ax.plot(here["x"], here["y"], linestyle="none", zorder=3, **look)
-        if len(here) > 1 and here["x"].var() > 0:
-            slope = np.polyfit(here["x"], here["y"], 1)
-            ends = np.array([here["x"].min(), here["x"].max()])
+        ax.plot(level["x"], level["y"], linestyle="none", zorder=3, **look)
+        if len(level) > 1 and level["x"].var() > 0:
+            slope = np.polyfit(level["x"], level["y"], 1)
+            ends = np.array([level["x"].min(), level["x"].max()])
             ax.plot(ends, np.polyval(slope, ends), color=style["color"], linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         keys.append(canvas.key(str(label), style["color"], marker=style["marker"]))
     ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=canvas.SMALL, labelcolor=canvas.INK)
@@ -327,18 +329,16 @@ def _crosses(ax: Any, table: pd.DataFrame) -> None:
     """Points with vertical intervals, in a colour for each label."""
     labels = table["label"] if "label" in table.columns else pd.Series("", index=table.index)
     keys = []
-    for i, (label, here) in enumerate(table.groupby(labels, sort=False)):
+    for i, (label, level) in enumerate(table.groupby(labels, sort=False)):
         style = canvas.style_of(i)
         ax.vlines(
-            here["x"], here["conf_low"], here["conf_high"], color=style["color"], linewidth=1.2, alpha=0.7, zorder=2
+            level["x"], level["conf_low"], level["conf_high"], color=style["color"], linewidth=1.2, alpha=0.7, zorder=2
         )
-        ax.plot(here["x"], here["y"], linestyle="none", markersize=5.5, markeredgecolor="white", zorder=3, **style)
+        ax.plot(level["x"], level["y"], linestyle="none", markersize=5.5, markeredgecolor="white", zorder=3, **style)
         keys.append(canvas.key(str(label), style["color"], marker=style["marker"]))
     if len(keys) > 1:
         canvas.legend(ax, keys, "category")
 
-
-# ---- Posterior draws -------------------------------------------------------------------------------------------------
 
 #: More parameters than these need a choice.
 MOST_PARAMETERS = 80
@@ -411,22 +411,22 @@ def posterior_intervals(
         raise DesignError(f"{len(names)} parameters are too many for a picture. Choose with variables=: {first}.")
     quantiles = np.quantile(table[names].to_numpy(float), [0.5, 0.25, 0.75, 0.025, 0.975], axis=0)
     ends = ("estimate", "low_50", "high_50", "conf_low", "conf_high")
-    found = pd.DataFrame({"parameter": names, **dict(zip(ends, quantiles, strict=True))})
+    intervals = pd.DataFrame({"parameter": names, **dict(zip(ends, quantiles, strict=True))})
     if order == "value":
-        found = found.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
-    labels = list(found["parameter"])
+        intervals = intervals.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
+    labels = list(intervals["parameter"])
     ax = canvas.row_axes(ax, labels, 4.8, 0.28)
-    canvas.limits(ax, found[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
+    canvas.limits(ax, intervals[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
     start, end = ax.get_xlim()
     if start < 0 < end:
         canvas.neutral(ax)
     canvas.lanes(ax, labels)
     color = canvas.PALETTE[0]
-    for i, row in enumerate(found.to_dict("records")):
+    for i, row in enumerate(intervals.to_dict("records")):
         canvas.interval(ax, i, row["conf_low"], row["conf_high"], color, 1.2)
         canvas.interval(ax, i, row["low_50"], row["high_50"], color, 4.2)
         ax.plot(row["estimate"], i, marker="o", linestyle="none", zorder=4, **canvas.face(canvas.INK, filled=True))
     bars = [Line2D([], [], color=color, linewidth=w, alpha=0.75, label=t) for w, t in ((4.2, "50 %"), (1.2, "95 %"))]
     canvas.legend_above(ax, [canvas.key("median", canvas.INK), *bars], 3)
     canvas.named(ax, "value of the parameter (scale of the model)", title=title, pad=24)
-    return canvas.Picture(ax, found)
+    return canvas.Picture(ax, intervals)

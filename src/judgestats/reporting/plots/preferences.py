@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, point_labels, short_names
 
 #: Role -> label, colour and marker, in the order of the rows.
 ROLES = {
@@ -47,27 +47,27 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     >>> [t.get_text() for t in preference_gaps(rows)[0].get_yticklabels()]
     ['people, pooled', 'g']
     """
-    here = estimate_rows.chosen(
+    estimates = estimate_rows.chosen(
         gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap"
     )
-    order = here["role"].map({r: i for i, r in enumerate(ROLES)})
-    here = here.assign(_row=_people_named(here), _order=order).sort_values("_order", kind="stable")
-    estimate_rows.one_row_each(here, ["_row", "role", "term"])
-    rate, gap = here[here["term"] == "rate"], here[here["term"] == "gap"]
-    rows = estimate_rows.distinct(zip(here["role"], here["_row"], strict=True))
+    order = estimates["role"].map({r: i for i, r in enumerate(ROLES)})
+    estimates = estimates.assign(_row=_people_named(estimates), _order=order).sort_values("_order", kind="stable")
+    estimate_rows.one_row_each(estimates, ["_row", "role", "term"])
+    rate, gap = estimates[estimates["term"] == "rate"], estimates[estimates["term"] == "gap"]
+    rows = estimate_rows.distinct(zip(estimates["role"], estimates["_row"], strict=True))
     left, right = canvas.panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
     canvas.shares(left)
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
     for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
         canvas.neutral(panel, value)
         _roles(panel, table, rows, first=panel is left)
-    there = [look for role, look in ROLES.items() if role in set(here["role"])]
+    there = [look for role, look in ROLES.items() if role in set(estimates["role"])]
     keys = [canvas.key(label, color, marker=marker) for label, color, marker in there]
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share of verdicts for the target")
     canvas.named(right, "gap: judge − people\n(difference of shares)")
     canvas.headed([left, right], title)
-    return canvas.Picture([left, right], here)
+    return canvas.Picture([left, right], estimates)
 
 
 def _roles(ax: Any, table: pd.DataFrame, rows: list[tuple[str, str]], *, first: bool) -> None:
@@ -116,19 +116,19 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     ['people with each other', 'g']
     """
     wanted = ["kappa", "concordance", "agreement"]
-    here = estimate_rows.chosen(
+    estimates = estimate_rows.chosen(
         agreement, wanted, "role", "judge", "conf_low", "conf_high", source="judge_against_people"
     )
-    named = [n.replace("pooled", "with each other") for n in _people_named(here)]
-    named = [n.replace("people, with", "people with") for n in named]
-    here = here.assign(_row=named, _order=here["role"].eq("judge")).sort_values("_order", kind="stable")
-    estimate_rows.one_row_each(here, ["_row", "role", "term"])
-    corrected = here[here["term"] != "agreement"]
-    rows = estimate_rows.distinct(zip(here["role"], here["_row"], strict=True))
+    labels = [n.replace("pooled", "with each other") for n in _people_named(estimates)]
+    labels = [n.replace("people, with", "people with") for n in labels]
+    estimates = estimates.assign(_row=labels, _order=estimates["role"].eq("judge")).sort_values("_order", kind="stable")
+    estimate_rows.one_row_each(estimates, ["_row", "role", "term"])
+    corrected = estimates[estimates["term"] != "agreement"]
+    rows = estimate_rows.distinct(zip(estimates["role"], estimates["_row"], strict=True))
     left, right = canvas.panels(ax, ["corrected", "equal"], [r for _, r in rows], wide=[2.9, 2.9])
     canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
     canvas.shares(right)
-    for panel, table in ((left, corrected), (right, here[here["term"] == "agreement"])):
+    for panel, table in ((left, corrected), (right, estimates[estimates["term"] == "agreement"])):
         _roles(panel, table, rows, first=panel is left)
     constant = agreement.loc[agreement["term"] == "constant_answer", "estimate"].dropna()
     canvas.neutral(left)
@@ -140,7 +140,7 @@ def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | No
     )
     canvas.named(right, "share of equal answers")
     canvas.headed([left, right], title)
-    return canvas.Picture([left, right], here)
+    return canvas.Picture([left, right], estimates)
 
 
 @canvas.picture()
@@ -185,15 +185,20 @@ def verbosity_bias(
     ['verbose', 'quality-sensitive', 'indifferent', 'g']
     """
     wanted = ["expansion_bias", "truncation_accuracy"]
-    here = estimate_rows.chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
-    here = here.assign(_row=estimate_rows.names_of(here))
-    estimate_rows.one_row_each(here, ["_row", "term"])
-    bias, right = (here[here["term"] == t].set_index("_row") for t in wanted)
+    estimates = estimate_rows.chosen(
+        readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias"
+    )
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
+    estimate_rows.one_row_each(estimates, ["_row", "term"])
+    bias, right = (estimates[estimates["term"] == t].set_index("_row") for t in wanted)
     both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
-    judges, absent = list(bias.index[both]), [j for j in estimate_rows.distinct(here["_row"]) if not both.get(j, False)]
-    estimate_rows.chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
+    judges, absent = (
+        list(bias.index[both]),
+        [j for j in estimate_rows.distinct(estimates["_row"]) if not both.get(j, False)],
+    )
+    estimate_rows.chosen(estimates[estimates["_row"].isin(judges)], wanted, source="verbosity_bias")
     many = len(judges) > canvas.DIRECT
-    ax = canvas.new_axes(ax, 6.0 + canvas.legend_width(canvas.shortened(judges) if many else [], 4.8), 4.8)
+    ax = canvas.new_axes(ax, 6.0 + canvas.legend_width(short_names.shortened(judges) if many else [], 4.8), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
     _regions(ax, margin, chance, recognised)
     ax.axvline(0, color=canvas.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
@@ -218,10 +223,10 @@ def verbosity_bias(
     canvas.below(
         ax,
         "hollow: the intervals leave the class undecided" if undecided else "",
-        f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}" if absent else "",
+        f"not shown, one of the two is missing: {', '.join(short_names.shortened(absent))}" if absent else "",
     )
-    canvas.name_points(ax, x, y, judges, avoid=[] if many else crosses)
-    return canvas.Picture(ax, here)
+    point_labels.name_points(ax, x, y, judges, avoid=[] if many else crosses)
+    return canvas.Picture(ax, estimates)
 
 
 def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:

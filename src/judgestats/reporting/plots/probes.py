@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import count, in_words
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 
 #: Term -> label and colour, from top to bottom.
 SHIFTS = {
@@ -53,11 +53,11 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     """
     wanted = [*SHIFTS, "tie", "tie_blind"]
     estimate_rows.chosen(result, list(SHIFTS), "judge", "probe", "conf_low", "conf_high", source="anchoring")
-    here = result[result["term"].isin(wanted)]
-    here = here.assign(_row=estimate_rows.names_of(here, "probe"), probe=here["probe"].astype(str))
-    estimate_rows.one_row_each(here, ["_row", "probe", "term"])
-    moved = here[here["term"].isin(SHIFTS)]
-    probes, labels = estimate_rows.distinct(moved["probe"]), estimate_rows.distinct(here["_row"])
+    estimates = result[result["term"].isin(wanted)]
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates, "probe"), probe=estimates["probe"].astype(str))
+    estimate_rows.one_row_each(estimates, ["_row", "probe", "term"])
+    moved = estimates[estimates["term"].isin(SHIFTS)]
+    probes, labels = estimate_rows.distinct(moved["probe"]), estimate_rows.distinct(estimates["_row"])
     names = [f"{p}: {w}" for p in probes for w in ("shifts", "ties")]
     axes = canvas.panels(ax, names, labels, wide=[2.9, 1.5] * len(probes), each=0.5)
     for i, probe in enumerate(probes):
@@ -66,34 +66,36 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
         canvas.shares(right)
         right.set_xticks([0, 0.5, 1])
         canvas.neutral(left)
-        table = here[here["probe"] == probe]
+        table = estimates[estimates["probe"] == probe]
         for panel in (left, right):
             canvas.lanes(panel, labels, first=panel is axes[0])
         for row, label in enumerate(labels):
             _shifts(left, table[table["_row"] == label].set_index("term"), row)
             _ties(right, table[table["_row"] == label].set_index("term"), row)
-        canvas.named(left, f"blind → {canvas.literal(probe)}: change of the share")
+        canvas.named(left, f"blind → {short_names.literal(probe)}: change of the share")
         canvas.named(right, "tie rate (share)")
     canvas.legend_above(axes[0], [Patch(color=color, label=label) for label, color in SHIFTS.values()], 3)
     canvas.legend_above(axes[1], [canvas.key("blind", canvas.INK, filled=False), canvas.key("probe", canvas.INK)], 2)
     canvas.headed(axes, title)
-    return canvas.Picture(axes, here)
+    return canvas.Picture(axes, estimates)
 
 
-def _shifts(ax: Any, here: pd.DataFrame, row: int) -> None:
+def _shifts(ax: Any, estimates: pd.DataFrame, row: int) -> None:
     """Three bars of one group around zero."""
-    if not here.reindex(list(SHIFTS))["estimate"].notna().any():
+    if not estimates.reindex(list(SHIFTS))["estimate"].notna().any():
         canvas.point(ax, np.nan, row, canvas.MUTED)
         return
     for (term, (_, color)), shift in zip(SHIFTS.items(), (-0.25, 0.0, 0.25), strict=True):
-        if term in here.index and np.isfinite(here.loc[term, "estimate"]):
-            ax.barh(row + shift, here.loc[term, "estimate"], height=0.23, color=color, zorder=2)
-            canvas.interval(ax, row + shift, here.loc[term, "conf_low"], here.loc[term, "conf_high"], canvas.INK, 1.0)
+        if term in estimates.index and np.isfinite(estimates.loc[term, "estimate"]):
+            ax.barh(row + shift, estimates.loc[term, "estimate"], height=0.23, color=color, zorder=2)
+            canvas.interval(
+                ax, row + shift, estimates.loc[term, "conf_low"], estimates.loc[term, "conf_high"], canvas.INK, 1.0
+            )
 
 
-def _ties(ax: Any, here: pd.DataFrame, row: int) -> None:
+def _ties(ax: Any, estimates: pd.DataFrame, row: int) -> None:
     """Tie rate from blind to the probe."""
-    ends = [float(here.loc[t, "estimate"]) if t in here.index else np.nan for t in ("tie_blind", "tie")]
+    ends = [float(estimates.loc[t, "estimate"]) if t in estimates.index else np.nan for t in ("tie_blind", "tie")]
     if np.isfinite(ends).all():
         ax.plot(ends, [row, row], color=canvas.MUTED, linewidth=1.8, alpha=0.6, zorder=2)
     if not np.isfinite(ends).any():
@@ -130,15 +132,15 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     >>> [float(bar.get_width()) for bar in revision(rows).patches]
     [0.4, -0.1]
     """
-    here = estimate_rows.chosen(
+    estimates = estimate_rows.chosen(
         result, ["revision", "towards", "away", "net"], "judge", "conf_low", "conf_high", source="revision"
     )
-    here = here.assign(_row=estimate_rows.names_of(here))
-    estimate_rows.one_row_each(here, ["_row", "term"])
-    labels = estimate_rows.distinct(here["_row"])
-    wide = here.set_index(["_row", "term"])
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
+    estimate_rows.one_row_each(estimates, ["_row", "term"])
+    labels = estimate_rows.distinct(estimates["_row"])
+    wide = estimates.set_index(["_row", "term"])
     ax = canvas.row_axes(ax, labels, 5.2)
-    directed = here.loc[here["term"].isin(["towards", "away"]), "estimate"].notna().any()
+    directed = estimates.loc[estimates["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
     ax.xaxis.set_major_formatter(lambda v, _: f"{abs(v):g}")
@@ -154,21 +156,23 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     canvas.named(
         ax, "← away     share of items     towards →" if directed else "share of items revised", title=title, pad=24
     )
-    return canvas.Picture(ax, here)
+    return canvas.Picture(ax, estimates)
 
 
-def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
-    value = here["estimate"].astype(float)
+def _revised(ax: Any, estimates: pd.DataFrame, row: int) -> None:
+    value = estimates["estimate"].astype(float)
     if not value.notna().any():
         canvas.point(ax, np.nan, row, canvas.MUTED)
-    elif {"towards", "away"} & set(here.index):
+    elif {"towards", "away"} & set(estimates.index):
         ax.barh(row, value.get("towards", 0.0), height=0.56, color=TOWARDS, zorder=2)
         ax.barh(row, -value.get("away", 0.0), height=0.56, color=AWAY, zorder=2)
         if np.isfinite(value.get("net", np.nan)):
-            canvas.whisker(ax, here.loc["net"], row, canvas.INK, marker="D")
+            canvas.whisker(ax, estimates.loc["net"], row, canvas.INK, marker="D")
     else:
         ax.barh(row, value["revision"], height=0.56, color="#9aa5b1", zorder=2)
-        canvas.interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], canvas.INK, 1.1)
+        canvas.interval(
+            ax, row, estimates.loc["revision", "conf_low"], estimates.loc["revision", "conf_high"], canvas.INK, 1.1
+        )
 
 
 @canvas.picture("Axes to draw on, one a probe.", needs="drift")
@@ -197,19 +201,21 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     ['13 / 38', 'same / all']
     """
     columns = ("judge", "probe", "conf_low", "conf_high", "embed", "n_same", "n_items")
-    here = estimate_rows.chosen(result, ["drift"], *columns, source="rationale_shift")
-    here = here.assign(
-        _row=estimate_rows.names_of(here, "probe"), probe=here["probe"].astype(str), embed=here["embed"].astype(str)
+    estimates = estimate_rows.chosen(result, ["drift"], *columns, source="rationale_shift")
+    estimates = estimates.assign(
+        _row=estimate_rows.names_of(estimates, "probe"),
+        probe=estimates["probe"].astype(str),
+        embed=estimates["embed"].astype(str),
     )
-    estimate_rows.one_row_each(here, ["_row", "probe", "embed"])
-    probes, labels, embedders = (estimate_rows.distinct(here[c]) for c in ("probe", "_row", "embed"))
+    estimate_rows.one_row_each(estimates, ["_row", "probe", "embed"])
+    probes, labels, embedders = (estimate_rows.distinct(estimates[c]) for c in ("probe", "_row", "embed"))
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
     axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
     for panel, probe in zip(axes, probes, strict=True):
-        canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
+        canvas.limits(panel, estimates[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
         panel.set_xlim(left=0)
         canvas.lanes(panel, labels, first=panel is axes[0])
-        table = here[here["probe"] == probe]
+        table = estimates[estimates["probe"] == probe]
         canvas.series(panel, table, labels, "embed", embedders)
         for label, same in table.groupby("_row", sort=False):
             counts = estimate_rows.distinct(
@@ -217,13 +223,13 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
             )
             canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
         canvas.beside(panel, None, "same / all")
-        canvas.named(panel, f"blind → {canvas.literal(probe)}: drift of the text\n(cosine distance, 0 = same)")
+        canvas.named(panel, f"blind → {short_names.literal(probe)}: drift of the text\n(cosine distance, 0 = same)")
     if len(embedders) > 1:
         canvas.legend_above(axes[0], canvas.series_keys(embedders), 3)
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
     canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
     canvas.headed(axes, title)
-    return canvas.Picture(axes, here)
+    return canvas.Picture(axes, estimates)
 
 
 @canvas.picture("Axes to draw on, one a panel.")
@@ -261,21 +267,27 @@ def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     estimate_rows.require(estimates, "judge", "scheme", "term", "estimate", "conf_low", "conf_high")
     if not estimates["estimate"].notna().any():
         raise DesignError("The picture needs rows with a value. Give results of anchoring(), revision() or the like.")
-    here = estimates.assign(scheme=estimates["scheme"].astype(str))
-    probe = here["probe"].astype(str) if "probe" in here else pd.Series("", index=here.index)
-    several = here.assign(_probe=probe).groupby("term", sort=False)["_probe"].transform("nunique") > 1
-    labelled = (probe != "") & (several | here["term"].isin(["lao", "lds", "drift", "alignment", "cue_aligned"]))
-    here["_panel"] = here["term"].map(in_words) + (", " + probe).where(labelled, "")
-    here["_row"] = estimate_rows.names_of(here, "scheme", "probe")
-    estimate_rows.one_row_each(here, ["_row", "_panel", "scheme"])
-    names, labels, shown = (estimate_rows.distinct(here[c]) for c in ("_panel", "_row", "scheme"))
-    axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown), across=4)
+    estimates_of_scheme = estimates.assign(scheme=estimates["scheme"].astype(str))
+    probe = (
+        estimates_of_scheme["probe"].astype(str)
+        if "probe" in estimates_of_scheme
+        else pd.Series("", index=estimates_of_scheme.index)
+    )
+    several = estimates_of_scheme.assign(_probe=probe).groupby("term", sort=False)["_probe"].transform("nunique") > 1
+    labelled = (probe != "") & (
+        several | estimates_of_scheme["term"].isin(["lao", "lds", "drift", "alignment", "cue_aligned"])
+    )
+    estimates_of_scheme["_panel"] = estimates_of_scheme["term"].map(in_words) + (", " + probe).where(labelled, "")
+    estimates_of_scheme["_row"] = estimate_rows.names_of(estimates_of_scheme, "scheme", "probe")
+    estimate_rows.one_row_each(estimates_of_scheme, ["_row", "_panel", "scheme"])
+    names, labels, order = (estimate_rows.distinct(estimates_of_scheme[c]) for c in ("_panel", "_row", "scheme"))
+    axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(order), across=4)
     for panel, name in zip(axes, names, strict=True):
-        table = here[here["_panel"] == name]
+        table = estimates_of_scheme[estimates_of_scheme["_panel"] == name]
         canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
         canvas.lanes(panel, labels, first=panel is axes[0])
-        canvas.series(panel, table, labels, "scheme", shown)
-        canvas.named(panel, fill(canvas.literal(name), 32))
-    canvas.legend_above(axes[0], canvas.series_keys(shown), 3)
+        canvas.series(panel, table, labels, "scheme", order)
+        canvas.named(panel, fill(short_names.literal(name), 32))
+    canvas.legend_above(axes[0], canvas.series_keys(order), 3)
     canvas.headed(axes, title)
-    return canvas.Picture(axes, here)
+    return canvas.Picture(axes, estimates_of_scheme)

@@ -11,10 +11,8 @@ from matplotlib.colors import TwoSlopeNorm
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import signed
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, point_labels, short_names
 from judgestats.reporting.plots.matrices import DIVERGING, heat, name_sides
-
-# ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
 #: The darkest colour means at least this change.
 LEAST_REACH = 0.05
@@ -55,19 +53,23 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     ['−0.21', '+0.02']
     """
     term = "mean_change" if judge is None else "magnitude_change"
-    here = estimate_rows.chosen(changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change")
+    estimates = estimate_rows.chosen(
+        changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change"
+    )
     if judge is not None:
-        known = sorted(set(here["judge"].dropna().astype(str)))
-        here = here[here["judge"].astype(str) == choose(judge, known, "judge")]
-    here = here.assign(_row=estimate_rows.names_of(here, "judge", "strategy"), _column=here["strategy"].astype(str))
-    estimate_rows.one_row_each(here, ["_row", "_column"])
-    wide = {c: _grid(here, c) for c in ("estimate", "conf_low", "conf_high")}
+        measured = sorted(set(estimates["judge"].dropna().astype(str)))
+        estimates = estimates[estimates["judge"].astype(str) == choose(judge, measured, "judge")]
+    estimates = estimates.assign(
+        _row=estimate_rows.names_of(estimates, "judge", "strategy"), _column=estimates["strategy"].astype(str)
+    )
+    estimate_rows.one_row_each(estimates, ["_row", "_column"])
+    wide = {c: _grid(estimates, c) for c in ("estimate", "conf_low", "conf_high")}
     values = wide["estimate"]
     if not values.notna().to_numpy().any():
         raise DesignError(f"There is no {term} with a value to draw. Give another judge, or judge=None for the mean.")
     sure = (wide["conf_low"] > 0) | (wide["conf_high"] < 0)
     reach = max(float(np.nanmax(np.abs(values.to_numpy(float)))), LEAST_REACH)
-    judges = "mean over judges" if judge is None else canvas.literal(judge)
+    judges = "mean over judges" if judge is None else short_names.literal(judge)
     bar = f"change of |b|, {judges} (blue: the bias falls)"
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None, bar=bar)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
@@ -75,7 +77,7 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     if sure.to_numpy().any():
         canvas.below(ax, "framed: the interval excludes 0")
     name_sides(ax, "bias", "strategy")
-    return canvas.Picture(ax, here)
+    return canvas.Picture(ax, estimates)
 
 
 def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
@@ -108,34 +110,37 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     >>> bias_scores(rows).get_title("left")
     'length'
     """
-    here = estimate_rows.chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
-    mean = here["term"] == "mean"
-    over = [c for c in estimate_rows.groups_of(here, "judge", "bias") if mean.any() and here.loc[mean, c].isna().all()]
-    facets = [c for c in ("bias",) if c in here.columns] + over
-    here = here.assign(_row=estimate_rows.names_of(here, *facets), _panel=estimate_rows.joined(here, facets))
-    here.loc[mean, "_panel"] = [f"{p} · mean" if p != "all" else "mean" for p in here.loc[mean, "_panel"]]
-    estimate_rows.one_row_each(here, ["_row", "_panel"])
-    rows, shown = estimate_rows.distinct(here["_row"]), estimate_rows.distinct(here["_panel"])
-    each = 3.2 if len(shown) == 1 else 2.3
-    axes = canvas.panels(ax, shown, rows, wide=[each] * len(shown), across=ACROSS)
-    for i, (panel, facet) in enumerate(zip(axes, shown, strict=True)):
-        canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+    estimates = estimate_rows.chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
+    mean = estimates["term"] == "mean"
+    over = [
+        c
+        for c in estimate_rows.groups_of(estimates, "judge", "bias")
+        if mean.any() and estimates.loc[mean, c].isna().all()
+    ]
+    facets = [c for c in ("bias",) if c in estimates.columns] + over
+    estimates = estimates.assign(
+        _row=estimate_rows.names_of(estimates, *facets), _panel=estimate_rows.joined(estimates, facets)
+    )
+    estimates.loc[mean, "_panel"] = [f"{p} · mean" if p != "all" else "mean" for p in estimates.loc[mean, "_panel"]]
+    estimate_rows.one_row_each(estimates, ["_row", "_panel"])
+    rows, panels = estimate_rows.distinct(estimates["_row"]), estimate_rows.distinct(estimates["_panel"])
+    each = 3.2 if len(panels) == 1 else 2.3
+    axes = canvas.panels(ax, panels, rows, wide=[each] * len(panels), across=ACROSS)
+    for i, (panel, facet) in enumerate(zip(axes, panels, strict=True)):
+        canvas.limits(panel, estimates[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
         canvas.neutral(panel)
         canvas.lanes(panel, rows, first=i % ACROSS == 0)
-        for row in here[here["_panel"] == facet].to_dict("records"):
+        for row in estimates[estimates["_panel"] == facet].to_dict("records"):
             canvas.whisker(panel, row, rows.index(row["_row"]))
         canvas.named(panel, "bias b: share that prefers the\ntarget minus share for the other")
         panel.set_title(
-            "" if facet == "all" else canvas.literal(facet), fontsize=canvas.TEXT, color=canvas.INK, loc="left"
+            "" if facet == "all" else short_names.literal(facet), fontsize=canvas.TEXT, color=canvas.INK, loc="left"
         )
-    if len(axes) > 1 or shown == ["all"]:
+    if len(axes) > 1 or panels == ["all"]:
         canvas.headed(axes, title)
     elif title:
-        canvas.named(axes[0], axes[0].get_xlabel(), "", f"{title}: {shown[0]}")
-    return canvas.Picture(axes, here)
-
-
-# ---- Judges as points: metrology map, positional against stable (Figures 1 and 5 of the dark_current paper) ----------
+        canvas.named(axes[0], axes[0].get_xlabel(), "", f"{title}: {panels[0]}")
+    return canvas.Picture(axes, estimates)
 
 
 @canvas.picture()
@@ -174,9 +179,9 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     for rate in rates:
         estimate_rows.terms(sheet, rate)
     dark, stable = (estimate_rows.one_each(sheet, rate) for rate in rates)
-    found = estimate_rows.terms(sheet, "target_sensitivity", needed=False)
-    found = found[found["step"] == found.groupby("who")["step"].transform("min")]
-    first = dict(zip(found["who"], found["estimate"], strict=True))
+    smallest = estimate_rows.terms(sheet, "target_sensitivity", needed=False)
+    smallest = smallest[smallest["step"] == smallest.groupby("who")["step"].transform("min")]
+    first = dict(zip(smallest["who"], smallest["estimate"], strict=True))
     judges = [j for j in estimate_rows.order_of(sheet) if j in dark.index and j in stable.index]
     ax = _new(ax, judges)
     areas = [_area(first.get(j, np.nan)) for j in judges]
@@ -188,7 +193,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
         canvas.named(ax, ax.get_xlabel(), ax.get_ylabel(), title, pad=38 if len(first) else 6)
     absent = [j for j in estimate_rows.order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
-        canvas.below(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
+        canvas.below(ax, f"Not shown, one of the two rates is missing: {', '.join(short_names.shortened(absent))}.")
     _scatter(ax, dark, stable, judges, areas)
     return canvas.Picture(ax, pd.concat([t.reset_index().loc[lambda t: t["who"].isin(judges)] for t in (dark, stable)]))
 
@@ -233,7 +238,7 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
 
 
 def _new(ax: Any, judges: list[str]) -> Any:
-    entries = canvas.shortened(judges) if len(judges) > canvas.DIRECT else []
+    entries = short_names.shortened(judges) if len(judges) > canvas.DIRECT else []
     ax = canvas.new_axes(ax, 5.6 + canvas.legend_width(entries, 4.8), 4.8)
     canvas.grid(ax)
     return ax
@@ -261,9 +266,9 @@ def _scatter(
             ax.plot(*ends, color=style["color"], linewidth=1.0, alpha=0.55 if few else 0.25, zorder=2)
             crosses.append((ends[0][0], ends[1][0], ends[0][1], ends[1][1]))
         ax.scatter(x[i], y[i], s=areas[i], zorder=3, edgecolors="white", linewidths=0.9, alpha=0.95, **style)
-    shown = [i for i in range(len(judges)) if np.isfinite(x[i]) and np.isfinite(y[i])]
+    finite = [i for i in range(len(judges)) if np.isfinite(x[i]) and np.isfinite(y[i])]
     clear = [c for c in crosses if np.isfinite(np.array(c, dtype=float)).all()] if few else []
-    canvas.name_points(ax, x[shown], y[shown], [judges[i] for i in shown], avoid=clear)
+    point_labels.name_points(ax, x[finite], y[finite], [judges[i] for i in finite], avoid=clear)
 
 
 def _interval(row: pd.Series[Any]) -> tuple[float, float]:

@@ -41,33 +41,33 @@ class Model:
 
 def described(models: Models, conf_level: float) -> tuple[Model, ...]:
     """Describe each model; one that has no parameters or no diagnostics is refused by its name."""
-    given = models if isinstance(models, Mapping) else {"": models}
-    named: list[tuple[str, Any]] = []
-    for name, found in given.items():
-        fits = found.fits if isinstance(found, VerdictModel) else {"": found}
-        named += [(", ".join(filter(None, (str(name), str(part)))), one) for part, one in fits.items()]
-    return tuple(_described(name, found, conf_level, k) for k, (name, found) in enumerate(named))
+    models_by_name = models if isinstance(models, Mapping) else {"": models}
+    fits_by_name: list[tuple[str, Any]] = []
+    for name, model in models_by_name.items():
+        fits = model.fits if isinstance(model, VerdictModel) else {"": model}
+        fits_by_name += [(", ".join(filter(None, (str(name), str(part)))), one) for part, one in fits.items()]
+    return tuple(_described(name, model, conf_level, k) for k, (name, model) in enumerate(fits_by_name))
 
 
-def _described(name: str, found: Any, conf_level: float, place: int) -> Model:
+def _described(name: str, fit: Any, conf_level: float, place: int) -> Model:
     where = f"models[{name!r}]" if name else "models"
-    if not isinstance(found, Fit):
+    if not isinstance(fit, Fit):
         raise DesignError(
-            f"{where} is {type(found).__name__!r}, which has no diagnostics for the page. Give a result of "
+            f"{where} is {type(fit).__name__!r}, which has no diagnostics for the page. Give a result of "
             "judgestats.fit(), of a model of judgestats.models such as position_bias_model(), or several by name: "
             "models={'position': fit}."
         )
     try:
         title = f"Does the model fit{': ' if name else ''}{name}"
-        rows = found.tidy(conf_level=conf_level)
-        text = f"{_RESIDUALS}{_EFFECTS if found.design.terms else ''}{_CALIBRATION}"
+        rows = fit.tidy(conf_level=conf_level)
+        text = f"{_RESIDUALS}{_EFFECTS if fit.design.terms else ''}{_CALIBRATION}"
         with MATPLOTLIB:
-            drawn = inline(plots.fit_diagnostics(found), f"{title} ({found.formula}). {text}", f"model-{place}")
+            image = inline(plots.fit_diagnostics(fit), f"{title} ({fit.formula}). {text}", f"model-{place}")
     except JudgestatsError as error:
-        raise DesignError(f"{where} ({found.formula}) has no diagnostics for the page: {error}") from None
-    scale = LINKS.get(found.link, found.link)
+        raise DesignError(f"{where} ({fit.formula}) has no diagnostics for the page: {error}") from None
+    scale = LINKS.get(fit.link, fit.link)
     kinds = {"sd": "standard deviation", "cor": "correlation"}
-    fixed = dict.fromkeys(found.thresholds.names, f"threshold, {scale}")
+    fixed = dict.fromkeys(fit.thresholds.names, f"threshold, {scale}")
     terms = [
         kinds.get(t.partition("(")[0], g) if g != "fixed" else fixed.get(t, f"coefficient, {scale}")
         for g, t in zip(rows["group"], rows["term"], strict=True)
@@ -77,27 +77,27 @@ def _described(name: str, found: Any, conf_level: float, place: int) -> Model:
             "parameter": rows["term"],
             "term": terms,
             **{c: rows[c] for c in ("estimate", "std_error", "conf_low", "conf_high", "p_value", "method", "flag")},
-            "n": found.n,
+            "n": fit.n,
         }
     )
     table = table[["parameter", *COLUMNS, "p_value"]]
-    return Model(name or found.formula, _line(found), table, Picture(title, text, drawn, wide=True), _call(found))
+    return Model(name or fit.formula, _line(fit), table, Picture(title, text, image, wide=True), _call(fit))
 
 
-def _line(found: Fit) -> str:
+def _line(fit: Fit) -> str:
     """Formula, family, rows and groups in one line."""
-    groups = str(found.glance()["n_groups"].iloc[0]).replace(": ", " ")
-    parts = [found.formula, f"{found.family} ({found.link})", f"n = {count(found.n)}"]
+    groups = str(fit.glance()["n_groups"].iloc[0]).replace(": ", " ")
+    parts = [fit.formula, f"{fit.family} ({fit.link})", f"n = {count(fit.n)}"]
     parts += [f"groups: {groups}"] if groups else []
-    parts += [f"engine {found.engine}, {found.method}", *found.notes]
+    parts += [f"engine {fit.engine}, {fit.method}", *fit.notes]
     return "; ".join(parts)
 
 
-def _call(found: Fit) -> str:
+def _call(model: Fit) -> str:
     """The call that fits it again; the table is not on the page."""
-    if found.call is None:
-        return f"judgestats.fit({found.formula!r}, table)"
+    if model.call is None:
+        return f"judgestats.fit({model.formula!r}, table)"
     usual = {p.name: p.default for p in inspect.signature(fit).parameters.values()}
-    given = {k: v for k, v in found.call.keywords.items() if v is not usual.get(k) and v != usual.get(k)}
-    more = "".join(f", {k}={getattr(v, '__name__', None) or repr(v)}" for k, v in given.items())
-    return f"judgestats.fit({found.formula!r}, table{more})"
+    arguments = {k: v for k, v in model.call.keywords.items() if v is not usual.get(k) and v != usual.get(k)}
+    more = "".join(f", {k}={getattr(v, '__name__', None) or repr(v)}" for k, v in arguments.items())
+    return f"judgestats.fit({model.formula!r}, table{more})"

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from judgestats.errors import DesignError
 from judgestats.metrics import agreement
 from judgestats.reporting import plots
-from judgestats.reporting.plots.components import COLORS
+from judgestats.reporting.plots.variance_shares import COLORS
 from registry import single_scores
 from reporting.drawing import drawn, legend, names, texts
 

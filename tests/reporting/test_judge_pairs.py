@@ -12,8 +12,9 @@ from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.metrics import agreement
 from judgestats.reporting import plots
-from judgestats.reporting.plots.canvas import PALETTE, shortened
-from judgestats.reporting.plots.levels import LEVELS
+from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.reliabilities import LEVELS
+from judgestats.reporting.plots.short_names import shortened
 from registry import scores, single_scores
 from reporting.drawing import drawn, legend, names, texts, whiskers
 

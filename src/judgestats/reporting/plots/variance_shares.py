@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots import canvas, short_names
 from judgestats.reporting.plots.bars import stack
 
 #: Component -> colour; interactions are lighter. Other components take `_OTHERS` in turn.
@@ -68,35 +68,35 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     ['.100', '.500', '.400']
     """
     there = "term" in getattr(components, "columns", ())
-    known = estimate_rows.distinct(components["term"].astype(str)) if there else []
-    here = estimate_rows.chosen(components, known, "share", source="variance_components")
-    here = here.assign(_row=estimate_rows.names_of(here), term=here["term"].astype(str))
-    if not here["share"].notna().any():
+    terms = estimate_rows.distinct(components["term"].astype(str)) if there else []
+    estimates = estimate_rows.chosen(components, terms, "share", source="variance_components")
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates), term=estimates["term"].astype(str))
+    if not estimates["share"].notna().any():
         raise DesignError(
             "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
         )
-    estimate_rows.one_row_each(here, ["_row", "term"])
-    labels = estimate_rows.distinct(here["_row"])
-    wide = here.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=known)
-    others = iter(_OTHERS * len(known))
-    classes = {t: (canvas.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in known}
-    used = [t for t in known if (wide[t] > 0).any()]
+    estimate_rows.one_row_each(estimates, ["_row", "term"])
+    labels = estimate_rows.distinct(estimates["_row"])
+    wide = estimates.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=terms)
+    others = iter(_OTHERS * len(terms))
+    classes = {t: (short_names.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in terms}
+    used = [t for t in terms if (wide[t] > 0).any()]
     lines = -(-len(used) // 5)
     columns = -(-len(used) // lines)
-    width = 6.0 + canvas.label_width(canvas.shortened(labels, canvas.NAME))
+    width = 6.0 + short_names.label_width(short_names.shortened(labels, canvas.NAME))
     ax = canvas.new_axes(ax, width, canvas.height_of(len(labels), 0.38) + 0.18 * lines)
-    shown = stack(ax, wide, classes)
-    canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
+    keys = stack(ax, wide, classes)
+    canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in keys.values()], columns)
     canvas.named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
     estimated = wide[wide.notna().any(axis=1)]
-    unknown = [t.replace(":", " × ") for t in known if estimated[t].isna().any()]
-    zero = [t.replace(":", " × ") for t in known if t not in used and estimated[t].notna().all()]
+    unknown = [t.replace(":", " × ") for t in terms if estimated[t].isna().any()]
+    zero = [t.replace(":", " × ") for t in terms if t not in used and estimated[t].notna().all()]
     canvas.below(
         ax,
         f"0: {', '.join(zero)}" if zero else "",
         f"not identifiable in every design: {', '.join(unknown)}" if unknown else "",
     )
-    return canvas.Picture(ax, here)
+    return canvas.Picture(ax, estimates)
 
 
 @canvas.picture("An axes for generalizability and one for dependability.", needs="reliability")
@@ -129,18 +129,18 @@ def decision_study(
     >>> [axes.get_xlabel() for axes in decision_study(rows)]
     ['number of judges']
     """
-    here = estimate_rows.chosen(study, list(_TERMS), source="decision_study")
-    facets = [f for f in FACETS if f in here.columns]
-    along = next((f for f in facets if here[f].nunique() > 1), facets[0] if facets else None)
+    estimates = estimate_rows.chosen(study, list(_TERMS), source="decision_study")
+    facets = [f for f in FACETS if f in estimates.columns]
+    along = next((f for f in facets if estimates[f].nunique() > 1), facets[0] if facets else None)
     if along is None:
         raise DesignError(
             "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
         )
-    rest = [f for f in facets if f != along and here[f].nunique() > 1]
+    rest = [f for f in facets if f != along and estimates[f].nunique() > 1]
     numbers = study.astype(dict.fromkeys(rest, float))
     study = study.assign(_line=estimate_rows.joined(numbers, [*estimate_rows.groups_of(study), *rest]))
-    here = study.loc[here.index]
-    terms, lines = [t for t in _TERMS if t in set(here["term"])], estimate_rows.distinct(here["_line"])
+    estimates = study.loc[estimates.index]
+    terms, lines = [t for t in _TERMS if t in set(estimates["term"])], estimate_rows.distinct(estimates["_line"])
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
         entries = [f"{_name(line)}: 00 judges (ranking), 00 (scores)" for line in lines]
@@ -149,14 +149,14 @@ def decision_study(
         canvas.grid(panel)
         panel.axhline(target_reliability, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         for i, line in enumerate(lines):
-            curve = here[(here["term"] == term) & (here["_line"] == line)].dropna(subset=["estimate"])
+            curve = estimates[(estimates["term"] == term) & (estimates["_line"] == line)].dropna(subset=["estimate"])
             curve = curve.sort_values(along)
             panel.plot(curve[along], curve["estimate"], zorder=3, **_LINE, **canvas.style_of(i))
-            _ring(panel, _enough(study, term, along, line), here, term, line, along)
+            _ring(panel, _enough(study, term, along, line), estimates, term, line, along)
         panel.set(ylim=(-0.02, 1.03))
-        values = here[along].to_numpy(float)
-        found = np.unique(values[np.isfinite(values)])
-        panel.set_xticks(found if found.size <= 10 else found[:: -(-found.size // 8)])
+        values = estimates[along].to_numpy(float)
+        ticks = np.unique(values[np.isfinite(values)])
+        panel.set_xticks(ticks if ticks.size <= 10 else ticks[:: -(-ticks.size // 8)])
         canvas.named(panel, f"number of {along}", "reliability (0 to 1)" if panel is axes[0] else "")
         panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     text, end = f"target: {target_reliability:g}", axes[0].get_xlim()[1]
@@ -168,27 +168,29 @@ def decision_study(
 
 def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
     """Smallest number that reaches the wanted level on this line; NaN if unknown."""
-    found = study[(study["term"] == f"{along}_for_{term}") & (study["_line"] == line)]["estimate"].dropna()
-    return float(found.iloc[0]) if len(found) else np.nan
+    sizes = study[(study["term"] == f"{along}_for_{term}") & (study["_line"] == line)]["estimate"].dropna()
+    return float(sizes.iloc[0]) if len(sizes) else np.nan
 
 
-def _ring(ax: Any, enough: float, here: pd.DataFrame, term: str, line: str, along: str) -> None:
-    found = here[(here["term"] == term) & (here["_line"] == line) & (here[along] == enough)]["estimate"].dropna()
-    if len(found):
-        ax.plot(enough, found.iloc[0], "o", ms=11, markerfacecolor="none", markeredgecolor=canvas.INK, zorder=4)
+def _ring(ax: Any, enough: float, estimates: pd.DataFrame, term: str, line: str, along: str) -> None:
+    heights = estimates[(estimates["term"] == term) & (estimates["_line"] == line) & (estimates[along] == enough)][
+        "estimate"
+    ].dropna()
+    if len(heights):
+        ax.plot(enough, heights.iloc[0], "o", ms=11, markerfacecolor="none", markeredgecolor=canvas.INK, zorder=4)
 
 
 def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str, target: float) -> None:
     """Lines, each with the numbers that reach the target."""
-    keys, known, names = [], False, canvas.shortened([_name(line) for line in lines])
+    keys, any_enough, names = [], False, short_names.shortened([_name(line) for line in lines])
     for i, (line, name) in enumerate(zip(lines, names, strict=True)):
         enough = {t: _enough(study, t, along, line) for t in terms}
-        known = known or bool(np.isfinite(list(enough.values())).any())
+        any_enough = any_enough or bool(np.isfinite(list(enough.values())).any())
         said = [f"{'never' if np.isinf(k) else f'{k:g}'} ({_SHORT[t]})" for t, k in enough.items() if not np.isnan(k)]
         label = f"{name}: {', '.join(said)}" if said and len(lines) > 1 else ", ".join(said) or name
         keys.append(Line2D([], [], label=label, **_LINE, **canvas.style_of(i)))
-    if len(lines) > 1 or known:
-        canvas.legend(ax, keys, f"number of {along} that reach {target:g}" if known else "")
+    if len(lines) > 1 or any_enough:
+        canvas.legend(ax, keys, f"number of {along} that reach {target:g}" if any_enough else "")
     canvas.below(ax, names.key)
 
 

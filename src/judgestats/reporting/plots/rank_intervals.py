@@ -38,12 +38,14 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     >>> [t.get_text() for t in rank_sets(rows)[0].get_yticklabels()]
     ['A', 'B']
     """
-    here = estimate_rows.chosen(ranking, ["rank", "strength"], "system", "conf_low", "conf_high", source="rank_systems")
-    here = here.assign(_row=estimate_rows.names_of(here))
-    estimate_rows.one_row_each(here, ["_row", "term"])
-    rows = estimate_rows.distinct(here["_row"])
+    estimates = estimate_rows.chosen(
+        ranking, ["rank", "strength"], "system", "conf_low", "conf_high", source="rank_systems"
+    )
+    estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
+    estimate_rows.one_row_each(estimates, ["_row", "term"])
+    rows = estimate_rows.distinct(estimates["_row"])
     left, right = canvas.panels(ax, ["strength", "rank"], rows, wide=[3.2, 2.8])
-    strength, rank = (here[here["term"] == term] for term in ("strength", "rank"))
+    strength, rank = (estimates[estimates["term"] == term] for term in ("strength", "rank"))
     canvas.limits(left, strength[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
     canvas.limits(right, rank[["estimate", "conf_low", "conf_high"]], bounds=(1, np.inf))
     right.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
@@ -62,4 +64,4 @@ def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None
     canvas.named(left, "strength (log-odds)")
     canvas.named(right, "rank, 1 is the best")
     canvas.headed([left, right], title)
-    return canvas.Picture([left, right], here)
+    return canvas.Picture([left, right], estimates)

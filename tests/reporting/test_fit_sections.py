@@ -12,7 +12,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.reporting.fitted import described
+from judgestats.reporting.fit_sections import described
 from reporting.designs import plain_verdicts
 
 
