@@ -26,7 +26,9 @@ def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch
 
     given = {}
     real = page_data.measure_all
-    monkeypatch.setattr(page_data, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options))
+    monkeypatch.setattr(
+        page_data, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options)
+    )
     options = ["--sampling", typed] if typed else []
     result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
     assert result.exit_code == 0, result.output
