@@ -16,6 +16,7 @@ from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERD
 from judgestats.published.table_audits import Audited, files_of
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor, page
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     from judgestats.reporting.pictures import Picture
@@ -85,7 +86,7 @@ def html(
     )
 
 
-def _summary(audits: Sequence[Audited], titles_of: Mapping[str, str]) -> dict[str, Any]:
+def _summary(audits: Sequence[Audited], titles_of: Mapping[str, str]) -> Record:
     rows, numbers = [], coverage(audits).drop(columns="source", errors="ignore")
     for a, sizes in zip(audits, numbers.to_numpy().tolist(), strict=True):
         tally = tallied(a.decisions)
@@ -99,7 +100,7 @@ def _verdict(verdict: str) -> dict[str, str]:
     return {"name": verdict, "sign": _SIGNS[verdict], "class": _CLASSES[verdict]}
 
 
-def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
+def _paper(a: Audited, title: str, figures: Figures | None) -> Record:
     findings = []
     for verdict in (NOT, DEPENDS):
         decisions = [d for d in a.decisions if d.verdict == verdict]
@@ -121,7 +122,7 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _findings(decisions: Sequence[Decision], *, by_place: bool) -> list[dict[str, Any]]:
+def _findings(decisions: Sequence[Decision], *, by_place: bool) -> list[Record]:
     """Findings of one rule together, by place if `by_place`; the first of many open and the rest folded."""
     groups: dict[tuple[str, str], list[Decision]] = {}
     for d in decisions:
@@ -137,7 +138,7 @@ def _findings(decisions: Sequence[Decision], *, by_place: bool) -> list[dict[str
     ]
 
 
-def _listed(decisions: Sequence[Decision], *, place: bool = False) -> dict[str, Any]:
+def _listed(decisions: Sequence[Decision], *, place: bool = False) -> Record:
     rows = [
         {
             "cells": [*([d.statement.place] if place else []), d.statement.claim, d.printed, _recomputed(d)],
@@ -154,12 +155,12 @@ def _recomputed(d: Decision) -> str:
     return "" if d.recomputed != d.recomputed else f"{d.recomputed:.6g}".replace("-", "−")
 
 
-def _folded(title: str, decisions: Sequence[Decision]) -> dict[str, Any]:
+def _folded(title: str, decisions: Sequence[Decision]) -> Record:
     counts = ", ".join(f"{v} {count(n)}" for v, n in tallied(decisions).items() if n)
     return {"title": title, "counts": counts, "found": _listed(decisions, place=True)}
 
 
-def _tables(a: Audited) -> Iterator[dict[str, Any]]:
+def _tables(a: Audited) -> Iterator[Record]:
     verdicts = a.cells()
     for name in a.book.columns:
         if name == CLAIMS:
@@ -173,7 +174,7 @@ def _tables(a: Audited) -> Iterator[dict[str, Any]]:
         }
 
 
-def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> dict[str, Any]:
+def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> Record:
     columns = book.table(name)
     numeric = [i for i, c in enumerate(columns) if any(parse(t).readable for t in columns[c])]
     rows = [[_cell((name, i, c), texts[i], verdicts) for c, texts in columns.items()] for i in range(book.size(name))]

@@ -17,6 +17,7 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
+from judgestats.typing import Record
 
 #: The cluster column in the ``method`` of an estimate.
 _CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
@@ -80,9 +81,7 @@ def leniency_bias_words(other: str, none: str, units: str) -> BiasWords:
     )  # fmt: skip
 
 
-def rows_by_judge(
-    sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = ""
-) -> dict[str, dict[str, Any]]:
+def rows_by_judge(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = "") -> dict[str, Record]:
     """Judge -> its row of a term: of a ladder the first or the last step."""
     rows = sheet[(sheet["term"] == term) & sheet["estimate"].notna()]
     rows = rows[rows["section"].isin(list(sections))] if sections else rows
@@ -91,13 +90,13 @@ def rows_by_judge(
     if at:
         rows = rows.assign(step=step(rows)).sort_values("step", ascending=at == "first", kind="stable")
         rows = rows.drop(columns="step")
-    row_of: dict[str, dict[str, Any]] = {}
+    row_of: dict[str, Record] = {}
     for judge, r in zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ():
         row_of.setdefault(str(judge), {str(k): v for k, v in r.items()})
     return row_of
 
 
-def rows_from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, dict[str, Any]]:
+def rows_from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, Record]:
     """Judge -> its mean as a row of estimates."""
     by = f", clustered by {cluster}" if cluster else ""
     return {

@@ -19,12 +19,13 @@ from judgestats.results import COLUMNS
 if TYPE_CHECKING:
     pass
 from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.typing import Record
 
 #: With more judges than this, their cards are folded.
 OPEN = 3
 
 
-def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
     """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
     who = whose(sheet)
     judges = list(dict.fromkeys(who))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judgestats.reporting.formatting import count
 from judgestats.reporting.markup import bar
@@ -13,6 +13,7 @@ from judgestats.reporting.summary_parts import Column, Summary
 if TYPE_CHECKING:
     pass
 from judgestats.reporting.page_data import PageData
+from judgestats.typing import Record
 
 #: With more columns than this, the bars and intervals of a table stand below its numbers.
 FEW_COLUMNS = 3
@@ -26,7 +27,7 @@ def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str]
     return ["judge", *(c.label for c in summary.columns)], rows
 
 
-def comparison(summary: Summary) -> dict[str, Any]:
+def comparison(summary: Summary) -> Record:
     """The table of all judges, by groups that judged the same things."""
     width = 120 if len(summary.columns) < 4 else 72
     groups = [
@@ -47,7 +48,7 @@ def comparison(summary: Summary) -> dict[str, Any]:
     return {"groups": groups, "columns": columns, "note": summary.note}
 
 
-def _comparison_cell(column: Column, judge: str, width: int = 120) -> dict[str, Any]:
+def _comparison_cell(column: Column, judge: str, width: int = 120) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
     if cell is None:
@@ -63,10 +64,10 @@ def _comparison_cell(column: Column, judge: str, width: int = 120) -> dict[str, 
     return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
 
 
-def axes_of(page: PageData) -> dict[str, list[dict[str, Any]]]:
+def axes_of(page: PageData) -> dict[str, list[Record]]:
     """Panels of one axis each: paired differences and tasks under right, the biases under fair."""
     summary = page.summary
-    panels: dict[str, list[dict[str, Any]]] = {}
+    panels: dict[str, list[Record]] = {}
     right = summary.differences.get("right")
     if right is not None and len(right.means) > 1:
         form = next(
@@ -97,7 +98,7 @@ def axes_of(page: PageData) -> dict[str, list[dict[str, Any]]]:
     return panels
 
 
-def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> dict[str, Any]:
+def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> Record:
     width = 160 if len(columns) <= FEW_COLUMNS else 84
     rows = [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in columns]} for j in judges]
     return {

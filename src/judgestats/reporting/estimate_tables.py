@@ -13,6 +13,7 @@ from judgestats.reporting.sheets import (
     flag_marks,
 )
 from judgestats.results import COLUMNS
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     pass
@@ -31,7 +32,7 @@ _BESIDE = {
 }
 
 
-def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> dict[str, Any]:
+def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Record:
     """Table of tidy estimates of a measure: labels of the row, the estimate with its interval, cautions."""
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}

@@ -28,6 +28,7 @@ from judgestats.reporting.page_chapters import OPEN_ROWS, PARTS, chapters
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import CITE, cautions, limits_of, method_facts
 from judgestats.reporting.source_tables import how_read, rows_section, sources
+from judgestats.typing import Record
 
 
 def as_html(data: PageData, source: Any = None, command: str = "") -> str:
@@ -46,7 +47,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         *pictures(data.measured, data.rows.kind, sheet, data.settings, summary.left_out),
     ]
     axes = axes_of(data)
-    sections: list[dict[str, Any]] = []
+    sections: list[Record] = []
     for title in PARTS:
         section = {
             "title": title, "id": anchor(title), "kind": "chapters", "axes": axes.get(title, []),

@@ -20,6 +20,7 @@ from judgestats.reporting.pictures import PAIRS, Picture, drawing
 if TYPE_CHECKING:
     pass
 from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.typing import Record
 
 #: Rows of a table that are shown at once, and at all.
 OPEN_ROWS, MOST = 12, 60
@@ -40,7 +41,7 @@ def chapters(
     conf_level: float,
     of_shown: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
     left_out: str = "",
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Each section with estimates of a measure: its title, the part of the page, and its measures."""
     records = [(record, results[name]) for name, record in measures().items() if name in results]
     chapters_of_page = []
@@ -57,7 +58,7 @@ def chapters(
 
 def _measure_section(
     record: Measure, result: pd.DataFrame, conf_level: float, in_picture: pd.DataFrame, left_out: str
-) -> dict[str, Any]:
+) -> Record:
     images: list[Picture] = []
     if record.caption and record.name not in PAIRS.values():  # their matrix is at the head of the section
         draw = partial(getattr(plots, record.plot.partition(",")[0]), in_picture)

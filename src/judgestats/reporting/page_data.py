@@ -34,6 +34,7 @@ from judgestats.schema import kind_of
 from judgestats.schema.columns import By, Kind, grouping
 from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     from judgestats.reporting.fit_sections import Model, Models
@@ -135,7 +136,7 @@ def measure_all(
     splits = splits_of(whole, [*KEYS, *groups]) if kind == "ratings" else []
     groups += [s.column for s in splits]
     findings = whole.check()
-    options: dict[str, Any] = {
+    options: Record = {
         "by": groups,
         "cluster": cluster,
         "identity": dict(identity) if identity else None,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     pass
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.source_tables import readings
+from judgestats.typing import Record
 
 CITE = (
     f"The judgestats developers. judgestats: statistics for the verdicts of LLM judges, version {__version__}. "
@@ -55,7 +56,7 @@ def cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
     return [{"flag": f, "why": why} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 
-def method_facts(page: PageData, source: Any, command: str) -> dict[str, Any]:
+def method_facts(page: PageData, source: Any, command: str) -> Record:
     """Versions, options and the call behind a page."""
     options = page.arguments
     facts = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
 
 from judgestats.metrics.measure_registry import Options, measures
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.summary_parts import Column
+from judgestats.typing import Record
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class PeopleAgreement:
     rows: pd.DataFrame
     why: str = ""
 
-    def cells(self, *terms: str) -> dict[str, dict[str, Any]]:
+    def cells(self, *terms: str) -> dict[str, Record]:
         """Judge -> its row of one of the terms."""
         rows = self.rows[(self.rows["role"] == "judge") & self.rows["term"].isin(terms) & self.rows["estimate"].notna()]
         rows = rows.drop(columns=["role", "answer"])

@@ -24,6 +24,7 @@ from judgestats.reporting.cards_by_judge import judge_cards
 from judgestats.reporting.comparison_tables import comparison
 from judgestats.reporting.pictures import Picture, drawing
 from judgestats.reporting.summary import overview
+from judgestats.typing import Record
 
 #: Paper -> its title.
 TITLES = {
@@ -59,7 +60,7 @@ def printed_datasheet() -> pd.DataFrame:
     return stacked(parts.items(), ["judge"])
 
 
-def _example() -> dict[str, Any]:
+def _example() -> Record:
     sheet = printed_datasheet()
     lead = (
         "The dark_current paper prints rates with their numbers of calls. The counts behind them are enough for a "

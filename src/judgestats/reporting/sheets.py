@@ -16,6 +16,7 @@ from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import bar
+from judgestats.typing import Record
 
 #: First and last step of a ladder.
 _Bounds = tuple[float | None, float | None]
@@ -77,10 +78,10 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
     return {name for name, record in measures().items() if there & set(record.sheet)}
 
 
-def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[str, Any]:
+def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> Record:
     """All rows of one judge (and group) of a datasheet by section and term, as a page shows them."""
     bounds = ladder_bounds(rows)
-    of_section: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    of_section: dict[str, dict[str, list[Record]]] = {}
     for row in rows.to_dict("records"):
         of_section.setdefault(row["section"], {}).setdefault(row["term"], []).append(row)
     sections = [
@@ -90,7 +91,7 @@ def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> dict[st
     return {"judge": judge, "level": f"{100 * conf_level:g}\u202f%", "sections": sections}
 
 
-def _term(rows: list[dict[str, Any]], bounds: _Bounds) -> dict[str, Any]:
+def _term(rows: list[Record], bounds: _Bounds) -> Record:
     """Rows of one term; what they share stands once."""
     first = rows[0]
     parts = [
@@ -113,7 +114,7 @@ def _term(rows: list[dict[str, Any]], bounds: _Bounds) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drawn(r: dict[str, Any]) -> dict[str, str | None] | None:
+def drawn(r: Record) -> dict[str, str | None] | None:
     """Small picture of a share, or of a difference of shares; None for what has no natural range."""
     value, low, high, method = r["estimate"], r["conf_low"], r["conf_high"], str(r["method"])
     if not math.isfinite(value):
@@ -124,7 +125,7 @@ def drawn(r: dict[str, Any]) -> dict[str, str | None] | None:
 
 
 @cache
-def flag_marks(flag: str) -> tuple[dict[str, Any], ...]:
+def flag_marks(flag: str) -> tuple[Record, ...]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
     marks = zip(*flags.explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
     return tuple({"flag": f, "why": why, "quiet": f == flags.NOT_INDEPENDENT} for f, why in marks)
@@ -177,7 +178,7 @@ def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
     bounds = {judge: ladder_bounds(rows) for judge, rows in sheet.groupby(who, sort=False)}
     rows = []
     for judge, r in zip(who, sheet.to_dict("records"), strict=True):
-        ends: dict[str, Any] = dict(zip(("first", "last"), bounds[judge], strict=True))
+        ends: Record = dict(zip(("first", "last"), bounds[judge], strict=True))
         flag = str(r.get("flag", ""))
         rows.append(
             (

@@ -11,6 +11,7 @@ from judgestats.errors import masked
 from judgestats.reporting.formatting import NONE, count, noun
 from judgestats.reporting.markup import breakable, places
 from judgestats.schema.columns import PLACES
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     pass
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MOST_FILES = 20
 
 
-def sources(source: Any) -> dict[str, Any]:
+def sources(source: Any) -> Record:
     """What was read: facts, and tables of files among the values of a mapping, or given by themselves."""
     pairs = dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
@@ -54,7 +55,7 @@ def how_read(source: Any) -> str:
     return f"Read {'; '.join(parts)}." if parts else ""
 
 
-def _file_table(files: pd.DataFrame) -> dict[str, Any]:
+def _file_table(files: pd.DataFrame) -> Record:
     whole = [i for i, c in enumerate(files.columns) if pd.api.types.is_numeric_dtype(files[c])]
     first = files.head(MOST_FILES)
     rows = [[_file_cell(v, i in whole) for i, v in enumerate(r)] for r in first.itertuples(index=False, name=None)]
@@ -75,7 +76,7 @@ def row_sums(findings: pd.DataFrame) -> dict[str, int]:
     return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
 
 
-def rows_section(findings: pd.DataFrame) -> dict[str, Any]:
+def rows_section(findings: pd.DataFrame) -> Record:
     """The sums, and a row for each reason with its first rows and its remedy."""
     n = row_sums(findings)
     total, used = n["rows in"], n["rows used"]
