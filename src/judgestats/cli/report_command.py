@@ -91,8 +91,8 @@ def report(
         typer.echo(visible(as_markdown(measured, command)), nl=False)
         return
     print_unread(console, verdicts)
-    print_totals(console, measured.findings)
-    print_findings(console, measured.findings)
+    print_totals(console, measured.rows.findings)
+    print_findings(console, measured.rows.findings)
     _print_summary(console, measured.summary)
     console.print(plain_text(f"Report: {page}"))
 
