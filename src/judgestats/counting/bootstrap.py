@@ -68,11 +68,11 @@ class Bootstrap:
     @property
     def words(self) -> str:
         """The ``method`` of an estimate."""
-        drawn = " x ".join(self.cluster) if self.cluster else "calls"
+        units = " x ".join(self.cluster) if self.cluster else "calls"
         kind = "two-way " if len(self.cluster) == 2 else ""
         within = f" within {self.strata}" if self.strata else ""
         name = "BCa" if self.method == "bca" else self.method
-        return f"{name}, {kind}bootstrap of {drawn}{within} (B = {self.n_resamples})"
+        return f"{name}, {kind}bootstrap of {units}{within} (B = {self.n_resamples})"
 
 
 def planned(
@@ -121,10 +121,10 @@ def resampled(
     if units < 2 or np.isnan(value):
         return {**cells, "flag": flags.ONE_UNIT if units < 2 else ""}
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
-    found = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
-    narrow = plan.method != "t" and not math.isnan(found["conf_low"])
+    interval = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
+    narrow = plan.method != "t" and not math.isnan(interval["conf_low"])
     few = flags.few_clusters(sizes, resampled=narrow) if plan.cluster else ""
-    return {**cells, **found, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, found["flag"])}
+    return {**cells, **interval, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, interval["flag"])}
 
 
 def read_off(
@@ -143,11 +143,11 @@ def read_off(
     or BCa interval would exclude it, Student's replaces it.
     """
     none: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
-    kept = draws[~np.isnan(draws)]
+    usable_draws = draws[~np.isnan(draws)]
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
-    if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
+    if not usable_draws.size or not float(usable_draws.max()) - float(usable_draws.min()) > rounding:
         return {**none, "flag": flags.RESAMPLES_AGREE}
-    finite = bool(np.isfinite(kept).all())
+    finite = bool(np.isfinite(usable_draws).all())
     low = high = math.nan
     if plan.method == "bca" and influence is not None:
         low, high = resampling.bca_interval(draws, value, influence, plan.conf_level, weight)
@@ -156,7 +156,7 @@ def read_off(
     if plan.method != "t" and not high - low > rounding:
         return {**none, "flag": flags.NOT_BCA if plan.method == "bca" else flags.RESAMPLES_AGREE}
     if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
-        spread = float(kept.std(ddof=1)) if finite else math.nan
+        spread = float(usable_draws.std(ddof=1)) if finite else math.nan
         return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
     error, bias, low, high = resampling.student_interval(draws, value, units, plan.conf_level, limits)
     cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
@@ -223,10 +223,10 @@ def _influence(
 ) -> Floats:
     """Jackknife influence of each unit for :func:`bca_interval`, with mean 0 in each stratum."""
     without = statistic(total[None, :] - added)
-    known = np.where(np.isfinite(without), weight, 0.0)
-    without = np.where(known > 0, without, 0.0)
+    usable_weight = np.where(np.isfinite(without), weight, 0.0)
+    without = np.where(usable_weight > 0, without, 0.0)
     stratum = np.zeros(len(added), dtype=np.int64) if strata is None else strata
-    size, sums = (np.bincount(stratum, weights=w) for w in (known, known * without))
+    size, sums = (np.bincount(stratum, weights=w) for w in (usable_weight, usable_weight * without))
     mean = sums / np.maximum(size, 1)
     influence: Floats = ((size - 1) / np.maximum(size, 1))[stratum] * (mean[stratum] - without)
-    return np.where(known > 0, influence, 0.0)
+    return np.where(usable_weight > 0, influence, 0.0)

@@ -54,15 +54,15 @@ class CellTable:
         """Label of each cell in a key column."""
         return self.labels[name].take(self.keys[name])
 
-    def where(self, kept: Mask) -> CellTable:
+    def where(self, mask: Mask) -> CellTable:
         """Only the cells where the mask is true."""
-        if kept.all():
+        if mask.all():
             return self
-        number = np.cumsum(kept, dtype=np.int32) - 1
-        units = kept[self.cell]
+        number = np.cumsum(mask, dtype=np.int32) - 1
+        units = mask[self.cell]
         return replace(
             self,
-            keys={k: v[kept] for k, v in self.keys.items()},
+            keys={k: v[mask] for k, v in self.keys.items()},
             cell=number[self.cell[units]].astype(np.int32),
             judge=self.judge[units],
             mean=self.mean[units],
@@ -118,27 +118,27 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
     keys = list(dict.fromkeys([*keys, *([judge] if judge else [])]))
     weight = score_counts(data, value, keys)
-    whole, shown = data, [called.get(k, k) for k in keys]
+    whole, key_names = data, [called.get(k, k) for k in keys]
     averaged = value == "score" and isinstance(data, nw.LazyFrame) and weight is None
     if averaged:
         data, value = _averaged_there(data, keys), "mean"
     elif value == "score" and isinstance(data, nw.LazyFrame):
-        refuse_splits(splits_there(whole, keys) if judge else [], shown)
+        refuse_splits(splits_there(whole, keys) if judge else [], key_names)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
     wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), data.collect_schema().names()
-    given = [value, *(c for c in wanted if c in there)]
+    numeric = [value, *(c for c in wanted if c in there)]
     if study.lazy:
-        columns = Factors(_collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys))
+        columns = Factors(_collect(data.select(*keys, *numeric, *([_INFINITE] if averaged else [])), keys))
     else:
         columns = study.scores.columns
     if averaged:
         table = columns.frame(["runs", "n_missing", _INFINITE])
         refuse_infinite("score", int(table[_INFINITE].sum()))
         if judge and ((table["runs"] + table["n_missing"]) > 1).any():
-            refuse_splits(splits_there(whole, keys), shown)
+            refuse_splits(splits_there(whole, keys), key_names)
     coded = dict(zip(keys, columns.of(keys), strict=True))
-    numbers = {c: (call_counts if c == COUNTS else numbers_of)(columns.series(c)) for c in given}
-    check = _check(whole, keys, judge, shown)
+    numbers = {c: (call_counts if c == COUNTS else numbers_of)(columns.series(c)) for c in numeric}
+    check = _check(whole, keys, judge, key_names)
     result = _raw(coded, numbers, ddof, judge, check) if value == "score" else _summarised(coded, numbers, judge, check)
     return replace(result, sd=_rescaled(result.sd, result.runs, ddof)) if averaged else result
 
@@ -147,29 +147,29 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
 _Check = Callable[[Any, int, bool], None]
 
 
-def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _Check:
+def _check(data: Any, keys: list[str], judge: str | None, key_names: list[str]) -> _Check:
     """Search for columns that split the units; rows without a judge are raters, which nothing else distinguishes."""
 
     def check(unit: Any, n_units: int, may_repeat: bool) -> None:
         if not isinstance(data, nw.LazyFrame):
             if judge or not may_repeat:
-                refuse_splits(splits_here(data, unit, n_units, keys, strict=may_repeat), shown)
+                refuse_splits(splits_here(data, unit, n_units, keys, strict=may_repeat), key_names)
         elif not may_repeat:  # scores of a lazy frame have been looked at where they lie
-            refuse_splits(splits_there(data, keys, strict=False), shown)
+            refuse_splits(splits_there(data, keys, strict=False), key_names)
 
     return check
 
 
-def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
+def score_counts(data: Any, value: str, other_roles: Iterable[str] = ()) -> str | None:
     """Name of the column of declared counts of raw scores, or None; means have none."""
     if value == "score":
-        return counted(data, named, "ratings")
+        return counted(data, other_roles, "ratings")
     present = data.collect_schema().names()
-    found = next((c for c in (N, COUNTS) if c in present and c not in named), None)
-    if found is not None:
+    column = next((c for c in (N, COUNTS) if c in present and c not in other_roles), None)
+    if column is not None:
         raise SchemaError(
-            f"A table of means has a column {found!r}, and means have no counts. Did you mean 'runs', the number of "
-            f"scores behind a mean? ratings(frame, runs={found!r}). If it is something else, rename or drop it."
+            f"A table of means has a column {column!r}, and means have no counts. Did you mean 'runs', the number of "
+            f"scores behind a mean? ratings(frame, runs={column!r}). If it is something else, rename or drop it."
         )
     return None
 
@@ -317,8 +317,8 @@ def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str
 def _refuse_twice(unit: Any, coded: dict[str, Factor]) -> None:
     twice = np.bincount(unit)[unit] > 1
     row = int(np.flatnonzero(twice)[0])
-    shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())
+    example = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())
     raise DesignError(
-        f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: {data_rows([row])}, {shown}). "
-        "Name the column that distinguishes them in by=, or give raw scores, which are averaged."
+        f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: {data_rows([row])}, "
+        f"{example}). Name the column that distinguishes them in by=, or give raw scores, which are averaged."
     )

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
-from judgestats.counting.clusters import cluster_of_counts, kept
+from judgestats.counting.clusters import cluster_columns, cluster_of_counts
 from judgestats.counting.engines import collected
 from judgestats.counting.pairing import low_and_high, refuse_nameless
-from judgestats.counting.patterns import Question
+from judgestats.counting.patterns import Query
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.schema.coding import compact, joint, tidy
@@ -36,22 +36,20 @@ class Matched(NamedTuple):
     other: NDArray[np.intp]
 
 
-def count_changes(
-    calls: Study, question: Question, baseline: str | None
-) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
+def count_changes(calls: Study, query: Query, baseline: str | None) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
     """Pairs by their outcome under the baseline and under each other value of ``pattern.across``; their clusters.
 
     A pair that one side lacks is kept as ``missing``.
     """
-    pattern, split = question.pattern, grouping(question.split, calls.names)
-    groups, keys = question.groups(calls.names, split, question.asked or ()), question.keys(calls.names)
+    pattern, split = query.pattern, grouping(query.split, calls.names)
+    groups, keys = query.groups(calls.names, split, query.cluster or ()), query.keys(calls.names)
     pairs = matched_changes(calls, pattern.across, groups, baseline)
     either = np.where(pairs.other < 0, pairs.base, pairs.other)
     n = np.ones(either.size) if calls.weight is None else calls.weight[either]
     if calls.weight is not None and (calls.weight[np.where(pairs.base < 0, pairs.other, pairs.base)] != n).any():
         raise DesignError(_UNEVEN_SIDES)
-    found = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
-    by_column = kept(question.asked, found)
+    sharing = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
+    by_column = cluster_columns(query.cluster, sharing)
     outcome = calls.columns["outcome"]
     answers = Factor(np.append(outcome.code, len(outcome.labels)), [*outcome.labels, MISSING]).recoded({}, MISSING)
     sides = {name: Factor(answers.code[rows], answers.labels) for name, rows in zip(_SIDES, pairs[1:], strict=True)}
@@ -59,7 +57,7 @@ def count_changes(
         code, labels = calls.with_pair().columns["pair"]
         sides["pair"] = Factor(code[either], labels)
     wanted = list(dict.fromkeys([*split, *by_column, *groups, pattern.across, *_SIDES]))
-    return *pairs.columns.but(**sides).counted(wanted, n), found, by_column
+    return *pairs.columns.but(**sides).counted(wanted, n), sharing, by_column
 
 
 def matched_changes(calls: Study, across: str, groups: list[str], baseline: str | None) -> Matched:
@@ -97,11 +95,11 @@ def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bo
     return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
 
 
-def changes_there(data: Any, question: Question, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+def changes_there(data: Any, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
-    pattern, present = question.pattern, list(data.collect_schema().names())
-    across, split = pattern.across, grouping(question.split, present)
-    groups, keys = question.groups(present, split, question.asked or ()), question.keys(present)
+    pattern, present = query.pattern, list(data.collect_schema().names())
+    across, split = pattern.across, grouping(query.split, present)
+    groups, keys = query.groups(present, split, query.cluster or ()), query.keys(present)
     refuse_nameless(data)
     unit = [c for c in unit_columns(present, groups) if c != across]
     n = nw.col(COUNTS).cast(nw.Float64) if COUNTS in present else nw.lit(1.0)
@@ -122,12 +120,12 @@ def changes_there(data: Any, question: Question, baseline: str | None) -> tuple[
             raise DesignError(_judged_twice(again.iloc[0], across))
     parts = []
     for value in (v for v in sorted(levels[across]) if v != base):
-        here, there = (nw.when(nw.col(across) == v) for v in (base, value))
+        at_baseline, at_value = (nw.when(nw.col(across) == v) for v in (base, value))
         pairs = data.filter(nw.col(across).is_in((base, value))).with_columns(
-            here.then(nw.col("outcome")).alias("baseline"),
-            there.then(nw.col("outcome")).alias("outcome"),
-            here.then(nw.col(N)).alias("_before"),
-            there.then(nw.col(N)).alias("_after"),
+            at_baseline.then(nw.col("outcome")).alias("baseline"),
+            at_value.then(nw.col("outcome")).alias("outcome"),
+            at_baseline.then(nw.col(N)).alias("_before"),
+            at_value.then(nw.col(N)).alias("_after"),
         )
         pairs = pairs.group_by(*unit).agg(nw.col("baseline", "outcome", "_before", "_after").max())
         parts.append(pairs.with_columns(nw.lit(value).alias(across)))
@@ -138,12 +136,12 @@ def changes_there(data: Any, question: Question, baseline: str | None) -> tuple[
     answers = (nw.col(c).fill_null(MISSING) for c in ("baseline", "outcome"))
     label = [] if "pair" in groups else [pair_label(nw.col("item"), nw.col("_low"), nw.col("_high")).alias("pair")]
     table = table.with_columns(counted.alias(N), *answers, *label)
-    shown = table.collect_schema().names()
-    units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in shown))
-    found = cluster_of_counts(units, keys, pattern, float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
-    by_column = kept(question.asked, found)
+    table_columns = table.collect_schema().names()
+    units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table_columns))
+    sharing = cluster_of_counts(units, keys, pattern, float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
+    by_column = cluster_columns(query.cluster, sharing)
     columns = list(dict.fromkeys([*split, *by_column, *groups, across, "baseline", "outcome"]))
-    return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), found, by_column
+    return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), sharing, by_column
 
 
 def _goes_with(data: Any, column: str, across: str) -> bool:
@@ -161,15 +159,15 @@ def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | 
 
 
 def _baseline(values: Iterable[str], across: str, baseline: str | None) -> str:
-    found = sorted({*values})
-    if len(found) < 2:
-        raise DesignError(f"{across!r} has one value ({', '.join(found) or 'none'}): there is nothing to compare.")
+    levels = sorted({*values})
+    if len(levels) < 2:
+        raise DesignError(f"{across!r} has one value ({', '.join(levels) or 'none'}): there is nothing to compare.")
     if baseline is None:
         raise DesignError(
-            f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.",
+            f"{across!r} has {len(levels)} values ({', '.join(levels)}). Say which is the baseline=.",
             advice=(("baseline", None),),
         )
-    refuse_unknown(baseline, found, f"baseline={baseline!r} is not in {across!r}", "It has")
+    refuse_unknown(baseline, levels, f"baseline={baseline!r} is not in {across!r}", "It has")
     return baseline
 
 

@@ -77,9 +77,9 @@ def auto_cluster(
     if isinstance(data, nw.DataFrame):
         data = Study.of(data).candidates
     present = data.names if isinstance(data, Factors) else data.collect_schema().names()
-    named = [c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present and c not in groups]
-    made = "pair" not in present and {"item", "first", "second"} <= set(present)
-    candidates = [*(["pair"] if made else []), *named]
+    columns = [c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present and c not in groups]
+    makes_pair = "pair" not in present and {"item", "first", "second"} <= set(present)
+    candidates = [*(["pair"] if makes_pair else []), *columns]
     if not candidates:
         return Sharing("", False)
     counted = _Coded(data, groups) if isinstance(data, Factors) else _Lazy(data, groups, candidates)
@@ -140,8 +140,8 @@ class _Lazy:
     """Levels of a lazy frame, counted in its own engine."""
 
     def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
-        made = "pair" in candidates and "pair" not in data.collect_schema().names()
-        self._data = with_pair(data) if made else data
+        makes_pair = "pair" in candidates and "pair" not in data.collect_schema().names()
+        self._data = with_pair(data) if makes_pair else data
         self._groups = groups
 
     def levels(self, name: str) -> Any:

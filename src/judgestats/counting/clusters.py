@@ -22,9 +22,11 @@ class Clusters:
     auto: bool = False  # whether the choice was left to the data
 
     @classmethod
-    def of(cls, columns: Iterable[str], found: Sharing | None, *, auto: bool) -> Clusters:
+    def of(cls, columns: Iterable[str], sharing: Sharing | None, *, auto: bool) -> Clusters:
         """From the columns to cluster by, and what the calls share: None where that is not known."""
-        return cls(tuple(columns), None if found is None else found.shared, bool(found and found.items and auto), auto)
+        return cls(
+            tuple(columns), None if sharing is None else sharing.shared, bool(sharing and sharing.items and auto), auto
+        )
 
     @property
     def column(self) -> str | None:
@@ -51,18 +53,18 @@ class Clusters:
         return flags.NOT_INDEPENDENT if self.shared else ""
 
 
-def kept(columns: Sequence[str] | None, found: Sharing | None) -> tuple[str, ...]:
+def cluster_columns(columns: Sequence[str] | None, sharing: Sharing | None) -> tuple[str, ...]:
     """Columns to cluster by: those named, else what the counts share."""
     if columns is not None:
         return tuple(columns)
-    return (found.column,) if found is not None and found.column else ()
+    return (sharing.column,) if sharing is not None and sharing.column else ()
 
 
 def cluster_of_counts(counts: Any, keys: list[str], pattern: Pattern, n: float) -> Sharing:
     """What counts share; failing that, what they share across the columns that the measure averages over."""
     several = pattern.unit in ("pair", "change")
-    found = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)
-    if found.column or not pattern.pooled:
-        return found
+    sharing = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)
+    if sharing.column or not pattern.pooled:
+        return sharing
     rest = [c for c in keys if c not in pattern.pooled]
     return auto_cluster(counts, rest, pattern.cluster, n, several_calls=several)

@@ -214,9 +214,9 @@ class Counts:
                 row |= clustered_difference(sums[own], self.conf_level, self._cells.alike[own])
                 row["method"] = row["method"].replace("Wilson", CLUSTERED)
             if bootstrap is not None and (totals > 0).sum() > 1:
-                drawn = resampled(self.where(part), marks[part], _share_difference, bootstrap, self._keys[g])
+                interval = resampled(self.where(part), marks[part], _share_difference, bootstrap, self._keys[g])
                 flag_parts = [f for f in row["flag"].split("; ") if f != flags.NOT_INDEPENDENT or not bootstrap.cluster]
-                row |= drawn | {"flag": flags.join(*flag_parts, drawn["flag"])}
+                row |= interval | {"flag": flags.join(*flag_parts, interval["flag"])}
             elif bootstrap is not None and len(bootstrap.cluster) == 2:
                 row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
         return rows

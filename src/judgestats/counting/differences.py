@@ -61,8 +61,8 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: 
         unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
         low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
         return with_interval(0.0, low, high, estimate=value)
-    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
-    return with_interval(found.std_error, found.low, found.high, estimate=value)
+    tango = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
+    return with_interval(tango.std_error, tango.low, tango.high, estimate=value)
 
 
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:

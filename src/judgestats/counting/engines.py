@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABOVE, Sharing, auto_cluster, with_pair
-from judgestats.counting.clusters import kept
+from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
 from judgestats.counting.selection import NAMES, chosen, coded_gold, refuse_unknown_gold, with_outcome
@@ -26,7 +26,7 @@ from judgestats.schema.opening import refuse_nested
 
 
 def count_merged(
-    data: Any, measure: str, by: By, asked: tuple[str, ...] | None, stimulus: str | None
+    data: Any, measure: str, by: By, cluster: tuple[str, ...] | None, stimulus: str | None
 ) -> pd.DataFrame | None:
     """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
 
@@ -34,16 +34,16 @@ def count_merged(
     them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
     """
     pattern, present = PATTERNS[measure], list(data.collect_schema().names())
-    column = asked[0] if asked else "item"
+    column = cluster[0] if cluster else "item"
     needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
     lacking = {*needed, *names(by), column} - set(present)
     others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
     if (
-        asked == ()
-        or len(asked or (column,)) > 1
+        cluster == ()
+        or len(cluster or (column,)) > 1
         or lacking
         or column in (*names(by), "judge")
-        or (asked is None and others)
+        or (cluster is None and others)
         or any(c in present for c in (*pattern.optional, *(["gold"] if pattern.frame == "ratings" else ())))
         or {*pattern.columns, ALIKE} & {*names(by)}
     ):
@@ -54,7 +54,7 @@ def count_merged(
     if pattern.ordered or pattern.unit == "pair":
         Study.of(data).refuse_unknown_order()
     keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
-    shown = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
+    answer_columns = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
     weighted = COUNTS in present
     n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
     of_answers: dict[tuple[str, ...], Any]
@@ -70,16 +70,18 @@ def count_merged(
     elif pattern.beside:
         data, of_answers = coded_gold(data, pattern)
     else:
-        data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in shown}
+        data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in answer_columns}
         of_answers = {
-            answers: functools.reduce(operator.and_, (words[c] == v for c, v in zip(shown, answers, strict=True)))
-            for answers in itertools.product(*shown.values())
+            answers: functools.reduce(
+                operator.and_, (words[c] == v for c, v in zip(answer_columns, answers, strict=True))
+            )
+            for answers in itertools.product(*answer_columns.values())
         }
     combinations = list(of_answers)
     sums = []
-    for i, here in enumerate(of_answers.values()):
-        counted_here = nw.when(here).then(n)
-        sums.append((counted_here.sum().fill_null(0) if weighted else counted_here.count()).alias(f"_{i}"))
+    for i, condition in enumerate(of_answers.values()):
+        calls = nw.when(condition).then(n)
+        sums.append((calls.sum().fill_null(0) if weighted else calls.count()).alias(f"_{i}"))
     totals = [(n.sum() if weighted else nw.len()).alias("_all")]
     if pattern.unit == "pair":
         totals.append(nw.col("_again").max())
@@ -95,13 +97,13 @@ def count_merged(
         or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
         or per_group.sum() <= MERGED_ABOVE
         or ("candidate" in keys and table["candidate"].isna().any())
-        or (asked is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+        or (cluster is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
     ):
         return None
     row, answer = np.nonzero(count_of)
     result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
     result[column] = row
-    for i, name in enumerate([*shown, *pattern.beside]):
+    for i, name in enumerate([*answer_columns, *pattern.beside]):
         result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
     result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
     return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
@@ -111,8 +113,8 @@ def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
     """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
     choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
     win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
-    known = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
-    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(known)
+    win_or_loss = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
+    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(win_or_loss)
     return data.select(
         *(k for k in keys if k != "candidate"),
         column,
@@ -123,7 +125,7 @@ def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
 
 
 def count_lazily(
-    data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
+    data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], cluster: tuple[str, ...] | None
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
@@ -137,30 +139,30 @@ def count_lazily(
     present = data.collect_schema().names()
     if pattern.unit == "side" or "opponent" in pattern.columns:
         refuse_nameless(data)
-    if asked:
-        found = Sharing("", True)  # a named cluster is what they share
+    if cluster:
+        sharing = Sharing("", True)  # a named cluster is what they share
     elif pattern.unit == "side":
-        found = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
+        sharing = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
     elif "item" not in present:
-        found = Sharing("", False)
+        sharing = Sharing("", False)
     else:
         units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else number_of_calls(data)
-        shown = [c for c in keys if c in present]
-        found = auto_cluster(data, shown, pattern.cluster, units_there, several_calls=pattern.unit == "pair")
-    columns = kept(asked, found)
+        present_keys = [c for c in keys if c in present]
+        sharing = auto_cluster(data, present_keys, pattern.cluster, units_there, several_calls=pattern.unit == "pair")
+    columns = cluster_columns(cluster, sharing)
     if "pair" in columns and "pair" not in present:
         data = with_pair(data)
     before = groups if pattern.frame == "ratings" else split
     groups = list(dict.fromkeys([*before, *columns, *groups]))
     if pattern.unit == "pair":
-        return count_pairs(data, groups), found, columns
+        return count_pairs(data, groups), sharing, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
     if pattern.unit == "side" or "opponent" in pattern.columns:
         seen = list(dict.fromkeys([*(c for c in wanted if c not in CONTEST), *SHOWN]))
         calls = _grouped(data.with_columns(nw.col(c).cast(nw.String) for c in SHOWN), seen)
         patterns, n = of_candidates(Factors(calls), calls[N].to_numpy(), pattern, wanted)
-        return patterns.frame(wanted).assign(n=n), found, columns
-    return _grouped(with_outcome(data, pattern), wanted), found, columns
+        return patterns.frame(wanted).assign(n=n), sharing, columns
+    return _grouped(with_outcome(data, pattern), wanted), sharing, columns
 
 
 def number_of_calls(data: Any) -> float:

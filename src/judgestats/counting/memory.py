@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.counting.clustering import Sharing, auto_cluster
-from judgestats.counting.clusters import kept
+from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.pairing import ANSWER_CODE, UNEVEN, refuse_answers, repeated_calls
 from judgestats.counting.patterns import SLOT_ANSWERS, Pattern
 from judgestats.counting.selection import made_factors, refuse_stimuli, refuse_unknown_gold, require
@@ -27,7 +27,12 @@ _SLOT_PLACE = np.array([sorted(SLOT_ANSWERS).index(answer) for answer in SLOT_AN
 
 
 def count_study(
-    study: Study, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], asked: tuple[str, ...] | None
+    study: Study,
+    pattern: Pattern,
+    split: list[str],
+    groups: list[str],
+    keys: list[str],
+    cluster: tuple[str, ...] | None,
 ) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
     """As :func:`judgestats.counting.engines.count_lazily`, in memory: patterns, counts, what is shared, columns."""
     if pattern.frame == "ratings":
@@ -39,8 +44,8 @@ def count_study(
         raise SchemaError(
             f"'first' or 'second' is missing in {study.nameless:,} of {len(study.columns):,} rows. Name both."
         )
-    found = Sharing("", True) if asked else shared(study, pattern, groups, keys)  # a named cluster is what they share
-    columns = kept(asked, found)
+    sharing = Sharing("", True) if cluster else shared(study, pattern, groups, keys)  # one named is what they share
+    columns = cluster_columns(cluster, sharing)
     if "pair" in columns:
         study = study.with_pair()
     before = groups if pattern.frame == "ratings" else split
@@ -48,13 +53,13 @@ def count_study(
     if pattern.unit == "pair":
         units, slots, weight = matched_pairs(study, groups)
         pairs = study.columns.take(units.first).but(**slots)
-        return *pairs.counted([*groups, *slots], weight), found, columns
+        return *pairs.counted([*groups, *slots], weight), sharing, columns
     wanted = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
     if not by_candidate:
-        made = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
-        return *study.columns.but(**made).counted(wanted, study.weight), found, columns
+        factors = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
+        return *study.columns.but(**factors).counted(wanted, study.weight), sharing, columns
     seen = list(dict.fromkeys([*(c for c in wanted if c not in CONTEST), *SHOWN]))
-    return *of_candidates(*study.columns.counted(seen, study.weight), pattern, wanted), found, columns
+    return *of_candidates(*study.columns.counted(seen, study.weight), pattern, wanted), sharing, columns
 
 
 def counted_rows(study: Study, pattern: Pattern, measure: str, stimulus: str | None) -> Study:
@@ -84,7 +89,7 @@ def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -
     present = study.names
     if "item" not in present:
         return Sharing("", False)
-    named = [c for c in keys if c in present]
+    present_keys = [c for c in keys if c in present]
     key = ("shared", pattern.unit, pattern.cluster, tuple(keys), tuple(groups) if pattern.unit == "pair" else ())
     if pattern.unit == "side":
         return study.once(key, lambda: auto_cluster(_both_sides(study), keys, pattern.cluster, 2 * study.n_calls))
@@ -92,7 +97,7 @@ def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -
 
     def look() -> Sharing:
         n = float(_weight(study, _units(study, groups)).sum()) if pairs else study.n_calls
-        return auto_cluster(study.candidates, named, pattern.cluster, n, several_calls=pairs)
+        return auto_cluster(study.candidates, present_keys, pattern.cluster, n, several_calls=pairs)
 
     return study.once(key, look)
 

@@ -39,10 +39,10 @@ def repeated_calls(
     data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int
 ) -> DesignError:
     """Error naming a repeated call, and a column that distinguishes the two."""
-    shown = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
+    example = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
     unit, shown_once = compact(*joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data)))
     splits = splits_here(data, unit, shown_once.size, [*keys, "first", "second"], "preferences", strict=False)
-    return _repeated(f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}).", splits)
+    return _repeated(f"{n:,} calls repeat a call of the same pair in the same order (first: {example}).", splits)
 
 
 def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
@@ -113,11 +113,11 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
     uneven = one_if(nw.col("_n") != nw.col("_least")).max().alias("uneven")
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
-    found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
-    if max(found["_times_forward"], found["_times_reverse"]) > 1:
+    row = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    if max(row["_times_forward"], row["_times_reverse"]) > 1:
         splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
         raise _repeated(_REPEATED_CALLS, splits)
-    if found["uneven"]:
+    if row["uneven"]:
         raise DesignError(UNEVEN)
 
 
@@ -143,8 +143,8 @@ def refuse_nameless(data: Any) -> None:
     """Raise where a candidate is missing: a count by candidate would have one without a name."""
     missing = nw.col("first").is_null() | nw.col("second").is_null()
     without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()
-    found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
-    if found["without"]:
+    row = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    if row["without"]:
         raise SchemaError(
-            f"'first' or 'second' is missing in {found['without']:,.0f} of {found['rows']:,.0f} rows. Name both."
+            f"'first' or 'second' is missing in {row['without']:,.0f} of {row['rows']:,.0f} rows. Name both."
         )

@@ -174,12 +174,12 @@ PATTERNS: dict[str, Pattern] = {
 }
 
 
-class Question(NamedTuple):
+class Query(NamedTuple):
     """What is counted: the arguments of :func:`judgestats.counting.tallies.count`, which a study answers once."""
 
     measure: str
     by: tuple[str, ...]
-    asked: tuple[str, ...] | None
+    cluster: tuple[str, ...] | None
     beside: tuple[str, ...]
     stimulus: str | None
 
@@ -204,6 +204,6 @@ class Question(NamedTuple):
         self, present: Sequence[str], split: Sequence[str], cluster: Sequence[str], what: str = "frame"
     ) -> list[str]:
         """Columns that split the counts."""
-        asked = grouping([*split, *cluster], present, what)
+        columns = grouping([*split, *cluster], present, what)
         judge = ["judge"] if "judge" in self.pattern.columns else []
-        return list(dict.fromkeys([*asked, *(c for c in self.pattern.optional if c in present), *judge]))
+        return list(dict.fromkeys([*columns, *(c for c in self.pattern.optional if c in present), *judge]))

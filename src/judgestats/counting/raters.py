@@ -187,15 +187,15 @@ def _choices(choice: pd.Series[Any]) -> Any:
 
 
 def _choice_codes(choice: Factor) -> Any:
-    known = [None if pd.isna(x) else str(x) for x in choice.labels]
-    unknown = [x for x in known if x is not None and x not in _CHOICES]
+    texts = [None if pd.isna(x) else str(x) for x in choice.labels]
+    unknown = [x for x in texts if x is not None and x not in _CHOICES]
     if unknown:
         raise SchemaError(
             f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_CHOICES)}. Map the table with "
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
             advice=(("labels", unknown[0]),),
         )
-    return np.array([-1 if x is None else _CHOICES[x] for x in known], dtype=np.int8)[choice.code]
+    return np.array([-1 if x is None else _CHOICES[x] for x in texts], dtype=np.int8)[choice.code]
 
 
 def _gold(table: pd.DataFrame) -> Any:
@@ -274,14 +274,16 @@ def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> DesignError
 
 def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
     """The error, from a row of a repeated answer and the number of such rows."""
-    shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
+    example = ", ".join(
+        f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row
+    )
     kind = kind_of(row.index)
     keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in row.index]
     splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
     hint = f" {split_message(splits, keys, kind)}" if splits else ""
     return DesignError(
         f"A judge answered twice on one thing, and nothing distinguishes the calls: {rows:,} rows "
-        f"(first: {shown}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
+        f"(first: {example}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
         f"aggregate() them to one verdict.{hint}",
         problem=f"A judge answered twice on one thing: {rows:,} rows.{differing(splits)}",
     )
@@ -334,22 +336,24 @@ def refuse_no_pairs(patterns: int) -> None:
 
 def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
     """Pairs of judges of a frame in memory by their two answers on the same thing; as :func:`count_raters`."""
-    found = labels_of(frame, groups)
-    unit = found.unit
+    by_thing = labels_of(frame, groups)
+    unit = by_thing.unit
     longest = int(np.bincount(unit).max(initial=0))
     ends = [np.flatnonzero(unit[d:] == unit[:-d]) for d in range(1, longest)]
     one = np.concatenate([np.empty(0, np.int64), *ends])
     two = np.concatenate([np.empty(0, np.int64), *(i + d for d, i in enumerate(ends, 1))])
-    rows = {g: Factor(code[found.row[unit[one]]], labels) for g, (code, labels) in found.coded.items()}
-    rows |= {name: Factor(found.judge[i], found.judges) for name, i in (("judge", one), ("other", two))}
-    shown = _shown(found.answers, found.kind)
-    order = np.argsort(shown, kind="stable")
-    rank = np.empty(len(shown), dtype=np.int32)
-    rank[order] = np.arange(len(shown))
-    labels = pd.Index([None if x != x else x for x in shown[order]], dtype=object)
+    rows = {g: Factor(code[by_thing.row[unit[one]]], labels) for g, (code, labels) in by_thing.coded.items()}
+    rows |= {name: Factor(by_thing.judge[i], by_thing.judges) for name, i in (("judge", one), ("other", two))}
+    answer_labels = _shown(by_thing.answers, by_thing.kind)
+    order = np.argsort(answer_labels, kind="stable")
+    rank = np.empty(len(answer_labels), dtype=np.int32)
+    rank[order] = np.arange(len(answer_labels))
+    labels = pd.Index([None if x != x else x for x in answer_labels[order]], dtype=object)
     for name, i in (("answer", one), ("other_answer", two)):
-        rows[name] = Factor(rank[found.answer[i]], labels)  # -1, no answer, is the last that is shown
-    return *Factors(factors=rows, rows=one.size).counted([*groups, *RATERS], found.weight[unit[one]]), found.shared
+        rows[name] = Factor(rank[by_thing.answer[i]], labels)  # -1, no answer, is the last that is shown
+    return *Factors(factors=rows, rows=one.size).counted(
+        [*groups, *RATERS], by_thing.weight[unit[one]]
+    ), by_thing.shared
 
 
 def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
@@ -358,7 +362,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     schema = data.collect_schema()
     about = [*groups, *(c for c in ABOUT[kind] if c in schema.names())]
     further = [c for c in FURTHER[kind] if c in schema.names() and c not in about]
-    named = [*dict.fromkeys([*about, "judge"])]
+    key_columns = [*dict.fromkeys([*about, "judge"])]
     if kind == "ratings":
         score = nw.col("score").cast(nw.Float64)
         if not schema["score"].is_numeric():
@@ -383,7 +387,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     rows, size = _rows(data), _distinct(data, [*about, "judge"])
     shared = size < rows
     if shared and kind == "ratings":
-        refuse_splits(splits_there(Study.of(frame).data, named), named)
+        refuse_splits(splits_there(Study.of(frame).data, key_columns), key_columns)
     for name in further:
         if size < rows and (finer := _distinct(data, [*about, name, "judge"])) > size:
             about, size = [*about, name], finer
@@ -478,9 +482,9 @@ def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.D
         table, kind = _canonical(data.to_native(), groups)
         chosen = table["judge"] == against
         if not chosen.any():
-            known = sorted(table["judge"].unique())
-            listed = ", ".join(map(repr, ["gold", *known[:10]]))
-            raise DesignError(f"reference={against!r} is no judge. Allowed: {listed}.{suggestion(against, known)}")
+            judges = sorted(table["judge"].unique())
+            listed = ", ".join(map(repr, ["gold", *judges[:10]]))
+            raise DesignError(f"reference={against!r} is no judge. Allowed: {listed}.{suggestion(against, judges)}")
         ours, theirs = table[~chosen], table[chosen]
     else:
         ours, kind = _canonical(frame, groups)

@@ -137,18 +137,18 @@ def _modes_there(study: Study, keys: list[str], groups: list[str]) -> tuple[Stud
     for slot in SLOTS:
         most = nw.all_horizontal(*(of_slot[slot] > of_slot[s] for s in SLOTS if s != slot), ignore_nulls=False)
         single = nw.when(most).then(nw.lit(slot)).otherwise(single)
-    made = counts.with_columns(single.alias("choice"))
-    tied = made.filter((nw.col("choice") == INVALID) & (nw.sum_horizontal(*of_slot.values()) > 0))
+    modes = counts.with_columns(single.alias("choice"))
+    tied = modes.filter((nw.col("choice") == INVALID) & (nw.sum_horizontal(*of_slot.values()) > 0))
     unsettled = tied.group_by(*groups).agg(nw.len().alias("times")) if groups else tied.select(nw.len().alias("times"))
-    made = made.select(*keys, "choice", *(c for c in CANDIDATES if c in present and c not in keys))
-    return Study.of(made), "mode of repeats", _unsettled(unsettled.collect(backend="pandas").to_native())
+    modes = modes.select(*keys, "choice", *(c for c in CANDIDATES if c in present and c not in keys))
+    return Study.of(modes), "mode of repeats", _unsettled(unsettled.collect(backend="pandas").to_native())
 
 
 def _unsettled(table: pd.DataFrame) -> Unsettled:
     """Flag of each group: how often its repeats have no single mode; `table`: the groups and the ``times``."""
-    found: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     for row in table.to_dict("records"):
         times = int(row.pop("times"))
-        found[plain(row)] += times
+        counts[plain(row)] += times
     what = "set(s) of repeats without a single mode"
-    return {key: flags.EXCLUDED.of(times, what=what) for key, times in found.items() if times}
+    return {key: flags.EXCLUDED.of(times, what=what) for key, times in counts.items() if times}

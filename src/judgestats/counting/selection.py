@@ -23,18 +23,18 @@ NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 _VERDICT = NAMES - {"rationale"}
 
 
-def gathered(frame: Any, named: Iterable[Any] = ()) -> pd.DataFrame:
+def gathered(frame: Any, wanted: Iterable[Any] = ()) -> pd.DataFrame:
     """The rows of any frame in memory, for a measure that counts no pattern of them.
 
     Of a lazy frame, nested columns and free text (more than 60 characters on average) are left where they lie, unless
-    they are in `named`.
+    they are in `wanted`.
     """
     data = Study.of(frame).data
     if isinstance(data, nw.LazyFrame):
         schema = data.collect_schema()
-        kept = {*_VERDICT, *named}
-        plain = [n for n, dtype in schema.items() if n in kept or not dtype.is_nested()]
-        text = [n for n in plain if n not in kept and schema[n] == nw.String]
+        exempt = {*_VERDICT, *wanted}
+        plain = [n for n, dtype in schema.items() if n in exempt or not dtype.is_nested()]
+        text = [n for n in plain if n not in exempt and schema[n] == nw.String]
         if text:
             lengths = data.select(*(nw.col(n).str.len_chars().mean() for n in text)).collect(backend="pandas")
             plain = [n for n in plain if n not in text or not lengths[n].item() > LONG]
@@ -95,11 +95,11 @@ def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | 
     if missing:
         missing = list(dict.fromkeys(missing))
         them, counts = "it" if len(missing) == 1 else "them", ", ".join([*pattern.columns, "n"])
-        named = f"a column {missing[0]!r}" if len(missing) == 1 else f"columns {', '.join(map(repr, missing))}"
+        absent = f"a column {missing[0]!r}" if len(missing) == 1 else f"columns {', '.join(map(repr, missing))}"
         raise DesignError(
             f"{measure} needs {', '.join(missing)}. Columns: {', '.join(present)}. Give a {pattern.frame} frame with "
             f"{them}, or a tally with the columns {counts}.",
-            problem=f"needs {named}",
+            problem=f"needs {absent}",
         )
     if (pattern.stimulus or stimulus) and "stimulus" not in present:
         about = stimulus or " or ".join(pattern.stimulus)
@@ -130,11 +130,11 @@ def refuse_stimuli(wanted: tuple[str, ...], measure: str) -> None:
 def _refuse_strangers(data: Any, pattern: Pattern) -> None:
     """The better, the target or the gold candidate must be one of the two that were shown."""
     for name in pattern.needs:
-        known = _text(name)
-        shown = (known == _text("first")) | (known == _text("second"))
+        candidate = _text(name)
+        is_candidate = (candidate == _text("first")) | (candidate == _text("second"))
         if name == "gold":
-            shown = shown | (known == "tie")
-        stray = data.filter(known.is_null() | ~shown).select("item", "first", "second", name).head(1)
+            is_candidate = is_candidate | (candidate == "tie")
+        stray = data.filter(candidate.is_null() | ~is_candidate).select("item", "first", "second", name).head(1)
         row = stray.collect(backend="pandas").to_native()
         if len(row):
             raise _stranger(row.iloc[0], name)
@@ -227,17 +227,17 @@ class Rule(NamedTuple):
         return Factor(place.code[result], place.labels)
 
 
-def _call(study: Study, named: str) -> _Call:
+def _call(study: Study, of: str) -> _Call:
     choice, (first, second, names) = study.columns["choice"], study.shown
-    code, labels = study.columns[named or "choice"]
+    code, labels = study.columns[of or "choice"]
     number = {name: i for i, name in enumerate(names)}
     place = np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
     answers = [choice.among(*words) for words in _ANSWERS.values()]
     return _Call._make([*answers, place == -2, place == first, place == second, Factor(code, labels).among("tie")])
 
 
-def _call_there(named: str) -> _Call:
-    choice, column = _text("choice"), _text(named or "choice")
+def _call_there(of: str) -> _Call:
+    choice, column = _text("choice"), _text(of or "choice")
     invalid, *answers = (choice.is_in([w for w in words if w]) for words in _ANSWERS.values())
     beside = [column.is_null(), column == _text("first"), column == _text("second"), column == "tie"]
     return _Call._make([choice.is_null() | invalid, *answers, *beside])
@@ -268,16 +268,16 @@ def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
     if pattern.against is None and "stimulus" not in pattern.columns:
         return {"outcome": Rule(_chosen, choice, "")}
     if pattern.against is None:
-        known = "better" in present
-        return {"outcome": Rule(_against_better if known else _preferred, choice, "better" if known else "")}
-    named, hit, miss = pattern.against
-    if named != "gold":
-        return {"outcome": Rule(lambda c: [*_no_side(c), *_against(c, hit, miss)], choice, named)}
+        has_better = "better" in present
+        return {"outcome": Rule(_against_better if has_better else _preferred, choice, "better" if has_better else "")}
+    candidate, hit, miss = pattern.against
+    if candidate != "gold":
+        return {"outcome": Rule(lambda c: [*_no_side(c), *_against(c, hit, miss)], choice, candidate)}
     beside = {
-        "answer": Rule(lambda c: [*_no_side(c), ("first", c.first), ("second", c.second)], choice, named),
-        "gold_answer": Rule(lambda c: [("first", c.is_first), ("second", c.is_second)], "tie", named),
+        "answer": Rule(lambda c: [*_no_side(c), ("first", c.first), ("second", c.second)], choice, candidate),
+        "gold_answer": Rule(lambda c: [("first", c.is_first), ("second", c.is_second)], "tie", candidate),
     }
-    return {"outcome": Rule(_against_gold, choice, named)} | {name: beside[name] for name in pattern.beside}
+    return {"outcome": Rule(_against_gold, choice, candidate)} | {name: beside[name] for name in pattern.beside}
 
 
 def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
@@ -349,8 +349,8 @@ def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], 
     choice, gold = _text("choice"), _text("gold")
     answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
     code: Any = nw.lit(-9)
-    for i, given in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
-        code = nw.when(choice.is_in(given)).then(nw.lit(3 * i)).otherwise(code)
+    for i, spellings in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
+        code = nw.when(choice.is_in(spellings)).then(nw.lit(3 * i)).otherwise(code)
     code = nw.when(choice.is_null()).then(nw.lit(9)).otherwise(code)
     slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(nw.lit(2))
     slot = nw.when(gold == _text("first")).then(nw.lit(0)).otherwise(slot)

@@ -86,11 +86,11 @@ def splits_here(
     rows = len(unit)
     if n_units == rows:
         return []
-    found = open_columns(data.schema, keys, kind)
-    if not found:
+    candidates = open_columns(data.schema, keys, kind)
+    if not candidates:
         return []
-    conditions = [c for c in found if c in CONDITIONS and kind == "ratings"]
-    others = [c for c in found if c not in conditions]
+    conditions = [c for c in candidates if c in CONDITIONS and kind == "ratings"]
+    others = [c for c in candidates if c not in conditions]
     call, n_calls = unit, n_units
     if others and "replicate" in data.columns and "replicate" not in keys:
         call, n_calls = _with_runs(unit, n_units, data["replicate"].to_pandas())
@@ -149,8 +149,8 @@ def _differing(
             return None
         return again[rows], code[rows]
 
-    found = each(look, [table[c] for c in columns])
-    return {c: f for c, f in zip(columns, found, strict=True) if f is not None}
+    differences = each(look, [table[c] for c in columns])
+    return {c: f for c, f in zip(columns, differences, strict=True) if f is not None}
 
 
 def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int, code: Ints, levels: int) -> bool:
@@ -166,43 +166,46 @@ def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int,
 
 
 def _without_the_determined(
-    found: dict[str, tuple[Ints, Ints]], calls: tuple[Ints, int], data: nw.DataFrame[Any]
+    differences: dict[str, tuple[Ints, Ints]], calls: tuple[Ints, int], data: nw.DataFrame[Any]
 ) -> list[Split]:
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 
     Of two that distinguish the rows of a cell equally well, the one with fewer values. A number that adds nothing to
     names is left out; a condition only where another column gives it in all cells alike.
     """
-    rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
-    codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}
+    rows = np.unique(np.concatenate([r for r, _ in differences.values()])) if differences else np.zeros(0, np.int64)
+    codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in differences}
     cell, occurring = compact(calls[0][rows], calls[1])
 
     def places(*columns: str, anywhere: bool = False) -> int:
         code, size = joint([(cell, 1 if anywhere else occurring.size), *(codes[c] for c in columns)], rows.size)
         return int(compact(code, size)[1].size)
 
-    finest = {c: (-places(c), places(c, anywhere=True), data.columns.index(c)) for c in found}
-    needed = _needed(found, finest, places, data.schema)
+    finest = {c: (-places(c), places(c, anywhere=True), data.columns.index(c)) for c in differences}
+    needed = _needed(differences, finest, places, data.schema)
     heads: dict[str, list[str]] = {}
-    for column in sorted(found, key=lambda c: (c not in needed, *finest[c])):
+    for column in sorted(differences, key=lambda c: (c not in needed, *finest[c])):
         anywhere = column in CONDITIONS
         stop = (h for h in heads if places(h, column, anywhere=anywhere) == places(h, anywhere=anywhere))
         if (by := next(stop, None)) is not None:
             heads[by].append(column)
         elif column in needed:
             heads[column] = []
-    return [_split(c, heads[c], data[c].to_pandas().iloc[found[c][0]]) for c in data.columns if c in heads]
+    return [_split(c, heads[c], data[c].to_pandas().iloc[differences[c][0]]) for c in data.columns if c in heads]
 
 
 def _needed(
-    found: Collection[str], finest: Mapping[str, tuple[int, ...]], places: Callable[..., int], schema: Mapping[str, Any]
+    columns: Collection[str],
+    finest: Mapping[str, tuple[int, ...]],
+    places: Callable[..., int],
+    schema: Mapping[str, Any],
 ) -> list[str]:
     """Columns without those that the others distinguish the rows of every cell by, numbers (measured, perhaps) last."""
     chosen: list[str] = []
-    for column in sorted(found, key=lambda c: (schema[c].is_numeric(), finest[c])):
+    for column in sorted(columns, key=lambda c: (schema[c].is_numeric(), finest[c])):
         if column in CONDITIONS or places(*chosen, column) > places(*chosen):
             chosen.append(column)
-    return [c for c in found if c in chosen or any(places(c) == places(h) == places(h, c) for h in chosen)]
+    return [c for c in columns if c in chosen or any(places(c) == places(h) == places(h, c) for h in chosen)]
 
 
 def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
@@ -213,12 +216,12 @@ def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
 def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of a lazy frame: asked for in its own engine, looked at in memory."""
     schema = data.collect_schema()
-    found = open_columns(schema, keys, kind)
-    if not found:
+    candidates = open_columns(schema, keys, kind)
+    if not candidates:
         return []
-    conditions = [c for c in found if c in CONDITIONS and kind == "ratings"]
+    conditions = [c for c in candidates if c in CONDITIONS and kind == "ratings"]
     numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys else []
-    differing = _differing_there(data, found, list(keys))
+    differing = _differing_there(data, candidates, list(keys))
     others = [c for c in differing if c not in conditions]
     if others and numbered:
         differing = [*(c for c in differing if c in conditions), *_differing_there(data, others, [*keys, *numbered])]
@@ -227,7 +230,7 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
         differing = [c for c in differing if c in CONDITIONS or not _belongs_there(data, c, group)]
     if not differing:
         return []
-    wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in found if c in differing)]))
+    wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in candidates if c in differing)]))
     table = data.select(*wanted).collect(backend="pandas").to_native()
     codes = codes_of(table, list(keys))
     return splits_here(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
@@ -243,11 +246,11 @@ def _belongs_there(data: Any, column: str, keys: list[str]) -> bool:
     ends = there.group_by(*names).agg(nw.col("_value").min().alias("_low"), nw.col("_value").max().alias("_high"))
     there = there.join(ends.filter(nw.col("_low") != nw.col("_high")).select(*names), on=names, how="semi")
     values = there.group_by("_value").agg(nw.col("_length").max())
-    found = values.select(nw.len().alias("n"), nw.col("_length").mean()).collect(backend="pandas").to_native().iloc[0]
+    row = values.select(nw.len().alias("n"), nw.col("_length").mean()).collect(backend="pandas").to_native().iloc[0]
     places = there.select(*names, "_value").unique().select(nw.len().alias("n")).collect(backend="pandas")
-    if places["n"].item() < 2 * found["n"]:
+    if places["n"].item() < 2 * row["n"]:
         return True
-    return not numeric and found["n"] > _MANY and found["_length"] > LONG
+    return not numeric and row["n"] > _MANY and row["_length"] > LONG
 
 
 def _digest(text: Any) -> Any:
@@ -274,8 +277,8 @@ def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str
         | ((nw.col(f"_null_{i}") > 0) & (nw.col(f"_null_{i}") < nw.col("_rows")))
         for i in range(len(columns))
     ]
-    asked = each_group.filter(nw.col("_rows") > 1).select(one_if(s).max().alias(f"_{i}") for i, s in enumerate(split))
-    answer = asked.collect(backend="pandas").to_native().fillna(0)
+    differs = each_group.filter(nw.col("_rows") > 1).select(one_if(s).max().alias(f"_{i}") for i, s in enumerate(split))
+    answer = differs.collect(backend="pandas").to_native().fillna(0)
     return [c for i, c in enumerate(columns) if len(answer) and answer[f"_{i}"].iloc[0] == 1]
 
 
@@ -291,15 +294,15 @@ def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict
     [('prompt', ('wording',), 6)]
     """
     study = Study.of(frame)
-    known = [c for c in dict.fromkeys(keys) if c in study.names and (c != "replicate" or kind != "ratings")]
+    present_keys = [c for c in dict.fromkeys(keys) if c in study.names and (c != "replicate" or kind != "ratings")]
 
     def look() -> list[Split]:
         if study.lazy:
-            return splits_there(study.data, known, kind, strict=strict)
-        codes = study.columns.codes(known)
-        return splits_here(study.data, codes.code, codes.size, known, kind, strict=strict)
+            return splits_there(study.data, present_keys, kind, strict=strict)
+        codes = study.columns.codes(present_keys)
+        return splits_here(study.data, codes.code, codes.size, present_keys, kind, strict=strict)
 
-    return study.once(("splits", kind, strict, *known), look)
+    return study.once(("splits", kind, strict, *present_keys), look)
 
 
 def refuse_splits(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> None:
@@ -313,7 +316,7 @@ def split_message(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ra
     listed = list(dict.fromkeys(keys))
     listed = [*(k for k in KEYS if k in listed), *(k for k in listed if k not in KEYS)]
     one = len(splits) == 1
-    named = " and ".join(
+    columns = " and ".join(
         repr(s.column)
         + (
             f" (with {', '.join(map(repr, s.alike))}, which {'go' if s.alike[1:] else 'goes'} with it)"
@@ -329,7 +332,7 @@ def split_message(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ra
     if kind == "ratings":
         remedy += f" or in average_over= (rows that differ in {it} count as runs)"
     return (
-        f"{named} {'splits' if one else 'split'} {what}: {max(s.rows for s in splits):,} {row} are equal in "
+        f"{columns} {'splits' if one else 'split'} {what}: {max(s.rows for s in splits):,} {row} are equal in "
         f"{', '.join(listed)} but differ in {it} ({values}). {remedy}, or map it to 'replicate' if it numbers repeats."
     )
 
@@ -340,8 +343,8 @@ def differing(splits: Sequence[Split]) -> str:
 
 
 def _few(values: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(v if len(v) <= 30 else v[:27] + "..." for v in values[:most])
-    return f"{shown}, ..." if len(values) > most else shown
+    listed = ", ".join(v if len(v) <= 30 else v[:27] + "..." for v in values[:most])
+    return f"{listed}, ..." if len(values) > most else listed
 
 
 def reference_as_runs(reference: Any, average_over: By) -> Any:
@@ -393,6 +396,6 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     if "replicate" in present:
         return data.with_columns(run).drop(wanted).to_native()
     place = present.index(wanted[0])
-    kept = [c for c in present if c not in wanted]
-    before = [c for c in kept if present.index(c) < place]
-    return data.with_columns(run).select(*before, "replicate", *(c for c in kept if c not in before)).to_native()
+    others = [c for c in present if c not in wanted]
+    before = [c for c in others if present.index(c) < place]
+    return data.with_columns(run).select(*before, "replicate", *(c for c in others if c not in before)).to_native()

@@ -42,7 +42,7 @@ class Study:
     def __init__(self, columns: Factors, frame: Any = None) -> None:
         self.columns = columns
         self._frame = frame
-        self._kept: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
 
     @classmethod
     def of(cls, frame: Any) -> Study:
@@ -76,18 +76,18 @@ class Study:
         """Names of the columns."""
         return list(self._frame.collect_schema().names()) if self.lazy else self.columns.names
 
-    def refuse_undeclared(self, named: Iterable[str] = (), kind: Kind = "preferences") -> None:
+    def refuse_undeclared(self, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> None:
         """Raise where a count is not valid, or a column ``n`` could be one that nothing declares."""
         if self.lazy or N in self.names:
-            counted(self.data, named, kind)
+            counted(self.data, other_roles, kind)
         elif COUNTS in self.names:
             _ = self.weight
 
     def once(self, key: Hashable, make: Callable[[], R]) -> R:
         """What `make` gives, made once for a key."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        result: R = self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = make()
+        result: R = self._cache[key]
         return result
 
     def without(self, column: str) -> Study:
@@ -157,8 +157,8 @@ class Study:
         if not self.lazy:
             code, labels = self.columns["order_known"]
             return any(labels[i] is not None and not labels[i] for i in np.unique(code))
-        known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
-        unknown = self.data.select((~known).any().alias("unknown"))
+        order_known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
+        unknown = self.data.select((~order_known).any().alias("unknown"))
         return bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0])
 
     @cached_property

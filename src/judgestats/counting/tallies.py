@@ -12,11 +12,11 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.counting.cells import cells
 from judgestats.counting.changes import changes_there, count_changes
 from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, auto_cluster, clusters, with_pair
-from judgestats.counting.clusters import Clusters, cluster_of_counts, kept
+from judgestats.counting.clusters import Clusters, cluster_columns, cluster_of_counts
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
 from judgestats.counting.memory import count_study, counted_rows, matched_pairs
-from judgestats.counting.patterns import PATTERNS, Pattern, Question
+from judgestats.counting.patterns import PATTERNS, Pattern, Query
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
 from judgestats.counting.repeats import one_answer
 from judgestats.counting.selection import NAMES, chosen, gathered, made_factors, with_outcome
@@ -135,126 +135,128 @@ def count(
     merged: bool = False,
 ) -> Counts:
     """The counts of :func:`tally` with their clusters; `merged`: clusters of a lazy frame with equal counts as one."""
-    study, pattern, asked = Study.of(frame), PATTERNS[measure], clusters(cluster)
-    question = Question(measure, tuple(names(by)), asked, tuple(names(beside)), stimulus)
+    study, pattern, cluster_names = Study.of(frame), PATTERNS[measure], clusters(cluster)
+    query = Query(measure, tuple(names(by)), cluster_names, tuple(names(beside)), stimulus)
     if study.lazy:
-        refuse_nested(study.data, [*NAMES, *question.split, *(asked or ())])
+        refuse_nested(study.data, [*NAMES, *query.split, *(cluster_names or ())])
     if is_tally(study.names, pattern):
-        tallied = _of_tally(study, question)
+        tallied = _of_tally(study, query)
     elif pattern.unit == "raters":
-        tallied = _of_raters(study, question, baseline)
+        tallied = _of_raters(study, query, baseline)
     elif pattern.unit == "change":
-        tallied = _of_changes(study, question, baseline)
+        tallied = _of_changes(study, query, baseline)
     elif study.lazy:
-        tallied = _of_lazy(study, question, merged=merged)
+        tallied = _of_lazy(study, query, merged=merged)
     else:
-        tallied = study.once(question, lambda: _of_study(study, question))
-    columns, n, found, by_column = tallied
+        tallied = study.once(query, lambda: _of_study(study, query))
+    columns, n, sharing, by_column = tallied
     _refuse_unknown_values(columns, pattern)
-    groups = list(dict.fromkeys([*(["judge"] if "judge" in pattern.columns else []), *question.by]))
+    groups = list(dict.fromkeys([*(["judge"] if "judge" in pattern.columns else []), *query.by]))
     alike = columns.series(ALIKE).to_numpy(dtype=float) if ALIKE in columns else None
-    return Counts(columns, n, tuple(groups), Clusters.of(by_column, found, auto=asked is None), alike)
+    return Counts(columns, n, tuple(groups), Clusters.of(by_column, sharing, auto=cluster_names is None), alike)
 
 
 #: Patterns, their counts, what they share (None where that is not known), and the columns to cluster by.
 _Tallied = tuple[Factors, Any, Sharing | None, tuple[str, ...]]
 
 
-def _of_tally(study: Study, question: Question) -> _Tallied:
+def _of_tally(study: Study, query: Query) -> _Tallied:
     """A table that is counted already."""
-    pattern, asked, present = question.pattern, question.asked, study.names
-    found = shared_counts(study, pattern, question.keys(present))
-    by_column = kept(asked, found)
-    refuse_further(present, question.measure, question.split, asked or ())
-    groups = question.groups(present, question.split, by_column, "tally")
+    pattern, cluster, present = query.pattern, query.cluster, study.names
+    sharing = shared_counts(study, pattern, query.keys(present))
+    by_column = cluster_columns(cluster, sharing)
+    refuse_further(present, query.measure, query.split, cluster or ())
+    groups = query.groups(present, query.split, by_column, "tally")
     columns = list(dict.fromkeys([*groups, *pattern.columns, *(c for c in pattern.beside if c in present)]))
     if study.lazy:
         study = Study.of(study.data.select(*columns, N).collect(backend="pandas").to_native())
-    return *study.columns.counted(columns, call_counts(study.columns.series(N))), found, by_column
+    return *study.columns.counted(columns, call_counts(study.columns.series(N))), sharing, by_column
 
 
-def _of_raters(study: Study, question: Question, baseline: Any) -> _Tallied:
+def _of_raters(study: Study, query: Query, baseline: Any) -> _Tallied:
     """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
-    asked = question.asked
+    cluster = query.cluster
     if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
-        study = one_answer(study, "mode", [*question.by, *(asked or ()), *question.beside])[0]
-    found = Sharing("", False)
+        study = one_answer(study, "mode", [*query.by, *(cluster or ()), *query.beside])[0]
+    sharing = Sharing("", False)
     if {"judge", "item"} <= {*study.names}:  # else refused when counted
-        groups = [c for c in question.keys(study.names) if c != "other"]
+        groups = [c for c in query.keys(study.names) if c != "other"]
         n_calls = number_of_calls(study.data) if study.lazy else study.n_calls
-        found = auto_cluster(study.data if study.lazy else study.candidates, groups, question.pattern.cluster, n_calls)
-    by_column = kept(asked, found)
+        sharing = auto_cluster(study.data if study.lazy else study.candidates, groups, query.pattern.cluster, n_calls)
+    by_column = cluster_columns(cluster, sharing)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
-    split = list(dict.fromkeys([*question.by, *by_column, *question.beside]))
+    split = list(dict.fromkeys([*query.by, *by_column, *query.beside]))
     if baseline is None and not study.lazy:
         columns, n, shared = every_pair(study, split)
         refuse_no_pairs(len(columns))
     else:
         table, shared = count_raters(study, split, None, baseline)
         columns, n = Factors(table), table[N].to_numpy(dtype=float)
-    return columns, n, Sharing(found.column, shared or found.shared), by_column
+    return columns, n, Sharing(sharing.column, shared or sharing.shared), by_column
 
 
-def _of_changes(study: Study, question: Question, baseline: str | None) -> _Tallied:
+def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
     """Pairs under a baseline and under each other condition."""
     if study.lazy:
-        rows = chosen(study.data, question.pattern, question.measure, question.stimulus)
-        study.refuse_undeclared([*question.split, *(question.asked or ())])
-        table, found, by_column = changes_there(with_outcome(rows, question.pattern), question, baseline)
-        return Factors(table), table[N].to_numpy(dtype=float), found, by_column
-    calls = counted_rows(study, question.pattern, question.measure, question.stimulus)
-    study.refuse_undeclared([*question.split, *(question.asked or ())])
-    return count_changes(Study(calls.columns.but(**made_factors(calls, question.pattern))), question, baseline)
+        rows = chosen(study.data, query.pattern, query.measure, query.stimulus)
+        study.refuse_undeclared([*query.split, *(query.cluster or ())])
+        table, sharing, by_column = changes_there(with_outcome(rows, query.pattern), query, baseline)
+        return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
+    calls = counted_rows(study, query.pattern, query.measure, query.stimulus)
+    study.refuse_undeclared([*query.split, *(query.cluster or ())])
+    return count_changes(Study(calls.columns.but(**made_factors(calls, query.pattern))), query, baseline)
 
 
-def _of_lazy(study: Study, question: Question, *, merged: bool) -> _Tallied:
+def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
     """A lazy frame, counted where it lies."""
-    measure, pattern, asked, stimulus = question.measure, question.pattern, question.asked, question.stimulus
-    if merged and (table := count_merged(study.data, measure, question.by, asked, stimulus)) is not None:
-        column = asked[0] if asked else "item"
+    measure, pattern, cluster, stimulus = query.measure, query.pattern, query.cluster, query.stimulus
+    if merged and (table := count_merged(study.data, measure, query.by, cluster, stimulus)) is not None:
+        column = cluster[0] if cluster else "item"
         return Factors(table), table[N].to_numpy(dtype=float), Sharing(column, True), (column,)
     data, present = chosen(study.data, pattern, measure, stimulus), study.names
-    split, groups = _columns(study, question)
+    split, groups = _columns(study, query)
     if pattern.ordered or pattern.unit == "pair":
         Study.of(data).refuse_unknown_order()
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # it has one value
-    table, found, by_column = count_lazily(data, pattern, split, groups, question.keys(present), asked)
-    return Factors(table), table[N].to_numpy(dtype=float), found, by_column
+    table, sharing, by_column = count_lazily(data, pattern, split, groups, query.keys(present), cluster)
+    return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
 
 
-def _of_study(study: Study, question: Question) -> _Tallied:
+def _of_study(study: Study, query: Query) -> _Tallied:
     """A frame in memory."""
-    pattern = question.pattern
-    rows = counted_rows(study, pattern, question.measure, question.stimulus)
-    split, groups = _columns(study, question)
+    pattern = query.pattern
+    rows = counted_rows(study, pattern, query.measure, query.stimulus)
+    split, groups = _columns(study, query)
     if pattern.ordered or pattern.unit == "pair":
         rows.refuse_unknown_order()
-    return count_study(rows, pattern, split, groups, question.keys(study.names), question.asked)
+    return count_study(rows, pattern, split, groups, query.keys(study.names), query.cluster)
 
 
-def _columns(study: Study, question: Question) -> tuple[list[str], list[str]]:
+def _columns(study: Study, query: Query) -> tuple[list[str], list[str]]:
     """Columns that are to come first, and all that split the counts; refused where they are not there."""
-    by_candidate = question.pattern.unit == "side" or "opponent" in question.pattern.columns
-    study.refuse_undeclared([*question.split, *(question.asked or ())], question.pattern.frame)
-    split = grouping(question.split, study.names)
-    groups = question.groups(study.names, split, question.asked or ())
+    by_candidate = query.pattern.unit == "side" or "opponent" in query.pattern.columns
+    study.refuse_undeclared([*query.split, *(query.cluster or ())], query.pattern.frame)
+    split = grouping(query.split, study.names)
+    groups = query.groups(study.names, split, query.cluster or ())
     if by_candidate and "choice" in groups:
-        raise DesignError(f"by='choice' is the answer, which {question.measure} counts by candidate: leave it out.")
+        raise DesignError(f"by='choice' is the answer, which {query.measure} counts by candidate: leave it out.")
     return split, groups
 
 
 def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[Study, Clusters]:
     """The calls of a measure that :func:`count` does not count, with ``pair`` if that is chosen; their clusters."""
-    asked, data = clusters(cluster), study.data
-    grouping(asked or (), study.names)
+    cluster_names, data = clusters(cluster), study.data
+    grouping(cluster_names or (), study.names)
     n = number_of_calls(data) if study.lazy else study.n_calls
-    found = auto_cluster(data if study.lazy else study.candidates, groups, "item", n) if "item" in study.names else None
-    by_column = kept(asked, found)
+    sharing = (
+        auto_cluster(data if study.lazy else study.candidates, groups, "item", n) if "item" in study.names else None
+    )
+    by_column = cluster_columns(cluster_names, sharing)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(data)) if study.lazy else study.with_pair()
-    return study, Clusters.of(by_column, found, auto=asked is None)
+    return study, Clusters.of(by_column, sharing, auto=cluster_names is None)
 
 
 def shared_counts(study: Study, pattern: Pattern, keys: list[str]) -> Sharing | None:
@@ -269,8 +271,8 @@ def shared_counts(study: Study, pattern: Pattern, keys: list[str]) -> Sharing | 
         wanted = dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present), N])
         columns = Factors(study.data.select(*wanted).collect(backend="pandas").to_native())
     n = call_counts(columns.series(N))
-    found = cluster_of_counts(columns.take(n > 0), keys, pattern, float(n.sum()))
-    return found if found.column or {"pair", "item"} & set(beside) else None
+    sharing = cluster_of_counts(columns.take(n > 0), keys, pattern, float(n.sum()))
+    return sharing if sharing.column or {"pair", "item"} & set(beside) else None
 
 
 def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
@@ -283,9 +285,9 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
 def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
     """Raise if a tally has a further column: it may split the counts, or belong to a raw frame."""
     pattern = PATTERNS[measure]
-    asked = [*names(by), *names(cluster)]
+    by_and_cluster = [*names(by), *names(cluster)]
     own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CANDIDATES}
-    further = [c for c in columns if c not in own and c not in asked]
+    further = [c for c in columns if c not in own and c not in by_and_cluster]
     if further:
         one, many = ("it", "it") if len(further) == 1 else ("each", "them")
         raise SchemaError(
@@ -308,10 +310,10 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
     if study.lazy:
         study = Study.of(gathered(frame, names(beside)))
     if pattern.unit == "call":
-        calls, made = called(study, measure, beside, stimulus)
+        calls, columns = called(study, measure, beside, stimulus)
         keys = unit_columns(calls.names, names(beside))
-        n = np.ones(len(made)) if calls.weight is None else calls.weight
-        return made.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
+        n = np.ones(len(columns)) if calls.weight is None else calls.weight
+        return columns.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
     study.refuse_undeclared(names(beside))
     study = counted_rows(study, pattern, measure, stimulus)
     keys = unit_columns(study.names, grouping(beside, study.names))

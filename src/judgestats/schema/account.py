@@ -97,6 +97,6 @@ class Account(dict[str, Any]):
 
 def account_of(frame: Any) -> Account | None:
     """The account of a frame that was read; None for others, and for a part of such a frame."""
-    found = getattr(frame, "attrs", {}).get(KEY)
-    whole = isinstance(found, Account) and len(found.places) in (0, len(frame))
-    return found if whole else None
+    account = getattr(frame, "attrs", {}).get(KEY)
+    whole = isinstance(account, Account) and len(account.places) in (0, len(frame))
+    return account if whole else None

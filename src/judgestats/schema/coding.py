@@ -81,8 +81,8 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     code, size = joint(parts, rows)
     if rows >= MANY and _small(size, rows):
         return Codes(*by_appearance(code, size))
-    number, found = pd.factorize(code)
-    return Codes(number.astype(np.int32), first_rows(number, len(found)))
+    number, distinct = pd.factorize(code)
+    return Codes(number.astype(np.int32), first_rows(number, len(distinct)))
 
 
 def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.integer[Any]]:
@@ -241,15 +241,15 @@ def _as_share(data: Any, source: str, name: str) -> Any:
             return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
         yes = nw.when(nw.col(source)).then(nw.lit(1.0)).otherwise(nw.when(~nw.col(source)).then(nw.lit(0.0)))
         return data.with_columns(yes.alias(name))
-    given = data[source].to_pandas()
-    if (wrong := neither(given)).any():
+    values = data[source].to_pandas()
+    if (wrong := neither(values)).any():
         row = int(wrong.to_numpy().argmax())
         raise SchemaError(
             f"{source!r} is neither yes nor no in {int(wrong.sum()):,} rows (first: {data_rows([row])}, "
-            f"{given.iloc[row]!r}). Allowed: true and false, 1 and 0, right and wrong, pass and fail, or nothing. "
+            f"{values.iloc[row]!r}). Allowed: true and false, 1 and 0, right and wrong, pass and fail, or nothing. "
             "Numbers between are a 'score'."
         )
-    number = yes_or_no(given).to_numpy(dtype=float, na_value=np.nan)
+    number = yes_or_no(values).to_numpy(dtype=float, na_value=np.nan)
     return data.with_columns(nw.new_series(name, number, backend=data.implementation))
 
 

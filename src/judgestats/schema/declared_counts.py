@@ -48,22 +48,22 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> Floats:
     return rounded
 
 
-def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
+def counted(data: Any, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
-    `named`: columns with another role: those in ``by=``, or in a formula. `kind`: whose mapping the message advises.
+    `other_roles`: columns in ``by=``, or in a formula. `kind`: whose mapping the message advises.
     """
     present = data.collect_schema().names()
     if COUNTS in present:
         refuse_values(data, COUNTS)
         return COUNTS
-    refuse_undeclared(data, named, kind)
+    refuse_undeclared(data, other_roles, kind)
     return None
 
 
-def refuse_undeclared(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> None:
+def refuse_undeclared(data: Any, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> None:
     """Raise where a frame has a column ``n`` that could be taken for counts."""
-    if undeclared(data, named):
+    if undeclared(data, other_roles):
         raise SchemaError(refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)"), advice=UNDECLARED)
 
 
@@ -71,18 +71,18 @@ def refuse_undeclared(data: Any, named: Iterable[str] = (), kind: Kind = "prefer
 UNDECLARED: Advice = (("counts", N), ("counts", False))
 
 
-def refusal(yes: str, no: str, kept: str = f", which keeps it as '{N}_source'") -> str:
+def refusal(yes: str, no: str, remark: str = f", which keeps it as '{N}_source'") -> str:
     """What is wrong with an undeclared column ``n``, and both ways out."""
     return (
         f"Column {N!r} holds whole numbers, and nothing says whether a row stands for that many identical calls. If it "
-        f"does: {yes}. If it does not: {no}{kept}."
+        f"does: {yes}. If it does not: {no}{remark}."
     )
 
 
-def undeclared(data: Any, named: Iterable[str] = ()) -> bool:
+def undeclared(data: Any, other_roles: Iterable[str] = ()) -> bool:
     """Whether a frame has a column ``n`` that could be taken for counts, and nothing declares what it is."""
     present = data.collect_schema().names()
-    return N in present and COUNTS not in present and N not in named and whole_numbers(data, N)
+    return N in present and COUNTS not in present and N not in other_roles and whole_numbers(data, N)
 
 
 def whole_numbers(data: Any, name: str) -> bool:
@@ -100,11 +100,11 @@ def whole_numbers(data: Any, name: str) -> bool:
     if not dtype.is_numeric():
         return False
     number = nw.col(name).cast(nw.Float64)
-    known = ~number.is_null() & ~number.is_nan()
-    part = known & (~number.is_finite() | ((number - number.round(0)).abs() > _ROUNDING))
-    found = data.select(one_if(known).sum().alias("known"), one_if(part).sum().alias("part"))
-    row = found.collect(backend="pandas").to_native().fillna(0).iloc[0]
-    return bool(row["known"] > 0 and row["part"] == 0)
+    numeric = ~number.is_null() & ~number.is_nan()
+    part = numeric & (~number.is_finite() | ((number - number.round(0)).abs() > _ROUNDING))
+    counts = data.select(one_if(numeric).sum().alias("numeric"), one_if(part).sum().alias("part"))
+    row = counts.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    return bool(row["numeric"] > 0 and row["part"] == 0)
 
 
 def refuse_values(data: Any, name: str, *, halves: bool = False) -> None:

@@ -188,10 +188,10 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
         if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or excluded
             renames[name] = f"{name}_source"
     taken = set(columns) | set(chosen)
-    kept = [
+    rest = [
         nw.col(n).alias(renames[n]) if n in renames else nw.col(n) for n in present if n not in taken or n in renames
     ]
-    data = data.select(*expressions, *kept)
+    data = data.select(*expressions, *rest)
     if "choice" in vocabulary and "choice" in (schema := data.collect_schema()) and schema["choice"].is_float():
         data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
@@ -260,9 +260,11 @@ def _refuse_unknown_names(
 def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
     """Cast ids to text, and what arrives as text to numbers. What does not cast is left for validation to report."""
     ours = {n: (vocabulary[n].type, d) for n, d in data.collect_schema().items() if n in vocabulary}
-    kept = (nw.String, nw.Categorical, nw.Enum)
+    text_types = (nw.String, nw.Categorical, nw.Enum)
     ids = [
-        n for n, (t, d) in ours.items() if t in ("text", "category") and not isinstance(d, kept) and not d.is_nested()
+        n
+        for n, (t, d) in ours.items()
+        if t in ("text", "category") and not isinstance(d, text_types) and not d.is_nested()
     ]
     floats = [n for n, (t, d) in ours.items() if t == "number" and d.is_numeric()]
     numbers = ("number", "integer", "boolean")
@@ -286,8 +288,8 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
 
 def _as_text(values: pd.Series[Any]) -> Any:
     """Ids as text: the number 81.0, a float because of a missing value, is item 81."""
-    known = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
-    if len(known) and ((known % 1 == 0) & (known.abs() < LARGEST)).all():
+    numbers = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
+    if len(numbers) and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
         values = values.astype("Int64")
     text = values.astype("string")
     return text.astype(object).where(text.notna(), None).to_numpy()
@@ -298,12 +300,12 @@ def _from_text(values: pd.Series[Any], column: Column) -> Any:
     code, labels = hashed(values)
     text = pd.Series([*labels, None], dtype=object).astype("string").str.strip()  # code -1 is the missing one
     text = text.mask(text == "")
-    known = yes_or_no(text) if column.type == "boolean" else pd.to_numeric(text, errors="coerce")
-    if (known.isna() & text.notna()).any():
+    new_values = yes_or_no(text) if column.type == "boolean" else pd.to_numeric(text, errors="coerce")
+    if (new_values.isna() & text.notna()).any():
         return None
     if column.type != "boolean":
-        return known.to_numpy(dtype="float64", na_value=np.nan)[code]
-    verdicts = (known if column.default is None else known.fillna(column.default)).array.take(code)
+        return new_values.to_numpy(dtype="float64", na_value=np.nan)[code]
+    verdicts = (new_values if column.default is None else new_values.fillna(column.default)).array.take(code)
     return verdicts if verdicts.isna().any() else verdicts.to_numpy(dtype=bool)
 
 
@@ -313,10 +315,12 @@ def _once_each(data: Any, columns: Sequence[str], function: Callable[[Any], Any]
     if not (isinstance(data, nw.DataFrame) and data.implementation.is_pandas() and len(data)):
         return function(data)
     some, codes = distinct_rows(data, have)
-    made = _categories(function(some), "preferences").to_native()
+    after = _categories(function(some), "preferences").to_native()
     before = some.to_native().select_dtypes("category")
-    same = [c for c, v in before.items() if v.cat.categories.dtype == made[c].dtype and made[c].equals(v.astype("str"))]
-    taken = {c: made[c].array.take(codes.code) for c in columns if c in made and c not in same}
+    same = [
+        c for c, v in before.items() if v.cat.categories.dtype == after[c].dtype and after[c].equals(v.astype("str"))
+    ]
+    taken = {c: after[c].array.take(codes.code) for c in columns if c in after and c not in same}
     return nw.from_native(data.to_native().assign(**taken), eager_only=True)
 
 
@@ -389,9 +393,9 @@ def _answers(labels: dict[Any, str]) -> Any:
     for target in table.values():
         choose(target, ANSWER_LABELS, "labels")
     expression = nw.when(bare.is_in(list(ANSWER_LABELS))).then(bare).otherwise(column)
-    for given in (bare, column):  # a label with blanks of its own comes last
+    for spelling in (bare, column):  # a label with blanks of its own comes last
         for label, answer in table.items():
-            expression = nw.when(given == label).then(nw.lit(answer)).otherwise(expression)
+            expression = nw.when(spelling == label).then(nw.lit(answer)).otherwise(expression)
     missing = bare.is_null() | (bare == "")
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
 
@@ -416,8 +420,8 @@ def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None
         .then(nw.lit("tie"))
         .otherwise(gold)
     )
-    shown = (gold == first) | (gold == second)
-    return data.with_columns(nw.when(shown).then(gold).otherwise(meant).alias("gold"))
+    is_candidate = (gold == first) | (gold == second)
+    return data.with_columns(nw.when(is_candidate).then(gold).otherwise(meant).alias("gold"))
 
 
 def _status(data: Any) -> Any:

@@ -114,12 +114,12 @@ def in_memory(frame: Any) -> Any:
     return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
 
 
-def refuse_nested(data: Any, named: Iterable[str] | None = None) -> None:
-    """Raise if a lazy frame has a nested column, among those named where some are."""
+def refuse_nested(data: Any, columns: Iterable[str] | None = None) -> None:
+    """Raise if a lazy frame has a nested column, among these where some are named."""
     if not isinstance(data, nw.LazyFrame):
         return
     schema = data.collect_schema()
-    nested = [n for n, t in schema.items() if t.is_nested() and (named is None or n in set(named))]
+    nested = [n for n, t in schema.items() if t.is_nested() and (columns is None or n in set(columns))]
     if nested:
         one = nested[0]
         raise SchemaError(

@@ -192,9 +192,9 @@ def faults_of(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -
         if column.name not in data.columns:
             continue
         strange = list(_other_answers(data)) if column.name == "choice" else []
-        found = strange or list(_column_faults(data[column.name].to_pandas(), column))
-        yield from found
-        if not found:
+        faults = strange or list(_column_faults(data[column.name].to_pandas(), column))
+        yield from faults
+        if not faults:
             sound.add(column.name)
     if undeclared(data):
         remedy = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
@@ -368,19 +368,19 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     answer = "choice" if kind == "preferences" else answer_column(data.columns)
     answers = {c.name for c in VOCABULARY[kind] if not c.key} - ({answer} if COUNTS in data.columns else set())
     schema = data.collect_schema()
-    known = {c.name for c in VOCABULARY[kind]}
+    canonical = {c.name for c in VOCABULARY[kind]}
     keys = [
         c
         for c, dtype in schema.items()
-        if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float() or _whole(data[c]))
+        if c not in answers and not dtype.is_nested() and (c in canonical or not dtype.is_float() or _whole(data[c]))
     ]
     table = data.select(*keys).to_pandas()
-    if _unique(table[[c for c in keys if c in known]]) or _unique(table):
+    if _unique(table[[c for c in keys if c in canonical]]) or _unique(table):
         return
     again = table.duplicated(keep=False).to_numpy()
     first = ", ".join(f"{k}={v}" for k, v in table[again].iloc[0].items())
-    given = data[answer].to_pandas()
-    none = again & (given.isna() | (given.astype(object) == "invalid")).to_numpy(dtype=bool)
+    values = data[answer].to_pandas()
+    none = again & (values.isna() | (values.astype(object) == "invalid")).to_numpy(dtype=bool)
     whole = again & ~none & ~table[~none].duplicated(keep=False).reindex(table.index, fill_value=False).to_numpy(bool)
     copies = f" {int(none.sum()):,} of them have no answer, and repeat rows that have one: leave those out."
     yield Finding(
@@ -415,8 +415,8 @@ def _key_codes(values: pd.Series[Any]) -> Coded:
 
 def _whole(values: Any) -> bool:
     """Whether known numbers are whole: labels that a missing value made floats."""
-    known = values.to_pandas().dropna()
-    return len(known) > 0 and bool((known % 1 == 0).all())
+    numbers = values.to_pandas().dropna()
+    return len(numbers) > 0 and bool((numbers % 1 == 0).all())
 
 
 def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
@@ -502,11 +502,11 @@ def _sentinels(data: Any) -> Iterator[Finding]:
         return
     low, high = rest.min(), rest.max()
     far = codes & ((score < 0) | (score > 5 * high))
-    shown = " and ".join(f"{v:g}" for v in np.unique(score[far]))
+    listed = " and ".join(f"{v:g}" for v in np.unique(score[far]))
     remedy = (
         f"Such rows are used as scores. If they mean no answer, pass scale=({low:g}, {high:g}) and off_scale='missing'."
     )
-    yield from _marked("counted", name, f"score is {shown}; the others run from {low:g} to {high:g}", far, remedy)
+    yield from _marked("counted", name, f"score is {listed}; the others run from {low:g} to {high:g}", far, remedy)
 
 
 #: Words of the name of a column that holds a text that was judged, or its size, and the side that it is of.
@@ -545,9 +545,9 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
             every = [v for group in alike for v in group]
             cells = [data[c].to_pandas().astype("string").isin(every) for c in have]
             rows = np.logical_or.reduce([c.fillna(False).to_numpy(dtype=bool) for c in cells])
-            shown = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
+            examples = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
             more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
-            what = f"ids that look alike are taken as different: {shown}{more}"
+            what = f"ids that look alike are taken as different: {examples}{more}"
             yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
 
 

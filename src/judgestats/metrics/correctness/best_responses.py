@@ -10,7 +10,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.counting.bootstrap import Interval
 from judgestats.counting.cells import cells
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
-from judgestats.counting.clusters import Clusters, kept
+from judgestats.counting.clusters import Clusters, cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Ties
 from judgestats.counting.selection import gathered
@@ -130,7 +130,7 @@ def _item_clusters(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> 
     whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
     items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
     sharing = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
-    return Clusters.of(kept(columns, sharing), sharing, auto=columns is None)
+    return Clusters.of(cluster_columns(columns, sharing), sharing, auto=columns is None)
 
 
 def _first_runs(ratings: Calls, runs: int | None, extra: list[str]) -> pd.DataFrame:

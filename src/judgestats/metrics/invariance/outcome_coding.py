@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.changes import matched_changes
 from judgestats.counting.clustering import Cluster, clusters
-from judgestats.counting.clusters import Clusters, kept
+from judgestats.counting.clusters import Clusters, cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered, selected
@@ -255,7 +255,7 @@ def _clustered(table: pd.DataFrame, kind: str, groups: list[str], cluster: Clust
     grouping(asked or (), table.columns)
     pattern = PATTERNS["revision" if kind == "joint" else "anchoring"]
     sharing = shared_counts(Study.of(table), pattern, [*groups, "probe"])
-    return table, Clusters.of(kept(asked, sharing), sharing, auto=asked is None)
+    return table, Clusters.of(cluster_columns(asked, sharing), sharing, auto=asked is None)
 
 
 def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
