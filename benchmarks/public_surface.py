@@ -29,7 +29,7 @@ import typer
 from judgestats import cli
 from judgestats.flags import FLAGS
 from judgestats.ingest.registry import GROUP, formats
-from judgestats.schema.columns import CHECK_COLUMNS
+from judgestats.schema.findings import CHECK_COLUMNS
 
 PAGE = ROOT / "docs" / "public_surface.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"

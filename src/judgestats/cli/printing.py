@@ -66,7 +66,7 @@ def print_totals(console: Console, findings: pd.DataFrame) -> None:
 
 def print_findings(console: Console, findings: pd.DataFrame) -> None:
     """What is excluded, and what is worth knowing of the rows used."""
-    from judgestats.schema.columns import PLACES
+    from judgestats.schema.findings import PLACES
 
     rest = findings[findings["level"] != "rows"]
     if len(rest):

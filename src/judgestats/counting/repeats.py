@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES
-from judgestats.counting.raters import ABOUT, INVALID, SLOTS
+from judgestats.counting.judge_answers import ABOUT, INVALID, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.counting.study import Study
 from judgestats.schema.coding import Codes, combine

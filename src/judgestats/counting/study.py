@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import Codes, as_scores, combine
-from judgestats.schema.columns import COUNTS, Finding, Kind, N, answer_column, kind_of
+from judgestats.schema.columns import COUNTS, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
+from judgestats.schema.findings import Finding
 from judgestats.schema.opening import in_memory
 from judgestats.schema.validation import faults_of, findings, in_codes
 from judgestats.typing import Floats, Mask, Table

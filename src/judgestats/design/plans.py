@@ -21,7 +21,8 @@ from judgestats.errors import DesignError, choose, masked, refuse_unknown
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator
 from judgestats.outputs import Source
-from judgestats.schema.columns import By, Finding, as_frame, names
+from judgestats.schema.columns import By, names
+from judgestats.schema.findings import Finding, as_frame
 
 #: The id of a call.
 CALL = "call"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.schema.account import Exclusion
-from judgestats.schema.columns import Finding, as_frame
+from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.opening import opened
 
 REMEDY = (

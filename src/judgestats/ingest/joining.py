@@ -25,7 +25,8 @@ from judgestats.ingest.tables import check_numbers, plain_rows, with_numbers
 from judgestats.ingest.wide import exploded, lengthened
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import KEY, Account, Exclusion, account_of
-from judgestats.schema.columns import COUNTS, Finding, Kind, answer_column, kind_of
+from judgestats.schema.columns import COUNTS, Kind, answer_column, kind_of
+from judgestats.schema.findings import Finding
 from judgestats.schema.opening import cell_text, few, opened
 from judgestats.typing import Ints
 

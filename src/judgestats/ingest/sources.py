@@ -26,7 +26,7 @@ from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.files import File
 from judgestats.ingest.json_documents import is_single_record
 from judgestats.ingest.paths import PathPattern, named_values
-from judgestats.schema.columns import Finding, shown_places
+from judgestats.schema.findings import Finding, shown_places
 from judgestats.schema.opening import cell_text, few
 
 _WILD = "*?["

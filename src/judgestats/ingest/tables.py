@@ -20,7 +20,8 @@ from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
 from judgestats.schema.coding import hashed, neither
-from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Finding, Kind, as_frame
+from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Kind
+from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.opening import few
 from judgestats.typing import Codes, Ints
 

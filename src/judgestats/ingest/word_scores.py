@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from judgestats.ingest.json_values import Fields
 from judgestats.schema.account import Exclusion
-from judgestats.schema.columns import NO, YES, Finding
+from judgestats.schema.columns import NO, YES
+from judgestats.schema.findings import Finding
 from judgestats.schema.opening import few
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.raters import is_answer, matched_calls
+from judgestats.counting.judge_answers import is_answer
+from judgestats.counting.raters import matched_calls
 from judgestats.counting.study import Study
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.coding import Codes, combine, compact, first_rows, joint

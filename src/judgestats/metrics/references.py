@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.raters import ABOUT
+from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.study import Study
 from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of

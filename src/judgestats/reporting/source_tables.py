@@ -10,7 +10,7 @@ import pandas as pd
 from judgestats.errors import masked
 from judgestats.reporting.formatting import NONE, count, noun
 from judgestats.reporting.markup import breakable, places
-from judgestats.schema.columns import PLACES
+from judgestats.schema.findings import PLACES
 from judgestats.typing import Record
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.schema.columns import Finding
+from judgestats.schema.findings import Finding
 from judgestats.typing import Ints
 
 #: Key in the ``attrs`` of a frame that was read.

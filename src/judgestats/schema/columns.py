@@ -6,60 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import pandas as pd
-
-from judgestats.errors import Advice, SchemaError, refuse_unknown
-
-# ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
-
-#: Columns of :func:`check`.
-CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "remedy", "where")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One row of :func:`check`."""
-
-    level: str
-    column: str
-    what: str
-    rows: tuple[int, ...]
-    example: str = ""
-    remedy: str = ""
-    advice: Advice = ()
-    unread: int = 0
-    where: str = ""
-
-    @property
-    def n(self) -> int:
-        """How many rows it concerns, those that never came into the frame among them."""
-        return len(self.rows) + self.unread
-
-
-def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFrame:
-    """Findings as the frame that :func:`check` returns; `places`: where each row comes from, if that is known."""
-    rows = [
-        (f.level, f.column, f.what, f.n, f.rows, f.example, f.remedy, f.where or shown_places(places, f.rows))
-        for f in findings
-    ]
-    return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
-
-
-#: What numbers of rows and of lines count, where places are listed.
-PLACES = "Rows are counted from 0, without a header; lines from 1, as in an editor."
-
-
-def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
-    """The first places of some rows.
-
-    >>> shown_places(["a.csv, line 2", "a.csv, line 3"], [1])
-    'a.csv, line 3'
-    """
-    first = [places[r] for r in rows[:most]] if len(places) else []
-    return "; ".join(first) + ("; ..." if first and len(rows) > most else "")
-
-
-# ---- The column vocabulary of the two canonical frames ---------------------------------------------------------------
+from judgestats.errors import SchemaError, refuse_unknown
 
 Kind = Literal["preferences", "ratings"]
 Type = Literal["text", "category", "integer", "number", "boolean"]
@@ -75,9 +22,7 @@ LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
 #: Why a call is invalid: no reply (``empty``), a reply that ends too early, one that could not be read, ...
-STATUSES = (
-    "ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing partner",
-)  # fmt: skip
+STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing partner")
 #: Words for yes and for no, in lower case.
 YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed")
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
@@ -85,8 +30,18 @@ NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed
 ANSWERS = ("score", "correct", "mean")
 #: Columns that are conditions of a call where they vary.
 CONDITIONS = (
-    "strategy", "scheme", "probe", "prompt", "bias", "task", "topic", "temperature", "condition", "tier", "domain",
-)  # fmt: skip
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "bias",
+    "task",
+    "topic",
+    "temperature",
+    "condition",
+    "tier",
+    "domain",
+)
 #: What the judge was shown, in a datasheet design.
 STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 

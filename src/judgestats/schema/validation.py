@@ -21,17 +21,15 @@ from judgestats.schema.columns import (
     LARGEST,
     VOCABULARY,
     Column,
-    Finding,
     Kind,
     N,
     answer_column,
-    as_frame,
     kind_of,
-    shown_places,
     unit_columns,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
 from judgestats.schema.factors import Factors
+from judgestats.schema.findings import Finding, as_frame, shown_places
 from judgestats.schema.opening import engine_errors, in_memory, opened
 
 
@@ -297,19 +295,15 @@ def _other_answers(data: Any) -> Iterator[Finding]:
     rows, example = _where(unknown), str(values[unknown].iloc[0])
     if values[unknown].isin(names).all():
         remedy = "It holds the winner: map its column as winner= in place of choice=."
-        yield Finding(
-            "fault", "choice", f"'choice' has names of candidates, such as {example!r}", rows, example, remedy,
-            (("winner", None),),
-        )  # fmt: skip
+        what = f"'choice' has names of candidates, such as {example!r}"
+        yield Finding("fault", "choice", what, rows, example, remedy, (("winner", None),))
     elif ((numbers >= 0) & (numbers <= 1)).all() and (numbers % 1 != 0).any():
         remedy = (
             "If it is the probability that the second is better, map its column as graded= with labels={'0': 'first', "
             "'1': 'second'}; probabilities of the points of a scale are read by probabilities=."
         )
-        yield Finding(
-            "fault", "choice", f"'choice' has numbers from 0 to 1, such as {example}", rows, example, remedy,
-            (("graded", None),),
-        )  # fmt: skip
+        what = f"'choice' has numbers from 0 to 1, such as {example}"
+        yield Finding("fault", "choice", what, rows, example, remedy, (("graded", None),))
 
 
 def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:

@@ -18,8 +18,9 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Statistic, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
+from judgestats.counting.judge_answers import INVALID, SIDES, is_answer, labels_of
 from judgestats.counting.patterns import PATTERNS
-from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, INVALID, SIDES, is_answer, labels_of
+from judgestats.counting.raters import GOLD, GOLD_CANDIDATE
 from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study

@@ -11,7 +11,8 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.raters import ABOUT, count_raters, is_answer
+from judgestats.counting.judge_answers import ABOUT, is_answer
+from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError

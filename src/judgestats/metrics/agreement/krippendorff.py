@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.raters import Labels, labels_of
+from judgestats.counting.judge_answers import Labels, labels_of
 from judgestats.counting.repeats import one_answer, plain
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study

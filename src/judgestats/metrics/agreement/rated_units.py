@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster, clusters
-from judgestats.counting.raters import SIDES, SLOTS, Labels
+from judgestats.counting.judge_answers import SIDES, SLOTS, Labels
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered
 from judgestats.errors import DesignError, SchemaError

@@ -14,7 +14,8 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Statistic
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.raters import ABOUT, matched_calls
+from judgestats.counting.judge_answers import ABOUT
+from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown

@@ -12,7 +12,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.raters import ABOUT
+from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count

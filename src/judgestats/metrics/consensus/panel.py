@@ -17,7 +17,8 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.coding import compact, joint
-from judgestats.schema.columns import By, Finding, as_frame, names
+from judgestats.schema.columns import By, names
+from judgestats.schema.findings import Finding, as_frame
 from judgestats.typing import Floats
 
 # ---- Which judge is which system: itself, or its family --------------------------------------------------------------

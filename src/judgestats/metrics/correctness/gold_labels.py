@@ -13,8 +13,9 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.schema.coding import as_text, refuse_infinite
-from judgestats.schema.columns import By, Finding, answer_column, as_frame, grouping, names, required
+from judgestats.schema.columns import By, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import counted
+from judgestats.schema.findings import Finding, as_frame
 from judgestats.typing import Column
 
 

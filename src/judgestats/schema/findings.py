@@ -1,0 +1,56 @@
+"""Findings: what :func:`judgestats.check` lists of a table, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from judgestats.errors import Advice
+
+#: Columns of :func:`check`.
+CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "remedy", "where")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of :func:`check`."""
+
+    level: str
+    column: str
+    what: str
+    rows: tuple[int, ...]
+    example: str = ""
+    remedy: str = ""
+    advice: Advice = ()
+    unread: int = 0
+    where: str = ""
+
+    @property
+    def n(self) -> int:
+        """How many rows it concerns, those that never came into the frame among them."""
+        return len(self.rows) + self.unread
+
+
+def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFrame:
+    """Findings as the frame that :func:`check` returns; `places`: where each row comes from, if that is known."""
+    rows = [
+        (f.level, f.column, f.what, f.n, f.rows, f.example, f.remedy, f.where or shown_places(places, f.rows))
+        for f in findings
+    ]
+    return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
+
+
+#: What numbers of rows and of lines count, where places are listed.
+PLACES = "Rows are counted from 0, without a header; lines from 1, as in an editor."
+
+
+def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
+    """The first places of some rows.
+
+    >>> shown_places(["a.csv, line 2", "a.csv, line 3"], [1])
+    'a.csv, line 3'
+    """
+    first = [places[r] for r in rows[:most]] if len(places) else []
+    return "; ".join(first) + ("; ..." if first and len(rows) > most else "")
