@@ -1,305 +1,41 @@
-"""Several judges on the same things: their answers thing by thing, and pairs of judges counted."""
+"""Pairs of judges on the same things, counted by their two answers: the reduction of unit ``raters``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from judgestats.counting.selection import with_two
-from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
+from judgestats.counting.judge_answers import (
+    ABOUT,
+    FURTHER,
+    HIGH,
+    INVALID,
+    LOW,
+    SIDES,
+    SLOTS,
+    TIE,
+    UNEVEN_JUDGES,
+    answer_columns,
+    answers_of,
+    choice_codes,
+    collected,
+    labels_of,
+    refusal,
+    repeated_answer,
+)
+from judgestats.counting.splitting import refuse_splits, splits_of, splits_there
 from judgestats.counting.study import Study
-from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema import coding
-from judgestats.schema.coding import Coded
-from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
+from judgestats.schema.columns import COUNTS, By, Kind, answer_column, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats, Mask
-
-# ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
-
-Ints = NDArray[np.integer[Any]]
-#: Answers by candidate, in either order: the one with the lower id, neither, the other.
-LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
-#: Answers by the order shown: the slot of the candidate chosen, or neither.
-SLOTS = ("first", "tie", "second")
-#: No valid answer; in a tally of ratings it is NaN.
-INVALID = "invalid"
-#: What is judged, besides the two candidates of a preference.
-ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
-#: Columns that distinguish two calls on one thing; those that do are matched between judges.
-FURTHER: dict[Kind, tuple[str, ...]] = {
-    "preferences": UNIT_COLUMNS,
-    "ratings": ("replicate",),
-}
-_UNEVEN = "The judges of one thing have different counts: they cannot be matched. Give one row a call."
-_CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Answers of the judges, sorted by the thing judged and the judge."""
-
-    kind: Kind
-    coded: dict[str, tuple[Ints, Any]]  # of each row: codes and labels of the `by` columns and of those kept
-    unit: Ints  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
-    judge: Ints
-    answer: Ints  # -1 where there is none
-    row: Ints  # (U,): a row of the table that holds each thing
-    weight: Floats  # (U,): how many identical things each stands for
-    judges: Any  # sorted names
-    answers: Any  # sorted scores, or :data:`SIDES`
-    shared: bool  # whether units of one thing differ in order, repeat or condition, or are counted
-
-    def code(self, column: str) -> Coded:
-        """Code of each unit in a `by` or kept column, and how many there are."""
-        codes, labels = self.coded[column]
-        return codes[self.row], len(labels)
-
-    def label(self, column: str, units: Any) -> Any:
-        """Labels of some units in a `by` or kept column."""
-        codes, labels = self.coded[column]
-        return labels.take(codes[self.row[units]])
-
-
-def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
-    """Lay out the answers of all judges by the thing judged, sorted by the `by` columns.
-
-    A preference is about item and candidates, whatever their order; its answer is one of :data:`SIDES`. A rating is
-    about system, item and criterion; its answer is the score. `keep`: columns that are the same for all judges of a
-    thing. A judge with several calls on one thing has several units, which differ in their replicate (ratings) or in
-    replicate, strategy and other conditions, and last in the order shown (preferences).
-    """
-    study = Study.of(frame)
-    return study.once(("labels", tuple(names(by)), tuple(keep)), lambda: _labels(study, by, keep))
-
-
-def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
-    if study.lazy:
-        table, kind, groups = collected(study, by, keep)
-        calls = Study.of(table)
-    else:
-        calls, kind, groups = _calls(study, by, keep)
-    rows = len(calls.columns)
-    if not rows:
-        raise DesignError("The frame has no rows: there are no answers to compare. Check the filter or the file.")
-    about = [c for c in ABOUT[kind] if c in calls.names]
-    columns = list(dict.fromkeys([*groups, *about, "judge"]))
-    coded = dict(zip(columns, calls.columns.of(columns), strict=True))
-    codes, judges = coded.pop("judge")
-    judge = (codes, len(judges))
-    parts: list[Coded] = [(codes, len(labels)) for codes, labels in coded.values()]
-    reverse: Any = None
-    if kind == "preferences":
-        low, high, reverse = calls.ordered
-        parts += [(low.code, len(low.labels)), (high.code, len(high.labels))]
-    answer, answers = _answers(calls, kind, reverse)
-    number, combos, shared = _unit_numbers(study.data, calls, kind, parts, judge, reverse, columns)
-    sorted_rows = np.empty(rows, dtype=np.int64)
-    sorted_rows[number] = np.arange(rows)
-    unit, units = coding.compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
-    first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
-    weight = _weights(calls, unit, sorted_rows, first)
-    return Labels(
-        kind,
-        {c: coded[c] for c in groups},
-        unit,
-        codes[sorted_rows],
-        answer[sorted_rows],
-        sorted_rows[first],
-        weight,
-        judges,
-        answers,
-        shared or bool((weight > 1).any()),
-    )
-
-
-def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Ints, Any]:
-    """Code of the answer of each call, -1 for none, and the labels."""
-    if kind == "ratings":
-        return _scores(calls.columns.series(answer_column(calls.names)))
-    code = _choice_codes(calls.columns["choice"])
-    return np.where(reverse & (code >= 0), 2 - code, code).astype(np.int8), pd.Index(SIDES)
-
-
-def _calls(study: Study, by: By, keep: Sequence[str]) -> tuple[Study, Kind, list[str]]:
-    """The calls of a frame in memory that have answers to be compared, their kind and the grouping columns."""
-    kind, groups = _checked(study, by, keep)
-    if kind == "preferences":
-        return study.of_two, kind, groups
-    return study.scores, kind, groups
-
-
-def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
-    kind, groups = kind_of(study.names), grouping([*names(by), *keep], study.names)
-    study.refuse_undeclared(groups, kind)
-    if "judge" in groups:
-        raise DesignError(
-            "by='judge' leaves one judge in each group, and no agreement to measure. Leave it out: results name judges."
-        )
-    return kind, groups
-
-
-def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
-    """Collect the columns that matter, as pandas."""
-    chosen, kind, groups = _projected(frame, by, keep)
-    return chosen.collect(backend="pandas").to_native(), kind, groups
-
-
-def _projected(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list[str]]:
-    """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
-    study = Study.of(frame)
-    kind, groups = _checked(study, by, keep)
-    data = study.data
-    data = coding.as_scores(data) if kind == "ratings" else data
-    present = list(data.collect_schema().names())
-    answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
-    wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
-    data = with_two(data) if kind == "preferences" else data
-    chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present))
-    return chosen.rename({"mean": "score"}) if "mean" in chosen.collect_schema().names() else chosen, kind, groups
-
-
-def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Ints, Any]:
-    """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
-    if kind == "ratings":
-        return _scores(table[column or "score"])
-    code = _gold(table) if column else _choices(table["choice"])
-    turned = reverse & (code >= 0)
-    return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
-
-
-def is_answer(values: pd.Series[Any]) -> Mask:
-    """Whether each entry of an ``answer`` column is a valid answer."""
-    result: Mask = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
-    return result
-
-
-def _choices(choice: pd.Series[Any]) -> Any:
-    return _choice_codes(factor_of(choice))
-
-
-def _choice_codes(choice: Factor) -> Any:
-    texts = [None if pd.isna(x) else str(x) for x in choice.labels]
-    unknown = [x for x in texts if x is not None and x not in _CHOICES]
-    if unknown:
-        raise SchemaError(
-            f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_CHOICES)}. Map the table with "
-            f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
-            advice=(("labels", unknown[0]),),
-        )
-    return np.array([-1 if x is None else _CHOICES[x] for x in texts], dtype=np.int8)[choice.code]
-
-
-def _gold(table: pd.DataFrame) -> Any:
-    gold, first, second = (table[c].astype(object).to_numpy() for c in ("gold", "first", "second"))
-    absent = pd.isna(gold) | (gold == "")
-    code = np.select([absent, gold == first, gold == "tie", gold == second], [-1, 0, 1, 2], default=-2)
-    if (code == -2).any():
-        i = int(np.flatnonzero(code == -2)[0])
-        raise SchemaError(
-            f"'gold' is {gold[i]!r} where the candidates are {first[i]!r} and {second[i]!r} ({(code == -2).sum()} "
-            "rows). Give the id of the right candidate, 'tie', or nothing."
-        )
-    return code.astype(np.int8)
-
-
-def _scores(values: pd.Series[Any]) -> tuple[Ints, Any]:
-    """Rank of each score among the distinct ones; NaN is no answer."""
-    if pd.api.types.is_float_dtype(values.dtype):
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
-    else:
-        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        _refuse_text(values, numbers)
-    coding.refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
-    low, high = (float(f(numbers, initial=np.nan)) for f in (np.fmin.reduce, np.fmax.reduce))
-    if high - low < 2**15 and not np.isnan(numbers.sum()):  # points of a scale: no hashing
-        steps = (numbers - low).astype(np.int32)
-        if (steps + low == numbers).all():
-            code, used = coding.compact(steps, int(high - low) + 1)
-            return code, pd.Index(used + low)
-    code, labels = pd.factorize(numbers + 0.0)  # + 0.0: one zero, no -0
-    order = np.argsort(labels)
-    rank = np.empty(labels.size + 1, dtype=np.int32)
-    rank[order], rank[-1] = np.arange(labels.size), -1
-    return rank[code], pd.Index(labels[order])
-
-
-def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
-    text = np.isnan(numbers) & values.notna().to_numpy()
-    if text.any():
-        row = int(np.flatnonzero(text)[0])
-        raise SchemaError(
-            f"{values.name!r} holds text where a number is expected (first: {data_rows([row])}, {values.iloc[row]!r}). "
-            "Read the table with ratings(frame), which casts numbers and names every value that is not a number."
-        )
-
-
-def _unit_numbers(
-    data: Any, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
-) -> tuple[Ints, Ints, bool]:
-    """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
-    rows = len(calls.columns)
-    number, combos = coding.compact(*coding.joint([*parts, judge], rows))
-    if kind == "ratings" and combos.size < rows:
-        lazy = isinstance(data, nw.LazyFrame)  # which may give its rows in another order each time
-        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, number, combos.size, keys), keys)
-    further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
-    shared = combos.size < rows
-    for name in further:
-        if combos.size == rows:
-            break
-        code, labels = calls.columns[name] if name else (reverse.astype(np.int8), range(2))
-        more = [*parts, (code, len(labels))]
-        finer = coding.compact(*coding.joint([*more, judge], rows))
-        if finer[1].size > combos.size:
-            parts, (number, combos) = more, finer
-    if combos.size < rows:
-        raise refusal(calls.columns.frame(), number, data)
-    return number, combos, shared
-
-
-def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> DesignError:
-    """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
-    times = np.bincount(number)[number]
-    return _answered_twice(table.iloc[int(np.flatnonzero(times > 1)[0])], int((times > 1).sum()), frame)
-
-
-def _answered_twice(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
-    """The error, from a row of a repeated answer and the number of such rows."""
-    example = ", ".join(
-        f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row
-    )
-    kind = kind_of(row.index)
-    keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in row.index]
-    splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
-    hint = f" {split_message(splits, keys, kind)}" if splits else ""
-    return DesignError(
-        f"A judge answered twice on one thing, and nothing distinguishes the calls: {rows:,} rows "
-        f"(first: {example}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
-        f"aggregate() them to one verdict.{hint}",
-        problem=f"A judge answered twice on one thing: {rows:,} rows.{differing(splits)}",
-    )
-
-
-def _weights(calls: Study, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
-    if calls.weight is None:
-        return np.ones(first.size)
-    n = calls.weight[sorted_rows]
-    weight: Floats = n[first]
-    if (n != weight[unit]).any():
-        raise DesignError(_UNEVEN)
-    return weight
-
-
-# ---- Pairs of judges on the same things, counted by their two answers: the reduction of unit ``raters`` --------------
+from judgestats.typing import Floats
 
 #: The right answers as a rater, by the slot in which the right candidate was shown, or by the candidate itself.
 GOLD, GOLD_CANDIDATE = "gold", "gold_candidate"
@@ -358,7 +94,7 @@ def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
 
 def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
     """:func:`_every_pair` of a lazy frame, joined and counted in its own engine; None where scores are text."""
-    data, kind, groups = _projected(frame, groups, ())
+    data, kind, groups = answer_columns(frame, groups, ())
     schema = data.collect_schema()
     about = [*groups, *(c for c in ABOUT[kind] if c in schema.names())]
     further = [c for c in FURTHER[kind] if c in schema.names() and c not in about]
@@ -370,7 +106,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
         coding.refuse_infinite("score", _rows(data, ~score.is_nan() & ~score.is_finite()))
         data = data.with_columns(nw.when(score.is_finite()).then(score + 0.0).alias("answer"))
     else:
-        _choices(data.select("choice").unique().collect(backend="pandas").to_native()["choice"])
+        choice_codes(factor_of(data.select("choice").unique().collect(backend="pandas").to_native()["choice"]))
         first, second, choice = (nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))
         if without := _rows(data, first.is_null() | second.is_null()):
             raise SchemaError(f"'first' or 'second' is missing in {without:,} of {_rows(data):,} rows. Name both.")
@@ -398,7 +134,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
         again = times.filter(nw.col("_times") > 1)
         total = again.select(nw.col("_times").sum()).collect(backend="pandas").to_native()["_times"].iloc[0]
         row = again.head(1).collect(backend="pandas").to_native().iloc[0]
-        raise _answered_twice(row, int(total), frame)
+        raise repeated_answer(row, int(total), frame)
     weight = nw.col(COUNTS).cast(nw.Float64) if COUNTS in schema.names() else nw.lit(1.0)
     match = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
     keys = [f"_{i}" for i in range(len(about))]
@@ -407,7 +143,7 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     two = one.select(*keys, *other).rename(other)
     both = one.join(two, on=keys, how="inner").filter(nw.col("judge") < nw.col("other"))
     if COUNTS in schema.names() and _rows(both.filter(nw.col("_n") != nw.col("_other_n")).head(1)):
-        raise DesignError(_UNEVEN)
+        raise DesignError(UNEVEN_JUDGES)
     columns = [*groups, *RATERS]
     counts = both.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
     several = COUNTS in schema.names() and _rows(data.filter(weight > 1).head(1)) > 0
