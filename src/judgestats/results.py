@@ -21,7 +21,7 @@ Row = dict[str, Any]
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
 
 
-def with_interval(std_error: float, low: float, high: float, /, **cells: Any) -> Row:
+def with_interval(std_error: float, low: float, high: float, /, **cells: object) -> Row:
     """The cells of an interval, and others of its estimate."""
     return {**cells, "std_error": float(std_error), "conf_low": float(low), "conf_high": float(high)}
 
@@ -31,7 +31,7 @@ def estimates(
 ) -> pd.DataFrame:
     """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
     listed = _in_order(list(rows), by) if sort else list(rows)
-    cells: dict[str, Any] = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
+    cells: Row = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
         cells[name] = np.array(cells[name], dtype=float)
     for name in ("method", "flag"):

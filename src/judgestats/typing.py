@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 #: Whole numbers of any width.
 Codes = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
+#: Rows of a table, by number or by a mask.
+Rows = Codes | Mask
 #: A column of any type.
 Column: TypeAlias = "pd.Series[Any]"
 #: None: another one each time.
@@ -24,3 +26,6 @@ Seed = int | np.random.Generator | None
 Record = dict[str, Any]
 #: A frame of narwhals, eager or lazy.
 Table: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
+#: Frames that Narwhals has opened; `narwhals.stable.v2.typing.Frame` is either.
+EagerFrame: TypeAlias = "nw.DataFrame[Any]"
+LazyFrame: TypeAlias = "nw.LazyFrame[Any]"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -17,7 +16,7 @@ from judgestats.kernels import resampling
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Codes, Floats, Record
 
 if TYPE_CHECKING:
     from judgestats.counting.counts import Counts
@@ -100,9 +99,9 @@ def resampled(
     added: Floats,
     statistic: Statistic,
     plan: Bootstrap,
-    key: Mapping[str, Any],
+    key: Mapping[str, object],
     limits: tuple[float, float] = (-math.inf, math.inf),
-) -> dict[str, Any]:
+) -> Record:
     """Standard error, ends, method and flag from a bootstrap of total counts; NaN with a flag if all resamples agree.
 
     `added` (R, P): contribution of each row of `counts` to the totals; rows and clusters that contribute nothing are
@@ -112,7 +111,7 @@ def resampled(
     """
     adds = (added != 0).any(axis=1)
     counts, added = counts.where(adds), added[adds]
-    cells: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    cells: Record = {**NO_INTERVAL, "method": plan.words, "flag": ""}
     if not adds.any():
         return {**cells, "flag": flags.NO_DATA}
     rng = resampling.generator(plan.seed, tuple(map(str, key.values())))
@@ -136,13 +135,13 @@ def read_off(
     *,
     influence: Floats | None = None,
     weight: Floats | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """Standard error, interval, method and flag of `value` from its `draws` (B,).
 
     `influence`, `weight` (G,): as in :func:`bca_interval`. The interval contains the value; where a biased percentile
     or BCa interval would exclude it, Student's replaces it.
     """
-    none: dict[str, Any] = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    none: Record = {**NO_INTERVAL, "method": plan.words, "flag": ""}
     usable_draws = draws[~np.isnan(draws)]
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
     if not usable_draws.size or not float(usable_draws.max()) - float(usable_draws.min()) > rounding:
@@ -199,13 +198,11 @@ def _drawn(
     return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
 
 
-def _sums(rows: Floats, code: NDArray[Any], size: int) -> Floats:
+def _sums(rows: Floats, code: Codes, size: int) -> Floats:
     return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T])
 
 
-def _strata(
-    counts: Counts, strata: str | None, code: NDArray[Any], first: NDArray[Any], cluster: str
-) -> NDArray[Any] | None:
+def _strata(counts: Counts, strata: str | None, code: Codes, first: Codes, cluster: str) -> Codes | None:
     if strata is None:
         return None
     stratum = counts.columns.codes([strata]).code
@@ -214,13 +211,11 @@ def _strata(
             f"{cluster!r} is not nested in {strata!r}: one {cluster} lies in several. Use a cluster that is nested in "
             "the strata, or leave strata= out."
         )
-    result: NDArray[Any] = stratum[first]
+    result: Codes = stratum[first]
     return result
 
 
-def _influence(
-    total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: NDArray[Any] | None
-) -> Floats:
+def _influence(total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: Codes | None) -> Floats:
     """Jackknife influence of each unit for :func:`bca_interval`, with mean 0 in each stratum."""
     without = statistic(total[None, :] - added)
     usable_weight = np.where(np.isfinite(without), weight, 0.0)

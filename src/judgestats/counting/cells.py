@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats.counting.splitting import refuse_splits, splits_here, splits_there
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.kernels.proportions import quotient
@@ -22,7 +22,7 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import engine_errors, one_if, refuse_nested
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Codes, Floats, LazyFrame, Mask, Record
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -36,21 +36,21 @@ Ints = NDArray[np.int32]
 class CellTable:
     """Units (a judge in a cell) and the cells they lie in, as codes; units are sorted by cell and judge."""
 
-    labels: dict[str, Any]  # sorted labels of each key column, ``judge`` included
+    labels: dict[str, pd.Index]  # sorted labels of each key column, ``judge`` included
     keys: dict[str, Ints]  # (C,): code of each cell in each key column but ``judge``
     cell: Ints  # (U,), as all below
     judge: Ints
     mean: Floats  # over the runs of the unit, as `sd`; NaN where unknown
     sd: Floats
-    runs: Any  # scores behind the mean (NaN where unknown)
-    missing: Any  # scores excluded
+    runs: Floats | Codes  # scores behind the mean (NaN where unknown)
+    missing: Floats | Codes  # scores excluded
 
     @property
     def n_cells(self) -> int:
         """C, how many cells there are."""
         return int(next(iter(self.keys.values())).size)
 
-    def label(self, name: str) -> Any:
+    def label(self, name: str) -> pd.Index:
         """Label of each cell in a key column."""
         return self.labels[name].take(self.keys[name])
 
@@ -72,7 +72,7 @@ class CellTable:
         )
 
 
-def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
+def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
     """Mean, sd, runs and missing scores of each judge on each thing rated, sorted by the `by` columns and the keys.
 
     `frame`: raw scores, perhaps with declared counts, or means (``mean``, and ``sd``, ``runs``), in any engine; a lazy
@@ -88,7 +88,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
         ]
     )
     cell = table.cell[order]
-    columns: dict[str, Any] = {"judge": table.labels["judge"].take(table.judge[order])}
+    columns: dict[str, object] = {"judge": table.labels["judge"].take(table.judge[order])}
     columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}
     runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
     columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs}
@@ -97,7 +97,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
 
 @engine_errors
 def cell_table(
-    frame: Any,
+    frame: Calls,
     by: By = (),
     ddof: int = 1,
     *,
@@ -144,13 +144,13 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
 
 
 #: Takes the unit of each row, how many there are, and whether they may repeat; raises where a column splits them.
-_Check = Callable[[Any, int, bool], None]
+_Check = Callable[[Codes, int, bool], None]
 
 
-def _check(data: Any, keys: list[str], judge: str | None, key_names: list[str]) -> _Check:
+def _check(data: Frame, keys: list[str], judge: str | None, key_names: list[str]) -> _Check:
     """Search for columns that split the units; rows without a judge are raters, which nothing else distinguishes."""
 
-    def check(unit: Any, n_units: int, may_repeat: bool) -> None:
+    def check(unit: Codes, n_units: int, may_repeat: bool) -> None:
         if not isinstance(data, nw.LazyFrame):
             if judge or not may_repeat:
                 refuse_splits(splits_here(data, unit, n_units, keys, strict=may_repeat), key_names)
@@ -160,7 +160,7 @@ def _check(data: Any, keys: list[str], judge: str | None, key_names: list[str]) 
     return check
 
 
-def score_counts(data: Any, value: str, other_roles: Iterable[str] = ()) -> str | None:
+def score_counts(data: Frame, value: str, other_roles: Iterable[str] = ()) -> str | None:
     """Name of the column of declared counts of raw scores, or None; means have none."""
     if value == "score":
         return counted(data, other_roles, "ratings")
@@ -188,7 +188,7 @@ def _value_column(present: list[str], judge: str | None) -> str:
     return value
 
 
-def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
+def _collect(data: Frame, keys: list[str]) -> pd.DataFrame:
     if isinstance(data, nw.LazyFrame):
         data = data.collect(backend="pandas")
     elif data.implementation.is_polars():  # categories cross over as codes, strings one by one
@@ -197,7 +197,7 @@ def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
     return data.to_pandas()
 
 
-def _averaged_there(data: Any, keys: list[str]) -> Any:
+def _averaged_there(data: LazyFrame, keys: list[str]) -> LazyFrame:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
     infinite = one_if(~score.is_nan() & ~score.is_finite())
@@ -211,7 +211,7 @@ def _averaged_there(data: Any, keys: list[str]) -> Any:
     )
 
 
-def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
+def _rescaled(sd: Floats, runs: Floats | Codes, ddof: int) -> Floats:
     """Sd with the divisor ``runs - ddof``, from one with ``runs - 1``."""
     if ddof == 1:
         return sd
@@ -219,7 +219,7 @@ def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
     return sd * np.sqrt(quotient(runs - 1, runs - ddof, (runs > 1) & (runs > ddof)))
 
 
-def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Ints, Record, dict[str, pd.Index]]:
     """Unit of each row, and what the units are: codes of their cells, and labels."""
     rows = len(next(iter(coded.values())).code)
     about = [k for k in coded if k != judge]
@@ -243,7 +243,7 @@ def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Any, dict[str, 
     return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
 
 
-def _decoded(codes: Any, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
+def _decoded(codes: Codes, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
     keys: dict[str, Ints] = {}
     for name in reversed(about):
         levels = max(len(coded[name].labels), 1)
@@ -253,7 +253,7 @@ def _decoded(codes: Any, coded: dict[str, Factor], about: list[str]) -> dict[str
 
 
 def _looked_up(
-    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, Factor], about: list[str]
+    cell: Codes, n_cells: int, unit: Codes, n_units: int, coded: dict[str, Factor], about: list[str]
 ) -> dict[str, Ints]:
     row_of_unit, unit_of_cell = np.zeros(n_units, np.int64), np.zeros(n_cells, np.int64)
     row_of_unit[unit] = np.arange(len(unit))
@@ -262,7 +262,9 @@ def _looked_up(
     return {name: coded[name].code[rows].astype(np.int32) for name in about}
 
 
-def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tuple[dict[str, Ints], dict[str, Any]]:
+def _complete(
+    keys: dict[str, Ints], labels: dict[str, pd.Index], n_cells: int
+) -> tuple[dict[str, Ints], dict[str, pd.Index]]:
     """Give the columns that the table lacks: one item, one criterion."""
     absent = {k: v for k, v in ABOUT.items() if k not in keys}
     keys = {**keys, **{k: np.zeros(n_cells, np.int32) for k in absent}}
@@ -314,7 +316,7 @@ def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str
     return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
 
 
-def _refuse_twice(unit: Any, coded: dict[str, Factor]) -> None:
+def _refuse_twice(unit: Codes, coded: dict[str, Factor]) -> None:
     twice = np.bincount(unit)[unit] > 1
     row = int(np.flatnonzero(twice)[0])
     example = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())

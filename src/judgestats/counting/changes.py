@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -20,7 +20,7 @@ from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.schema.coding import compact, joint, tidy
 from judgestats.schema.columns import COUNTS, N, grouping, unit_columns
 from judgestats.schema.factors import Factor, Factors
-from judgestats.typing import Floats
+from judgestats.typing import Column, Floats, LazyFrame
 
 #: Answer for a pair that was not judged under the other condition.
 MISSING = "missing"
@@ -95,7 +95,7 @@ def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bo
     return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
 
 
-def changes_there(data: Any, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+def changes_there(data: LazyFrame, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
     pattern, present = query.pattern, list(data.collect_schema().names())
     across, split = pattern.across, grouping(query.split, present)
@@ -144,14 +144,14 @@ def changes_there(data: Any, query: Query, baseline: str | None) -> tuple[pd.Dat
     return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), sharing, by_column
 
 
-def _goes_with(data: Any, column: str, across: str) -> bool:
+def _goes_with(data: LazyFrame, column: str, across: str) -> bool:
     """Whether a column of a lazy frame has one value under each value of another, and not always the same."""
     there = data.select(across, column).unique()
     most = collected(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
     return most["_values"].iloc[0] == 1 and len(collected(there.select(column).unique().head(2))) > 1
 
 
-def _refuse_unnamed(values: pd.Series[Any], across: str, rows: pd.Series[Any] | int) -> None:
+def _refuse_unnamed(values: Column, across: str, rows: Column | int) -> None:
     """Raise where the condition compared is missing; `rows`: how many each value stands for."""
     n = pd.Series(rows, index=values.index)
     if without := int(n[values.isna()].sum()):
@@ -171,7 +171,7 @@ def _baseline(values: Iterable[str], across: str, baseline: str | None) -> str:
     return baseline
 
 
-def _judged_twice(again: pd.Series[Any], across: str) -> str:
+def _judged_twice(again: Column, across: str) -> str:
     return (
         f"A pair was judged twice in one order under one {across!r} (judge {again['judge']}, item {again['item']}, "
         f"{across} {again[across]}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from narwhals.stable.v2.typing import Frame, FrameT
 
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.factors import Factors
+from judgestats.typing import Codes, Floats, LazyFrame
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
@@ -40,7 +41,7 @@ class Sharing(NamedTuple):
     items: bool = False  # whether its levels share an item in their turn, of which there are too few to be clusters
 
 
-def clusters(cluster: Any) -> tuple[str, ...] | None:
+def clusters(cluster: object) -> tuple[str, ...] | None:
     """Names of the columns of a ``cluster=``, none for False; None if the data decide."""
     if cluster is False:
         return ()
@@ -57,7 +58,7 @@ def clusters(cluster: Any) -> tuple[str, ...] | None:
 
 
 def auto_cluster(
-    data: Any, groups: Iterable[str], declared: str, n_units: float, *, several_calls: bool = False
+    data: Frame | Factors, groups: Iterable[str], declared: str, n_units: float, *, several_calls: bool = False
 ) -> Sharing:
     """Choose the column that an interval is clustered by, from what the calls share.
 
@@ -127,7 +128,7 @@ class _Coded:
         self._columns = columns
         self._groups = groups
 
-    def levels(self, name: str) -> Any:
+    def levels(self, name: str) -> Codes | Floats:
         group = self._columns.codes(self._groups)
         both = self._columns.codes([*self._groups, name])
         return np.bincount(group.code[both.first], minlength=group.size)
@@ -139,17 +140,17 @@ class _Coded:
 class _Lazy:
     """Levels of a lazy frame, counted in its own engine."""
 
-    def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
+    def __init__(self, data: LazyFrame, groups: list[str], candidates: list[str]) -> None:
         makes_pair = "pair" in candidates and "pair" not in data.collect_schema().names()
         self._data = with_pair(data) if makes_pair else data
         self._groups = groups
 
-    def levels(self, name: str) -> Any:
+    def levels(self, name: str) -> Codes | Floats:
         distinct = self._data.select(*self._groups, name).unique()
         if not self._groups:
             return np.array([self._size(name)])
         per_group = distinct.group_by(*self._groups).agg(nw.len().alias("_levels"))
-        return per_group.select("_levels").collect(backend="pandas").to_native()["_levels"].to_numpy(dtype=float)
+        return per_group.select("_levels").collect(backend="pandas")["_levels"].to_numpy().astype(np.float64)
 
     def _size(self, *columns: str) -> int:
         distinct = self._data.select(*columns).unique().select(nw.len().alias("_levels"))
@@ -159,7 +160,7 @@ class _Lazy:
         return self._size(one, two) in (self._size(one), self._size(two))
 
 
-def cluster_codes(table: pd.DataFrame, column: str) -> NDArray[np.integer[Any]]:
+def cluster_codes(table: pd.DataFrame, column: str) -> Codes:
     """Cluster of each row of a table of calls or pairs, by a column, or by pair where the table has no such column."""
     if column == "pair" and column not in table:
         low, high, _ = candidate_codes(table)
@@ -167,13 +168,13 @@ def cluster_codes(table: pd.DataFrame, column: str) -> NDArray[np.integer[Any]]:
     return combine([column_codes(table[column])], len(table)).code
 
 
-def with_pair(data: Any) -> Any:
+def with_pair(data: FrameT) -> FrameT:
     """Add the column ``pair``: the item and the two candidates, whatever their order."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     return data.with_columns(pair_label(item, low, high).alias("pair"))
 
 
-def pair_label(item: Any, low: Any, high: Any) -> Any:
+def pair_label(item: nw.Expr, low: nw.Expr, high: nw.Expr) -> nw.Expr:
     """The label of a pair, from its item and its candidates in the order of their names."""
     return nw.concat_str(item.cast(nw.String), low, high, separator="|")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from narwhals.stable.v2.typing import Frame
 
 from judgestats import flags
 from judgestats.counting.clustering import Sharing, auto_cluster
 from judgestats.counting.patterns import Pattern
 from judgestats.errors import DesignError
+from judgestats.schema.factors import Factors
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def cluster_columns(columns: Sequence[str] | None, sharing: Sharing | None) -> t
     return (sharing.column,) if sharing is not None and sharing.column else ()
 
 
-def cluster_of_counts(counts: Any, keys: list[str], pattern: Pattern, n: float) -> Sharing:
+def cluster_of_counts(counts: Frame | Factors, keys: list[str], pattern: Pattern, n: float) -> Sharing:
     """What counts share; failing that, what they share across the columns that the measure averages over."""
     several = pattern.unit in ("pair", "change")
     sharing = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, ratio, resampled
@@ -24,13 +24,13 @@ from judgestats.results import with_interval
 from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
 from judgestats.schema.columns import N
 from judgestats.schema.factors import Factors
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record, Rows
 
 
 class _Cells(NamedTuple):
     """Clusters within groups."""
 
-    row: NDArray[np.integer[Any]]  # (R,): cell of each row of the table
+    row: NDArray[np.int32]  # (R,): cell of each row of the table
     start: NDArray[np.intp]  # (G + 1,): where the cells of each group begin
     alike: Floats  # (C,): how many clusters each cell stands for
 
@@ -76,27 +76,27 @@ class Counts:
         """The same counts, for estimates by other columns."""
         return replace(self, groups=tuple(groups))
 
-    def where(self, rows: Any) -> Counts:
+    def where(self, rows: Rows) -> Counts:
         """Some of the rows, by number or by a mask."""
         if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
             return self
         alike = None if self.alike is None else self.alike[rows]
         return replace(self, columns=self.columns.take(rows), n=self.n[rows], alike=alike)
 
-    def each_group(self) -> Iterator[tuple[dict[str, Any], Counts]]:
+    def each_group(self) -> Iterator[tuple[Record, Counts]]:
         """Key and counts of each group; one group without columns."""
         for key, rows in self.rows_of_groups():
             yield key, self.where(rows)
 
-    def rows_of_groups(self) -> Iterator[tuple[dict[str, Any], NDArray[np.intp]]]:
+    def rows_of_groups(self) -> Iterator[tuple[Record, NDArray[np.intp]]]:
         """Key and rows of each group."""
         return zip(self._keys, self._parts, strict=True)
 
-    def among(self, column: str, *labels: Any) -> Mask:
+    def among(self, column: str, *labels: object) -> Mask:
         """Rows with one of these labels in a column."""
         return self.columns[column].among(*labels)
 
-    def values(self, column: str) -> Any:
+    def values(self, column: str) -> NDArray[np.object_]:
         """The labels of a column, row by row."""
         factor = self.columns[column]
         return np.asarray(factor.labels, dtype=object)[factor.code]
@@ -111,14 +111,14 @@ class Counts:
     def rates(
         self,
         term: str,
-        hit: Any,
-        trial: Any = True,
+        hit: ArrayLike,
+        trial: ArrayLike = True,
         *,
         calls_per_count: int = 1,
-        left_out: Mapping[str, Any] | None = None,
+        left_out: Mapping[str, Mask] | None = None,
         flag: str = "",
-        **cells: Any,
-    ) -> list[dict[str, Any]]:
+        **cells: object,
+    ) -> list[Record]:
         """Share of trials that are hits, in each group: rows for :func:`judgestats.results.estimates`.
 
         `hit`, `trial`: for each row, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2,
@@ -129,22 +129,22 @@ class Counts:
         bootstrap = self.bootstrap
         if self._too_many:
             bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
-        options: dict[str, Any] = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
+        options: Record = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
         return self._rates(term, hit, trial, self._cluster, bootstrap, cells, **options)
 
     def _rates(
         self,
         term: str,
-        hit: Any,
-        trial: Any,
+        hit: ArrayLike,
+        trial: ArrayLike,
         cluster: str | None,
         bootstrap: Bootstrap | None,
-        cells: Mapping[str, Any],
+        cells: Mapping[str, object],
         *,
         calls_per_count: int = 1,
-        left_out: Mapping[str, Any] | None = None,
+        left_out: Mapping[str, Mask] | None = None,
         flag: str = "",
-    ) -> list[dict[str, Any]]:
+    ) -> list[Record]:
         """:meth:`rates`, clustered by this column or by none."""
         n, common = self.n * calls_per_count, flag
         trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
@@ -181,14 +181,14 @@ class Counts:
     def differences(
         self,
         term: str,
-        one: Any,
-        other: Any,
-        trial: Any = True,
+        one: ArrayLike,
+        other: ArrayLike,
+        trial: ArrayLike = True,
         *,
-        left_out: Mapping[str, Any] | None = None,
+        left_out: Mapping[str, Mask] | None = None,
         flag: str = "",
-        **cells: Any,
-    ) -> list[dict[str, Any]]:
+        **cells: object,
+    ) -> list[Record]:
         """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; others are ties.
 
         The interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by
@@ -199,10 +199,10 @@ class Counts:
         if self._too_many:
             bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
         cluster = self._cluster if bootstrap is None else None
-        trial, one, other = (np.broadcast_to(np.asarray(x, dtype=bool), self.n.shape) for x in (trial, one, other))
-        one, other = one & trial, other & trial
-        rows = self._rates(term, one, trial, cluster, None, cells, left_out=left_out, flag=flag)
-        marks = np.column_stack([one, other, trial & ~one & ~other]) * self.n[:, None]
+        trials, ones, others = (np.broadcast_to(np.asarray(x, dtype=bool), self.n.shape) for x in (trial, one, other))
+        ones, others = ones & trials, others & trials
+        rows = self._rates(term, ones, trials, cluster, None, cells, left_out=left_out, flag=flag)
+        marks = np.column_stack([ones, others, trials & ~ones & ~others]) * self.n[:, None]
         sums = None if cluster is None else np.column_stack(self._by_cluster(*marks.T))
         for g, row in enumerate(rows):
             part = self._parts[g]
@@ -225,10 +225,10 @@ class Counts:
         self,
         added: Floats,
         statistic: Statistic,
-        key: Mapping[str, Any],
+        key: Mapping[str, object],
         limits: tuple[float, float] = (-math.inf, math.inf),
         plan: Bootstrap | None = None,
-    ) -> dict[str, Any]:
+    ) -> Record:
         """:func:`judgestats.counting.bootstrap.resampled` of the counts of one group, by their own plan or another."""
         plan = plan or self.bootstrap
         assert plan is not None
@@ -246,7 +246,7 @@ class Counts:
         return rows_of_codes(self._group.code, self._group.size)
 
     @cached_property
-    def _keys(self) -> list[dict[str, Any]]:
+    def _keys(self) -> list[Record]:
         """Labels of each group."""
         factors = {name: self.columns[name] for name in self.groups}
         labels = {name: [math.nan if x is None else x for x in f.labels] for name, f in factors.items()}
@@ -284,9 +284,7 @@ class Counts:
         cells, times = self._cells, 1.0 if self.alike is None else self.alike
         return [np.bincount(cells.row, v / times, len(cells.alike)).astype(np.float64) for v in values]
 
-    def _clustered(
-        self, g: int, hits: Floats, trials: Floats, cluster: str | None, flag: str, total: float
-    ) -> dict[str, Any]:
+    def _clustered(self, g: int, hits: Floats, trials: Floats, cluster: str | None, flag: str, total: float) -> Record:
         """Clustered interval of a group, from the sums over clusters; without a column each count is one, a pair."""
         if cluster is None:
             rows = self._parts[g]
@@ -301,7 +299,7 @@ class Counts:
         flag = flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total))
         return with_interval(std_error, low, high, method=method, flag=flag)
 
-    def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> dict[str, Any]:
+    def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> Record:
         rows = self._parts[g]
         k, n = hits[rows], trials[rows]
         whole = ((k == 0) | (k == n)).all()  # no half hits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,14 +17,14 @@ from judgestats.kernels.proportions import (
     wilson,
 )
 from judgestats.results import with_interval
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 _METHOD = "Newcombe, two shares of one sample"
 #: Method of :func:`clustered_difference`.
 CLUSTERED = "Tango, two shares of one sample"
 
 
-def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> Record:
     """Share of the first class minus share of the second, of a multinomial sample of three."""
     total = counts.sum()
     if not total > 0:
@@ -41,7 +40,7 @@ def spread(counts: Floats) -> float:
     return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
 
 
-def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None) -> dict[str, Any]:
+def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None) -> Record:
     """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
 
     Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
@@ -65,7 +64,7 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: 
     return with_interval(tango.std_error, tango.low, tango.high, estimate=value)
 
 
-def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> Record:
     """Weighted sum of the differences of independent cells.
 
     `counts` (K, 3): one, other and tie of each cell. `weight` (K,). The interval combines the Newcombe intervals of the
@@ -82,7 +81,7 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
     return with_interval(pooled, value - below, value + above, estimate=value, method="MOVER, independent cells")
 
 
-def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
+def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> Record:
     """As :func:`cell_mean`, of cells that share clusters: `counts` (G, K, 3), `weight` (K,).
 
     The interval is widened by the root of the design effect (linearised variance between clusters over that of
@@ -112,7 +111,7 @@ def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF
     return result | with_interval(math.sqrt(variance), low, high)
 
 
-def folded(row: dict[str, Any], term: str) -> dict[str, Any]:
+def folded(row: Record, term: str) -> Record:
     """Absolute value of a signed estimate, with the interval folded at 0 and the standard error of the signed one."""
     low, high = row["conf_low"], row["conf_high"]
     ends = sorted((abs(low), abs(high)))

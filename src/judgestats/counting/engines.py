@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 
 from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABOVE, Sharing, auto_cluster, with_pair
 from judgestats.counting.clusters import cluster_columns
@@ -23,10 +23,11 @@ from judgestats.schema.columns import COUNTS, By, N, names, required, unit_colum
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import refuse_nested
+from judgestats.typing import LazyFrame
 
 
 def count_merged(
-    data: Any, measure: str, by: By, cluster: tuple[str, ...] | None, stimulus: str | None
+    data: LazyFrame, measure: str, by: By, cluster: tuple[str, ...] | None, stimulus: str | None
 ) -> pd.DataFrame | None:
     """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
 
@@ -56,8 +57,8 @@ def count_merged(
     keys = list(dict.fromkeys([*names(by), *(c for c, allowed in pattern.columns.items() if allowed is None)]))
     answer_columns = {c: allowed for c, allowed in pattern.columns.items() if allowed is not None}
     weighted = COUNTS in present
-    n: Any = nw.col(COUNTS) if weighted else nw.lit(1)
-    of_answers: dict[tuple[str, ...], Any]
+    n: nw.Expr = nw.col(COUNTS) if weighted else nw.lit(1)
+    of_answers: dict[tuple[str, ...], nw.Expr]
     if pattern.unit == "pair":
         if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in keys:
             data = data.drop("stimulus")
@@ -109,7 +110,7 @@ def count_merged(
     return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
 
 
-def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
+def _side(data: LazyFrame, keys: list[str], column: str, n: nw.Expr, slot: str) -> LazyFrame:
     """Each call as it is for the candidate of one slot: the place of its outcome in :data:`SIDES`, or -1."""
     choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
     win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
@@ -125,7 +126,12 @@ def _side(data: Any, keys: list[str], column: str, n: Any, slot: str) -> Any:
 
 
 def count_lazily(
-    data: Any, pattern: Pattern, split: list[str], groups: list[str], keys: list[str], cluster: tuple[str, ...] | None
+    data: LazyFrame,
+    pattern: Pattern,
+    split: list[str],
+    groups: list[str],
+    keys: list[str],
+    cluster: tuple[str, ...] | None,
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
@@ -165,18 +171,18 @@ def count_lazily(
     return _grouped(with_outcome(data, pattern), wanted), sharing, columns
 
 
-def number_of_calls(data: Any) -> float:
+def number_of_calls(data: Frame) -> float:
     """How many calls a frame has, counts included."""
     rows = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
     return float(collected(data.select(rows.alias(N)))[N].iloc[0] or 0)
 
 
-def collected(data: Any) -> pd.DataFrame:
+def collected(data: Frame) -> pd.DataFrame:
     """A small frame in memory."""
     return data.lazy().collect(backend="pandas").to_native()
 
 
-def _sides(data: Any, keys: list[str]) -> Any:
+def _sides(data: LazyFrame, keys: list[str]) -> LazyFrame:
     """Each call twice, once for each candidate, with the columns that calls may share."""
     present = data.collect_schema().names()
     data = data if "pair" in present else with_pair(data)
@@ -186,7 +192,7 @@ def _sides(data: Any, keys: list[str]) -> Any:
     )
 
 
-def _grouped(data: Any, columns: list[str]) -> pd.DataFrame:
+def _grouped(data: LazyFrame, columns: list[str]) -> pd.DataFrame:
     total = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
     counts = collected(data.group_by(*columns).agg(total.alias("_count"))).rename(columns={"_count": N})
     return tidy(counts.assign(n=counts[N].astype(float)), columns)

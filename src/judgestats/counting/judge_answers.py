@@ -9,19 +9,19 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats.counting.selection import with_two
 from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.schema import coding
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Codes, Column, Floats, LazyFrame, Mask
 
-Ints = NDArray[np.integer[Any]]
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
 #: Answers by the order shown: the slot of the candidate chosen, or neither.
@@ -44,14 +44,14 @@ class Labels:
     """Answers of the judges, sorted by the thing judged and the judge."""
 
     kind: Kind
-    coded: dict[str, tuple[Ints, Any]]  # of each row: codes and labels of the `by` columns and of those kept
-    unit: Ints  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
-    judge: Ints
-    answer: Ints  # -1 where there is none
-    row: Ints  # (U,): a row of the table that holds each thing
+    coded: dict[str, tuple[Codes, pd.Index]]  # of each row: codes and labels of the `by` columns and of those kept
+    unit: Codes  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
+    judge: Codes
+    answer: Codes  # -1 where there is none
+    row: Codes  # (U,): a row of the table that holds each thing
     weight: Floats  # (U,): how many identical things each stands for
-    judges: Any  # sorted names
-    answers: Any  # sorted scores, or :data:`SIDES`
+    judges: pd.Index  # sorted names
+    answers: pd.Index  # sorted scores, or :data:`SIDES`
     shared: bool  # whether units of one thing differ in order, repeat or condition, or are counted
 
     def code(self, column: str) -> Coded:
@@ -59,13 +59,13 @@ class Labels:
         codes, labels = self.coded[column]
         return codes[self.row], len(labels)
 
-    def label(self, column: str, units: Any) -> Any:
+    def label(self, column: str, units: Codes) -> pd.Index:
         """Labels of some units in a `by` or kept column."""
         codes, labels = self.coded[column]
         return labels.take(codes[self.row[units]])
 
 
-def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
+def labels_of(frame: Calls, by: By = (), keep: Sequence[str] = ()) -> Labels:
     """Lay out the answers of all judges by the thing judged, sorted by the `by` columns.
 
     A preference is about item and candidates, whatever their order; its answer is one of :data:`SIDES`. A rating is
@@ -117,7 +117,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
     )
 
 
-def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Ints, Any]:
+def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Codes, pd.Index]:
     """Code of the answer of each call, -1 for none, and the labels."""
     if kind == "ratings":
         return _scores(calls.columns.series(answer_column(calls.names)))
@@ -143,13 +143,13 @@ def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]
     return kind, groups
 
 
-def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
+def collected(frame: Calls, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
     """Collect the columns that matter, as pandas."""
     chosen, kind, groups = answer_columns(frame, by, keep)
     return chosen.collect(backend="pandas").to_native(), kind, groups
 
 
-def answer_columns(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, list[str]]:
+def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame, Kind, list[str]]:
     """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
     study = Study.of(frame)
     kind, groups = _checked(study, by, keep)
@@ -163,7 +163,7 @@ def answer_columns(frame: Any, by: By, keep: Sequence[str]) -> tuple[Any, Kind, 
     return chosen.rename({"mean": "score"}) if "mean" in chosen.collect_schema().names() else chosen, kind, groups
 
 
-def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Ints, Any]:
+def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Codes, pd.Index]:
     """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
     if kind == "ratings":
         return _scores(table[column or "score"])
@@ -172,13 +172,13 @@ def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") 
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
 
 
-def is_answer(values: pd.Series[Any]) -> Mask:
+def is_answer(values: Column) -> Mask:
     """Whether each entry of an ``answer`` column is a valid answer."""
     result: Mask = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
     return result
 
 
-def choice_codes(choice: Factor) -> Any:
+def choice_codes(choice: Factor) -> NDArray[np.int8]:
     """Code of the answer of each call by position, -1 for none; an unknown answer is refused."""
     texts = [None if pd.isna(x) else str(x) for x in choice.labels]
     unknown = [x for x in texts if x is not None and x not in _CHOICES]
@@ -191,7 +191,7 @@ def choice_codes(choice: Factor) -> Any:
     return np.array([-1 if x is None else _CHOICES[x] for x in texts], dtype=np.int8)[choice.code]
 
 
-def _gold(table: pd.DataFrame) -> Any:
+def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
     gold, first, second = (table[c].astype(object).to_numpy() for c in ("gold", "first", "second"))
     absent = pd.isna(gold) | (gold == "")
     code = np.select([absent, gold == first, gold == "tie", gold == second], [-1, 0, 1, 2], default=-2)
@@ -204,7 +204,7 @@ def _gold(table: pd.DataFrame) -> Any:
     return code.astype(np.int8)
 
 
-def _scores(values: pd.Series[Any]) -> tuple[Ints, Any]:
+def _scores(values: Column) -> tuple[Codes, pd.Index]:
     """Rank of each score among the distinct ones; NaN is no answer."""
     if pd.api.types.is_float_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
@@ -225,7 +225,7 @@ def _scores(values: pd.Series[Any]) -> tuple[Ints, Any]:
     return rank[code], pd.Index(labels[order])
 
 
-def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
+def _refuse_text(values: Column, numbers: Floats) -> None:
     text = np.isnan(numbers) & values.notna().to_numpy()
     if text.any():
         row = int(np.flatnonzero(text)[0])
@@ -236,14 +236,16 @@ def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
 
 
 def _unit_numbers(
-    data: Any, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
-) -> tuple[Ints, Ints, bool]:
+    data: Frame, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
+) -> tuple[Codes, Codes, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(calls.columns)
     number, combos = coding.compact(*coding.joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
-        lazy = isinstance(data, nw.LazyFrame)  # which may give its rows in another order each time
-        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, number, combos.size, keys), keys)
+        if isinstance(data, nw.LazyFrame):  # which may give its rows in another order each time
+            refuse_splits(splits_there(data, keys), keys)
+        else:
+            refuse_splits(splits_here(data, number, combos.size, keys), keys)
     further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
     shared = combos.size < rows
     for name in further:
@@ -259,13 +261,13 @@ def _unit_numbers(
     return number, combos, shared
 
 
-def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> DesignError:
+def refusal(table: pd.DataFrame, number: Codes, frame: Calls | None = None) -> DesignError:
     """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
     return repeated_answer(table.iloc[int(np.flatnonzero(times > 1)[0])], int((times > 1).sum()), frame)
 
 
-def repeated_answer(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
+def repeated_answer(row: Column, rows: int, frame: Calls | None) -> DesignError:
     """The error, from a row of a repeated answer and the number of such rows."""
     example = ", ".join(
         f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row
@@ -282,7 +284,7 @@ def repeated_answer(row: pd.Series[Any], rows: int, frame: Any) -> DesignError:
     )
 
 
-def _weights(calls: Study, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
+def _weights(calls: Study, unit: Codes, sorted_rows: Codes, first: Codes) -> Floats:
     if calls.weight is None:
         return np.ones(first.size)
     n = calls.weight[sorted_rows]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.counting.clustering import Sharing, auto_cluster
 from judgestats.counting.clusters import cluster_columns
@@ -132,11 +131,11 @@ def _weight(study: Study, units: Codes) -> Floats:
     return weight
 
 
-def matched(study: Study, groups: list[str]) -> tuple[Codes, Any]:
+def matched(study: Study, groups: list[str]) -> tuple[Codes, NDArray[np.int8]]:
     """Calls numbered by pair, and (U, 2) the answers of each in the forward and in the reverse order."""
     units = _units(study, groups)
 
-    def match() -> Any:
+    def match() -> NDArray[np.int8]:
         choice, reverse = study.columns["choice"], study.ordered[2]
         codes = np.array([ANSWER_CODE.get("invalid" if x is None else x, -1) for x in choice.labels], dtype=np.int8)
         used = np.bincount(choice.code, minlength=len(choice.labels)) > 0

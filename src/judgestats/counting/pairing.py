@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,6 +14,7 @@ from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
 from judgestats.schema.coding import Codes, compact, joint, tidy
 from judgestats.schema.columns import COUNTS, unit_columns
 from judgestats.schema.opening import one_if
+from judgestats.typing import EagerFrame, LazyFrame, Mask
 
 #: Reason of an error about repeated calls.
 REPEATED = "repeated"
@@ -24,7 +24,7 @@ UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cann
 ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 
-def refuse_answers(unknown: Sequence[Any]) -> None:
+def refuse_answers(unknown: Sequence[object]) -> None:
     """Raise for the first of the answers that are unknown."""
     for answer in unknown[:1]:
         label = str(answer) if isinstance(answer, str) else answer
@@ -35,9 +35,7 @@ def refuse_answers(unknown: Sequence[Any]) -> None:
         )
 
 
-def repeated_calls(
-    data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int
-) -> DesignError:
+def repeated_calls(data: EagerFrame, codes: Codes, reverse: Mask, keys: list[str], n: int, row: int) -> DesignError:
     """Error naming a repeated call, and a column that distinguishes the two."""
     example = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
     unit, shown_once = compact(*joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data)))
@@ -50,7 +48,7 @@ def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
     return DesignError(f"{message} {remedy}", reason=REPEATED, problem=f"{_REPEATED_CALLS}{differing(splits)}")
 
 
-def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
+def count_pairs(data: LazyFrame, groups: list[str]) -> pd.DataFrame:
     """Count pairs of a lazy frame by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
     unit = unit_columns(data.collect_schema().names(), groups)
     forward = nw.col("first") <= nw.col("second")
@@ -81,17 +79,19 @@ def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
     return tidy(counted.assign(n=counted["n"].astype(float)), columns)
 
 
-def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, dict[tuple[str, ...], Any]]:
+def coded_pairs(
+    data: LazyFrame, unit: list[str], weight: nw.Expr | None = None
+) -> tuple[LazyFrame, dict[tuple[str, ...], nw.Expr]]:
     """Pairs of a lazy frame: `unit`, candidates, ``_n``, ``_again``; and (forward, reverse) -> the pairs with them."""
     text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
-    code: Any = nw.lit(1_000_000)
+    code: nw.Expr = nw.lit(1_000_000)
     for number, answers in enumerate((("first",), ("second",), ("tie", "abstain"), ("invalid",)), start=1):
         code = nw.when(text["choice"].is_in(answers)).then(nw.lit(number)).otherwise(code)
     reverse = text["first"] > text["second"]
     code = nw.when(reverse).then(code * 10 + 10_000).otherwise(code + 100)
     data = data.with_columns(code.alias("_code"), *low_and_high(("_low", "_high")))
     times = [nw.col("_code").sum(), nw.len().alias("_times")]
-    uneven: Any = nw.lit(value=False)
+    uneven: nw.Expr = nw.lit(value=False)
     if weight is not None:
         data = data.with_columns(weight.alias("_n"))
         times += [nw.col("_n").min().alias("_least"), nw.col("_n").max()]
@@ -100,7 +100,7 @@ def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, di
     again = one_if((nw.col("_times") > 2) | uneven)
     paired = paired.with_columns(again.alias("_again"), *([nw.lit(1).alias("_n")] if weight is None else []))
     numbered = list(enumerate(("missing", "first", "second", "tie", "invalid")))
-    answers_of: dict[tuple[str, ...], Any] = {
+    answers_of: dict[tuple[str, ...], nw.Expr] = {
         (forward, back): nw.col("_code") == i + 10 * j + 100 * (i > 0) + 10_000 * (j > 0)
         for i, forward in numbered
         for j, back in numbered
@@ -109,7 +109,7 @@ def coded_pairs(data: Any, unit: list[str], weight: Any = None) -> tuple[Any, di
     return paired, answers_of
 
 
-def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
+def _refuse_unmatched(paired: LazyFrame, data: LazyFrame, unit: list[str]) -> None:
     """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
     uneven = one_if(nw.col("_n") != nw.col("_least")).max().alias("uneven")
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
@@ -121,7 +121,7 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
         raise DesignError(UNEVEN)
 
 
-def low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+def low_and_high(names: tuple[str, str]) -> tuple[nw.Expr, nw.Expr]:
     """The candidates of each row in the order of their names, as columns of these names."""
     forward = nw.col("first") <= nw.col("second")
     low = nw.when(forward).then(nw.col("first")).otherwise(nw.col("second"))
@@ -129,7 +129,7 @@ def low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
     return low.alias(names[0]), high.alias(names[1])
 
 
-def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
+def number_of_pairs(data: LazyFrame, groups: Iterable[str]) -> float:
     """How many pairs there are, whatever their order; a count ``n`` stands for as many."""
     present = list(data.collect_schema().names())
     unit = unit_columns(present, groups)
@@ -139,7 +139,7 @@ def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
     return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)
 
 
-def refuse_nameless(data: Any) -> None:
+def refuse_nameless(data: LazyFrame) -> None:
     """Raise where a candidate is missing: a count by candidate would have one without a name."""
     missing = nw.col("first").is_null() | nw.col("second").is_null()
     without = data.select(one_if(missing).sum().alias("without"), nw.len().alias("rows")).lazy()

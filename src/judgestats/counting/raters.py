@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.counting.judge_answers import (
     ABOUT,
@@ -28,14 +28,14 @@ from judgestats.counting.judge_answers import (
     repeated_answer,
 )
 from judgestats.counting.splitting import refuse_splits, splits_of, splits_there
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema import coding
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats
+from judgestats.typing import Column, Floats, LazyFrame
 
 #: The right answers as a rater, by the slot in which the right candidate was shown, or by the candidate itself.
 GOLD, GOLD_CANDIDATE = "gold", "gold_candidate"
@@ -43,7 +43,9 @@ GOLD, GOLD_CANDIDATE = "gold", "gold_candidate"
 RATERS = ("judge", "other", "answer", "other_answer")
 
 
-def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: Any = None) -> tuple[pd.DataFrame, bool]:
+def count_raters(
+    frame: Calls, by: By = (), cluster: By | None = None, against: Calls | str | None = None
+) -> tuple[pd.DataFrame, bool]:
     """Pairs of judges by their two answers on the same thing, and whether two counts share a thing.
 
     `by`, `cluster`: columns that split the counts; answers are matched within them. `against`: None counts every pair
@@ -70,7 +72,7 @@ def refuse_no_pairs(patterns: int) -> None:
         raise DesignError("No thing was judged by two: there is no agreement to measure. Check the names of the items.")
 
 
-def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
+def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
     """Pairs of judges of a frame in memory by their two answers on the same thing; as :func:`count_raters`."""
     by_thing = labels_of(frame, groups)
     unit = by_thing.unit
@@ -92,7 +94,7 @@ def every_pair(frame: Any, groups: list[str]) -> tuple[Factors, Floats, bool]:
     ), by_thing.shared
 
 
-def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
+def _every_pair_there(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
     """:func:`_every_pair` of a lazy frame, joined and counted in its own engine; None where scores are text."""
     data, kind, groups = answer_columns(frame, groups, ())
     schema = data.collect_schema()
@@ -150,24 +152,24 @@ def _every_pair_there(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool
     return coding.tidy(counts, columns), shared or several
 
 
-def _rows(data: Any, condition: Any = None) -> int:
+def _rows(data: LazyFrame, condition: nw.Expr | None = None) -> int:
     """How many rows of a lazy frame there are, or fulfil a condition."""
     data = data if condition is None else data.filter(condition)
     return int(data.select(nw.len().alias("rows")).collect(backend="pandas").to_native()["rows"].iloc[0])
 
 
-def _distinct(data: Any, columns: list[str]) -> int:
+def _distinct(data: LazyFrame, columns: list[str]) -> int:
     return _rows(data.select(*dict.fromkeys(columns)).unique())
 
 
-def _shown(answers: Any, kind: Kind) -> Any:
+def _shown(answers: pd.Index, kind: Kind) -> Floats | NDArray[np.object_]:
     """Labels of the answers, and last, where code -1 points, of none."""
     if kind == "ratings":
         return np.append(answers.to_numpy(dtype=float), np.nan)
     return np.array([*answers, INVALID], dtype=object)
 
 
-def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple[pd.DataFrame, Kind]:
+def _canonical(frame: Calls, groups: list[str], keep: Sequence[str] = ()) -> tuple[pd.DataFrame, Kind]:
     """One row per call: what it is about as text, and its answer as a label."""
     table, kind, _ = collected(frame, groups, keep)
     if kind == "ratings":
@@ -182,7 +184,7 @@ def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple
     return table, kind
 
 
-def _beside_gold(frame: Any, groups: list[str], against: str) -> tuple[pd.DataFrame, bool]:
+def _beside_gold(frame: Calls, groups: list[str], against: str) -> tuple[pd.DataFrame, bool]:
     table, kind = _canonical(frame, groups)
     if "gold" not in table.columns:
         raise DesignError(
@@ -196,7 +198,7 @@ def _beside_gold(frame: Any, groups: list[str], against: str) -> tuple[pd.DataFr
     return _counted(table, kind, groups)
 
 
-def _slots(answers: pd.Series[Any], reverse: pd.Series[Any]) -> Any:
+def _slots(answers: Column, reverse: Column) -> NDArray[np.object_]:
     """Answers for the candidate with the lower or the higher id as the slots in which these were shown."""
     code = answers.map({side: i for i, side in enumerate(SIDES)}).to_numpy(dtype=float, na_value=np.nan)
     turned = np.where(reverse, 2 - code, code)
@@ -211,7 +213,7 @@ def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.Dat
     return coding.count_rows(table, [*groups, *RATERS], "n"), bool(shared)
 
 
-def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.DataFrame, bool]:
+def _beside_reference(frame: Calls, groups: list[str], against: Calls | str) -> tuple[pd.DataFrame, bool]:
     if isinstance(against, str):
         data = Study.of(frame).data
         data = data.with_columns(nw.col("judge").cast(nw.String)) if "judge" in data.collect_schema().names() else data
@@ -275,7 +277,7 @@ def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list
 
 
 def matched_calls(
-    ours: Any, theirs: Any, by: By = (), keep: Sequence[str] = ()
+    ours: Calls, theirs: Calls, by: By = (), keep: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, Kind]:
     """Calls of two frames, matched as :func:`count_raters` matches judges with a reference; and their kind.
 
@@ -294,7 +296,7 @@ def matched_calls(
     return left.assign(thing=thing[: len(left)]), right.assign(thing=thing[len(left) :]), kind
 
 
-def _text(values: pd.Series[Any]) -> pd.Series[Any]:
+def _text(values: Column) -> Column:
     """Values as text, a whole number without its point: a file with a gap reads whole numbers as floats."""
     if pd.api.types.is_float_dtype(values.dtype) and (values.dropna() % 1 == 0).all():
         values = values.astype("Int64")

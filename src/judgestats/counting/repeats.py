@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,11 +13,12 @@ from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES
 from judgestats.counting.judge_answers import ABOUT, INVALID, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
 from judgestats.schema.opening import engine_errors, one_if
+from judgestats.typing import Floats, Ints
 
 #: Labels of a group -> flag that counts its repeats without a single mode.
 Unsettled = Mapping[tuple[str, ...], str]
@@ -26,13 +26,13 @@ Unsettled = Mapping[tuple[str, ...], str]
 _VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
 
 
-def plain(key: dict[str, Any]) -> tuple[str, ...]:
+def plain(key: Mapping[str, object]) -> tuple[str, ...]:
     """Labels of a group as text; all missing labels are equal."""
     return tuple("" if pd.isna(label) else str(label) for label in key.values())
 
 
 @engine_errors
-def one_answer(data: Any, how: str, by: By) -> tuple[Study, str, Unsettled]:
+def one_answer(data: Calls, how: str, by: By) -> tuple[Study, str, Unsettled]:
     """The data with one answer of a judge on a unit, what stands for the repeats, and flags of groups without a mode.
 
     `how`: mean, median, low median (one of the answers) or mode of scores; of preferences the mode in each order shown.
@@ -70,7 +70,7 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
     if unread or calls.columns.codes([*keys, "replicate"]).size < size:
         return study, "", {}  # refused with its row where the answers are read
     number = calls.columns.codes(keys)
-    tied: Any = np.zeros(0, dtype=np.int64)
+    tied: Ints = np.zeros(0, dtype=np.int64)
     if how == "mode":
         together, tied = _modes(answers, number)
     else:
@@ -99,7 +99,7 @@ def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:
     return size, units
 
 
-def _modes(answers: Any, number: Codes) -> tuple[Any, Any]:
+def _modes(answers: Floats, number: Codes) -> tuple[Floats, Ints]:
     """The most frequent answer of each unit, NaN where there is none or several; and the units with several."""
     there = np.flatnonzero(~np.isnan(answers))
     value, values = pd.factorize(answers[there])
@@ -133,7 +133,7 @@ def _modes_there(study: Study, keys: list[str], groups: list[str]) -> tuple[Stud
     )
     further = (nw.col(c).min() for c in CANDIDATES if c in present and c not in keys)
     counts = frame.group_by(*keys).agg(*counted, *further)
-    single: Any = nw.lit(INVALID)
+    single: nw.Expr = nw.lit(INVALID)
     for slot in SLOTS:
         most = nw.all_horizontal(*(of_slot[slot] > of_slot[s] for s in SLOTS if s != slot), ignore_nulls=False)
         single = nw.when(most).then(nw.lit(slot)).otherwise(single)

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame, FrameT
+from numpy.typing import NDArray
 
 from judgestats.counting.patterns import Pattern
 from judgestats.counting.splitting import LONG
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.typing import Column, LazyFrame
 
 #: All canonical columns.
 NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
@@ -23,7 +26,7 @@ NAMES = {c.name for columns in VOCABULARY.values() for c in columns}
 _VERDICT = NAMES - {"rationale"}
 
 
-def gathered(frame: Any, wanted: Iterable[Any] = ()) -> pd.DataFrame:
+def gathered(frame: Calls, wanted: Iterable[str] = ()) -> pd.DataFrame:
     """The rows of any frame in memory, for a measure that counts no pattern of them.
 
     Of a lazy frame, nested columns and free text (more than 60 characters on average) are left where they lie, unless
@@ -42,12 +45,12 @@ def gathered(frame: Any, wanted: Iterable[Any] = ()) -> pd.DataFrame:
     return data.lazy().collect(backend="pandas").to_native()
 
 
-def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
+def selected(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:
     """Return the rows that a measure counts, with its pattern columns; refuse data that cannot answer it."""
     return with_outcome(chosen(data, pattern, measure, stimulus), pattern)
 
 
-def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
+def chosen(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:
     """Return the rows that a measure counts; refuse data that cannot answer it."""
     require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
@@ -55,26 +58,26 @@ def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> A
     return with_two(data, gold="gold" in pattern.needs) if pattern.unit == "side" or pattern.needs else data
 
 
-def with_two(data: Any, *, gold: bool = False) -> Any:
+def with_two(data: FrameT, *, gold: bool = False) -> FrameT:
     """The rows of :func:`between_two`."""
     return data.filter(once_each(data, ["first", "second", *(["gold"] if gold else [])], between_two(gold=gold)))
 
 
-def between_two(*, gold: bool = False) -> Any:
+def between_two(*, gold: bool = False) -> nw.Expr:
     """Rows that a preference between candidates can be read from: two of them, or a tie that is the right answer."""
     two = _text("first") != _text("second")
     return two | (_text("gold") == "tie").fill_null(False) if gold else two
 
 
-def with_outcome(data: Any, pattern: Pattern) -> Any:
+def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
     """Return the rows with the pattern columns made from others; refuse a right answer or target that was not shown."""
     if isinstance(data, nw.DataFrame):
-        made = Factors(factors=made_factors(Study.of(data), pattern), rows=len(data)).frame()
-        return nw.from_native(data.to_pandas().assign(**{c: made[c].array for c in made}), eager_only=True)
+        columns = Factors(factors=made_factors(Study.of(data), pattern), rows=len(data)).frame()
+        return nw.from_native(data.to_pandas().assign(**{c: columns[c].array for c in columns}), eager_only=True)
     if pattern.frame == "preferences":
         _refuse_strangers(data, pattern)
-    made = rules(pattern, list(data.collect_schema().names()))
-    return data.with_columns(*(rule.expression().alias(name) for name, rule in made.items())) if made else data
+    by_name = rules(pattern, list(data.collect_schema().names()))
+    return data.with_columns(*(rule.expression().alias(name) for name, rule in by_name.items())) if by_name else data
 
 
 def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
@@ -109,7 +112,7 @@ def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | 
         )
 
 
-def _of_stimuli(data: Any, wanted: tuple[str, ...], measure: str) -> Any:
+def _of_stimuli(data: FrameT, wanted: tuple[str, ...], measure: str) -> FrameT:
     chosen = nw.col("stimulus").is_in(wanted)
     if isinstance(data, nw.LazyFrame):
         return data.filter(nw.col("stimulus").cast(nw.String).is_in(wanted))
@@ -127,7 +130,7 @@ def refuse_stimuli(wanted: tuple[str, ...], measure: str) -> None:
     )
 
 
-def _refuse_strangers(data: Any, pattern: Pattern) -> None:
+def _refuse_strangers(data: LazyFrame, pattern: Pattern) -> None:
     """The better, the target or the gold candidate must be one of the two that were shown."""
     for name in pattern.needs:
         candidate = _text(name)
@@ -140,7 +143,7 @@ def _refuse_strangers(data: Any, pattern: Pattern) -> None:
             raise _stranger(row.iloc[0], name)
 
 
-def _stranger(row: Any, name: str) -> SchemaError:
+def _stranger(row: Column, name: str) -> SchemaError:
     return SchemaError(
         f"{name!r} is {row[name]!r} where the candidates are {row['first']!r} and {row['second']!r} (item "
         f"{row['item']}). It must be one of them{', or tie' if name == 'gold' else ''}; leave rows without "
@@ -148,7 +151,7 @@ def _stranger(row: Any, name: str) -> SchemaError:
     )
 
 
-def _text(column: str) -> Any:
+def _text(column: str) -> nw.Expr:
     """A column as text, so that categories of two columns can be compared."""
     return nw.col(column).cast(nw.String)
 
@@ -157,26 +160,30 @@ def _text(column: str) -> Any:
 _ANSWERS = {"invalid": ("invalid", None), "tie": ("tie", "abstain"), "first": ("first",), "second": ("second",)}
 
 
+#: A mask in memory, an expression of a lazy frame.
+_Case = Any
+
+
 class _Call(NamedTuple):
     """What is true of a call: masks in memory, expressions of a lazy frame."""
 
-    invalid: Any
-    tie: Any
-    first: Any  # the candidate shown first was chosen
-    second: Any
-    unnamed: Any  # the column of a candidate that is named beside is empty
-    is_first: Any  # that candidate was shown first
-    is_second: Any
-    is_tie: Any
+    invalid: _Case
+    tie: _Case
+    first: _Case  # the candidate shown first was chosen
+    second: _Case
+    unnamed: _Case  # the column of a candidate that is named beside is empty
+    is_first: _Case  # that candidate was shown first
+    is_second: _Case
+    is_tie: _Case
 
 
 class _Verdict(NamedTuple):
     """What is true of a number that is a verdict, or its label."""
 
-    missing: Any
-    one: Any
-    zero: Any
-    right: Any  # it is the gold score
+    missing: _Case
+    one: _Case
+    zero: _Case
+    right: _Case  # it is the gold score
 
 
 class _Of(str):
@@ -186,7 +193,7 @@ class _Of(str):
 
 
 #: Labels of a column that is made from others, each with when it is taken; the first that is true counts.
-_Cases = list[tuple[str, Any]]
+_Cases = list[tuple[str, _Case]]
 
 
 class Rule(NamedTuple):
@@ -197,23 +204,23 @@ class Rule(NamedTuple):
     of: str  # the candidate beside the choice, or the number that is a verdict
     verdict: bool = False
 
-    def expression(self) -> Any:
+    def expression(self) -> nw.Expr:
         """The column of a lazy frame."""
         result = self._there(self.otherwise)
         for label, case in reversed(self.cases((_verdict_there if self.verdict else _call_there)(self.of))):
             result = nw.when(case).then(self._there(label)).otherwise(result)
         return result
 
-    def _there(self, label: str) -> Any:
+    def _there(self, label: str) -> nw.Expr:
         if not isinstance(label, _Of):
             return nw.lit(label)
         return nw.col(label).cast(nw.Float64).cast(nw.String) if self.verdict else _text(label)
 
     def factor(self, study: Study) -> Factor:
         """The column of a frame in memory."""
-        labels: list[Any] = []
+        labels: list[str | None] = []
 
-        def code(label: str) -> Any:
+        def code(label: str) -> NDArray[np.int32]:
             factor = study.columns[label] if isinstance(label, _Of) else Factor(np.zeros(1, np.int8), [label])
             start = len(labels)
             number = float if self.verdict and isinstance(label, _Of) else str
@@ -343,25 +350,25 @@ def _against_gold(c: _Call) -> _Cases:
     ]
 
 
-def coded_gold(data: Any, pattern: Pattern) -> tuple[Any, dict[tuple[str, ...], Any]]:
+def coded_gold(data: LazyFrame, pattern: Pattern) -> tuple[LazyFrame, dict[tuple[str, ...], nw.Expr]]:
     """Calls of a lazy frame as numbers, and (outcome, answer, answer that is right) -> the calls with them."""
     _refuse_strangers(data, pattern)
     choice, gold = _text("choice"), _text("gold")
     answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
-    code: Any = nw.lit(-9)
+    code: nw.Expr = nw.lit(-9)
     for i, spellings in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
         code = nw.when(choice.is_in(spellings)).then(nw.lit(3 * i)).otherwise(code)
     code = nw.when(choice.is_null()).then(nw.lit(9)).otherwise(code)
     slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(nw.lit(2))
     slot = nw.when(gold == _text("first")).then(nw.lit(0)).otherwise(slot)
-    of_answers: dict[tuple[str, ...], Any] = {}
+    of_answers: dict[tuple[str, ...], nw.Expr] = {}
     for i, j in np.ndindex(len(answers), len(right)):
         decided = "correct" if answers[i] == right[j] else answers[i] if i > 1 else "wrong"
         of_answers[decided, answers[i], right[j]] = nw.col("_code") == 3 * i + j
     return data.with_columns((code + slot).alias("_code")), of_answers
 
 
-def refuse_unknown_gold(data: Any) -> None:
+def refuse_unknown_gold(data: Frame) -> None:
     """Raise where the right answer of a verdict is missing, or is no score."""
     if not data.collect_schema()["gold"].is_numeric():
         raise SchemaError(

@@ -10,13 +10,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from narwhals.stable.v2.dtypes import DType
 
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
-from judgestats.schema.coding import codes_of, column_codes, compact, each, is_constant, joint
+from judgestats.schema.coding import Coded, codes_of, column_codes, compact, each, is_constant, joint
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
 from judgestats.schema.opening import one_if
+from judgestats.typing import Codes, Column, EagerFrame, LazyFrame
 
 #: What a rating is of and by whom, in the order of a message.
 KEYS = ("judge", "system", "item", "criterion", "replicate")
@@ -35,7 +36,6 @@ _OUTCOMES = re.compile(
 _SETTINGS = frozenset(("max", "min", "limit", "budget", "cap", "allowed"))
 #: Median length from which text of more than so many different values is free text.
 LONG, _MANY = 60, 20
-Ints = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Split:
     rows: int  # of those cells
 
 
-def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -> list[str]:
+def open_columns(schema: Mapping[str, DType], keys: Collection[str], kind: Kind) -> list[str]:
     """Columns that may split a cell: neither keys nor columns that describe the outcome of a call."""
     outcome = {c.name for c in VOCABULARY[kind] if not c.key} | _MADE
     return [
@@ -70,8 +70,8 @@ def _describes_outcome(name: str) -> bool:
 
 
 def splits_here(
-    data: nw.DataFrame[Any],
-    unit: Ints,
+    data: EagerFrame,
+    unit: Codes,
     n_units: int,
     keys: Collection[str],
     kind: Kind = "ratings",
@@ -94,20 +94,20 @@ def splits_here(
     call, n_calls = unit, n_units
     if others and "replicate" in data.columns and "replicate" not in keys:
         call, n_calls = _with_runs(unit, n_units, data["replicate"].to_pandas())
-    result: dict[str, tuple[Ints, Ints]] = {}
+    result: dict[str, tuple[Codes, Codes]] = {}
     for columns, group, size in ((conditions, unit, n_units), (others, call, n_calls)):
         if columns and size < rows:
             result |= _differing(data, columns, group, size, strict=strict)
     return _without_the_determined(result, (call, n_calls), data)
 
 
-def _with_runs(unit: Ints, n_units: int, runs: pd.Series[Any]) -> tuple[Ints, int]:
+def _with_runs(unit: Codes, n_units: int, runs: Column) -> tuple[Codes, int]:
     """Number of each row by unit and run, and how many there are; without a number each where no two rows share one."""
     rows = len(unit)
     if pd.api.types.is_integer_dtype(runs.dtype) and not runs.hasnans:
         number = runs.to_numpy()
         low = number.min()
-        run: tuple[Any, int] = (number - low, int(number.max() - low) + 1)
+        run: Coded = (number - low, int(number.max() - low) + 1)
     else:
         run = column_codes(runs)
     code, size = joint([(unit, n_units), run], rows)
@@ -121,8 +121,8 @@ def _with_runs(unit: Ints, n_units: int, runs: pd.Series[Any]) -> tuple[Ints, in
 
 
 def _differing(
-    data: nw.DataFrame[Any], columns: list[str], group: Ints, size: int, *, strict: bool
-) -> dict[str, tuple[Ints, Ints]]:
+    data: EagerFrame, columns: list[str], group: Codes, size: int, *, strict: bool
+) -> dict[str, tuple[Codes, Codes]]:
     """Columns that differ within a group: the rows of the groups that each splits, and its codes there."""
     again = np.flatnonzero((np.bincount(group, minlength=size) > 1)[group])
     whole = again.size == len(group)
@@ -131,7 +131,7 @@ def _differing(
     first = np.zeros(size, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
 
-    def look(values: pd.Series[Any]) -> tuple[Ints, Ints] | None:
+    def look(values: Column) -> tuple[Codes, Codes] | None:
         values = values if whole else values.iloc[again]
         if is_constant(values):
             return None
@@ -153,7 +153,7 @@ def _differing(
     return {c: f for c, f in zip(columns, differences, strict=True) if f is not None}
 
 
-def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int, code: Ints, levels: int) -> bool:
+def _belongs_to_rows(values: Column, rows: Codes, group: Codes, size: int, code: Codes, levels: int) -> bool:
     """Whether a column is an id or free text: its values are mostly met in one cell only, or are long and many."""
     different, occurring = compact(code[rows], levels)
     place, total = joint([(group[rows], size), (different, occurring.size)], rows.size)
@@ -166,7 +166,7 @@ def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int,
 
 
 def _without_the_determined(
-    differences: dict[str, tuple[Ints, Ints]], calls: tuple[Ints, int], data: nw.DataFrame[Any]
+    differences: dict[str, tuple[Codes, Codes]], calls: tuple[Codes, int], data: EagerFrame
 ) -> list[Split]:
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 
@@ -198,7 +198,7 @@ def _needed(
     columns: Collection[str],
     finest: Mapping[str, tuple[int, ...]],
     places: Callable[..., int],
-    schema: Mapping[str, Any],
+    schema: Mapping[str, DType],
 ) -> list[str]:
     """Columns without those that the others distinguish the rows of every cell by, numbers (measured, perhaps) last."""
     chosen: list[str] = []
@@ -208,12 +208,12 @@ def _needed(
     return [c for c in columns if c in chosen or any(places(c) == places(h) == places(h, c) for h in chosen)]
 
 
-def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
+def _split(column: str, alike: Sequence[str], values: Column) -> Split:
     labels = sorted({"missing" if pd.isna(v) else str(v) for v in values.unique()})
     return Split(column, tuple(alike), tuple(labels), len(values))
 
 
-def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
+def splits_there(data: LazyFrame, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of a lazy frame: asked for in its own engine, looked at in memory."""
     schema = data.collect_schema()
     candidates = open_columns(schema, keys, kind)
@@ -236,7 +236,7 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
     return splits_here(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
 
 
-def _belongs_there(data: Any, column: str, keys: list[str]) -> bool:
+def _belongs_there(data: LazyFrame, column: str, keys: list[str]) -> bool:
     """:func:`_belongs_to_rows` of a column of a lazy frame, counted in its own engine, in the cells that it splits."""
     numeric = data.collect_schema()[column].is_numeric()
     text = nw.col(column).cast(nw.String).fill_null("\x1f")
@@ -253,14 +253,14 @@ def _belongs_there(data: Any, column: str, keys: list[str]) -> bool:
     return not numeric and row["n"] > _MANY and row["_length"] > LONG
 
 
-def _digest(text: Any) -> Any:
+def _digest(text: nw.Expr) -> nw.Expr:
     """A short text that tells long ones apart: how long each is, and how it begins and ends."""
     length = text.str.len_chars()
     short = nw.concat_str(text.str.head(LONG), length.cast(nw.String), text.str.tail(LONG), separator="\x1f")
     return nw.when(length > 2 * LONG).then(short).otherwise(text)
 
 
-def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str]:
+def _differing_there(data: LazyFrame, columns: list[str], keys: list[str]) -> list[str]:
     """Columns of a lazy frame that differ within a group."""
     schema = data.collect_schema()
     plain = [c for c in columns if schema[c] == nw.String or schema[c].is_numeric()]
@@ -282,7 +282,7 @@ def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str
     return [c for i, c in enumerate(columns) if len(answer) and answer[f"_{i}"].iloc[0] == 1]
 
 
-def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
+def splits_of(frame: Calls, keys: Iterable[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of any frame.
 
     `keys`: columns that are named; those that the frame lacks are passed over. ``replicate`` always is a key. `strict`:

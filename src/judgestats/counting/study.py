@@ -20,7 +20,7 @@ from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.findings import Finding
 from judgestats.schema.opening import in_memory
 from judgestats.schema.validation import faults_of, findings, in_codes
-from judgestats.typing import Floats, Mask, Table
+from judgestats.typing import EagerFrame, Floats, Mask, Table
 
 R = TypeVar("R")
 
@@ -28,9 +28,9 @@ R = TypeVar("R")
 class Shown(NamedTuple):
     """The candidates of each call, as places in one sorted list of `names`; -1 where one is missing."""
 
-    first: NDArray[np.integer[Any]]
-    second: NDArray[np.integer[Any]]
-    names: Any
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    names: NDArray[np.str_]
 
 
 #: A frame of any library, or what has been read of it.
@@ -56,7 +56,7 @@ class Study:
         return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(table), data)
 
     @classmethod
-    def whole(cls, frame: Any) -> Study:
+    def whole(cls, frame: Calls) -> Study:
         """The study of a frame in memory, which is opened once; a lazy frame is collected; a study is its own."""
         if isinstance(frame, Study):
             return cls.whole(frame.data) if frame.lazy else frame
@@ -99,7 +99,7 @@ class Study:
         """The rows where a mask is true."""
         return self if rows.all() else Study(self.columns.take(rows))
 
-    def holds(self, columns: Sequence[str], condition: Any) -> Mask:
+    def holds(self, columns: Sequence[str], condition: nw.Expr) -> Mask:
         """Rows in memory for which a condition on a few columns holds: each combination of them is looked at once."""
         codes = self.columns.codes(columns)
         some = nw.from_native(self.columns.take(codes.first).frame(columns), eager_only=True)
@@ -107,7 +107,7 @@ class Study:
         rows: Mask = held[codes.code]
         return rows
 
-    def filtered(self, columns: Sequence[str], condition: Any) -> Study:
+    def filtered(self, columns: Sequence[str], condition: nw.Expr) -> Study:
         """The rows for which a condition on a few columns holds."""
         return Study.of(self.data.filter(condition)) if self.lazy else self.where(self.holds(columns, condition))
 
@@ -127,7 +127,7 @@ class Study:
         return Study.of(as_scores(self.data)) if answer_column(self.names) == "correct" else self
 
     @property
-    def _in_codes(self) -> Any:
+    def _in_codes(self) -> EagerFrame:
         return in_codes(self.data, kind_of(self.names), self.columns)
 
     @cached_property

@@ -21,7 +21,7 @@ from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every
 from judgestats.counting.repeats import one_answer
 from judgestats.counting.selection import NAMES, chosen, gathered, made_factors, with_outcome
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.columns import (
     CHOICES,
@@ -36,6 +36,7 @@ from judgestats.schema.columns import (
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors, refuse_nested
+from judgestats.typing import Floats, Record
 
 
 @engine_errors
@@ -113,7 +114,7 @@ def tally(
     if pattern.unit == "cell":
         clusters(cluster)
         return cells(frame, by)
-    options: dict[str, Any] = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
+    options: Record = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
     study = Study.of(frame)
     counts = count(study, measure, by, beside=beside, **options)
     if counts.clusters.items:  # the table carries what its clusters are levels of
@@ -124,7 +125,7 @@ def tally(
 
 @engine_errors
 def count(
-    frame: Any,
+    frame: Calls,
     measure: str,
     by: By = (),
     *,
@@ -157,7 +158,7 @@ def count(
 
 
 #: Patterns, their counts, what they share (None where that is not known), and the columns to cluster by.
-_Tallied = tuple[Factors, Any, Sharing | None, tuple[str, ...]]
+_Tallied = tuple[Factors, Floats, Sharing | None, tuple[str, ...]]
 
 
 def _of_tally(study: Study, query: Query) -> _Tallied:
@@ -297,7 +298,7 @@ def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: B
         )
 
 
-def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
+def units(frame: Calls, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
     """Patterns of a measure without the counting: one row per call or pair, with the columns that name it and ``n``.
 
     ``n``: how many identical calls, or pairs, a row stands for. ``first`` of a pair is the lower id.

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.schema.findings import Finding
-from judgestats.typing import Ints
+from judgestats.typing import Ints, Rows
 
 #: Key in the ``attrs`` of a frame that was read.
 KEY = "judgestats.account"
@@ -48,7 +48,7 @@ class Places(Sequence[str]):
         name, what = self.files[self.file[row]]
         return f"{name}, {what} {self.number[row]}"
 
-    def take(self, rows: Any) -> Places:
+    def take(self, rows: Rows) -> Places:
         """Places of some rows, by number or by a mask."""
         return Places(self.files, self.file[rows], self.number[rows])
 
@@ -63,7 +63,7 @@ class Account(dict[str, Any]):
     notes: tuple[Finding, ...] = ()  # what :func:`judgestats.check` says of rows of the frame besides
     unread: str = ""  # how many files of the source were read, and which were not; empty if all were
 
-    def __deepcopy__(self, memo: Any) -> Account:
+    def __deepcopy__(self, memo: object) -> Account:
         return self
 
     def __bool__(self) -> bool:

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from narwhals.stable.v2.typing import Frame, FrameT
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
@@ -19,22 +20,23 @@ from judgestats.kernels.renumbering import by_appearance, row_type
 from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Codes as Integers
+from judgestats.typing import Column, EagerFrame, Floats, Ints, Mask, Record
 
 R = TypeVar("R")
 #: Rows from which a kernel, or a thread, is worth its start.
 MANY = 100_000
 
 #: A coded column: the code of each row, and how many codes there are.
-Coded = tuple[NDArray[np.integer[Any]], int]
+Coded = tuple[Integers, int]
 
 
 @dataclass(frozen=True)
 class Codes:
     """Rows of a table, numbered by the combination of their values."""
 
-    code: NDArray[np.integer[Any]]  # (N,): combination of each row, 0 to G - 1
-    first: NDArray[np.integer[Any]]  # (G,): the first row that has each combination
+    code: Integers  # (N,): combination of each row, 0 to G - 1
+    first: Integers  # (G,): the first row that has each combination
 
     @property
     def size(self) -> int:
@@ -42,7 +44,7 @@ class Codes:
         return int(self.first.size)
 
 
-def each(function: Callable[[pd.Series[Any]], R], columns: Sequence[pd.Series[Any]]) -> list[R]:
+def each(function: Callable[[Column], R], columns: Sequence[Column]) -> list[R]:
     """Apply a function to long columns side by side: hashing text leaves the interpreter free."""
     if not columns or len(columns[0]) < MANY:
         return [function(c) for c in columns]
@@ -50,7 +52,7 @@ def each(function: Callable[[pd.Series[Any]], R], columns: Sequence[pd.Series[An
         return list(pool.map(function, columns))
 
 
-def column_codes(values: pd.Series[Any]) -> Coded:
+def column_codes(values: Column) -> Coded:
     """Codes of one column, a missing value being a level of its own, and how many there may be."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
@@ -62,7 +64,7 @@ def column_codes(values: pd.Series[Any]) -> Coded:
     return (np.where(missing, np.int32(len(labels)), code), len(labels) + 1) if missing.any() else (code, len(labels))
 
 
-def hashed(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
+def hashed(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
     """Code of each value (-1 for a missing one) and the labels, in order of first appearance."""
     dtype = values.dtype
     if not len(values):  # Arrow before 24 does not combine chunks of which there are none
@@ -85,7 +87,7 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
     return Codes(number.astype(np.int32), first_rows(number, len(distinct)))
 
 
-def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.integer[Any]]:
+def first_rows(number: Integers, size: int) -> Integers:
     """The first row of each number from 0 to `size` - 1."""
     row = row_type(number.size)
     first = np.empty(size, dtype=row)
@@ -95,7 +97,7 @@ def first_rows(number: NDArray[np.integer[Any]], size: int) -> NDArray[np.intege
 
 def joint(parts: Iterable[Coded], rows: int) -> Coded:
     """One code for each combination, in the order of the parts; int32 where it fits."""
-    code: NDArray[np.integer[Any]] = np.zeros(rows, dtype=np.int32)
+    code: Integers = np.zeros(rows, dtype=np.int32)
     size = 1
     for part, levels in parts:
         if levels <= 1:
@@ -111,7 +113,7 @@ def joint(parts: Iterable[Coded], rows: int) -> Coded:
     return code, size
 
 
-def rows_of_codes(code: NDArray[np.integer[Any]], size: int) -> list[NDArray[np.intp]]:
+def rows_of_codes(code: Integers, size: int) -> list[NDArray[np.intp]]:
     """Positions of the rows of each code 0 to size - 1, in their order; codes below 0 are left out."""
     order = np.argsort(code, kind="stable")
     return np.split(order, np.searchsorted(code[order], np.arange(size + 1)))[1:-1]
@@ -122,7 +124,7 @@ def _small(size: int, rows: int) -> bool:
     return size <= 16 * rows + 10**6
 
 
-def compact(code: Any, size: int) -> tuple[NDArray[np.int32], Ints]:
+def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:
     """Codes (N,) from 0 to size - 1 as numbers without gaps, in their order, and the code (K,) behind each number."""
     if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
@@ -135,7 +137,7 @@ def compact(code: Any, size: int) -> tuple[NDArray[np.int32], Ints]:
     return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], codes
 
 
-def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
+def ranked_codes(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
     """Code each value by the rank of its label; a missing value is the last label."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
@@ -160,7 +162,7 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     return ranked, labels
 
 
-def is_constant(values: pd.Series[Any]) -> bool:
+def is_constant(values: Column) -> bool:
     """Whether a column holds one value only, found without hashing."""
     some = [*values.iloc[:: max(len(values) // 8, 1)], *values.iloc[-1:]]
     if len(values) < 2 or any(pd.isna(x) or x != some[0] for x in some):
@@ -168,7 +170,7 @@ def is_constant(values: pd.Series[Any]) -> bool:
     return not values.hasnans and bool((values == some[0]).all())
 
 
-def _used(code: Any, labels: Any) -> tuple[Any, Any]:
+def _used(code: Integers, labels: pd.Index) -> tuple[Integers, pd.Index]:
     """Drop the categories that do not occur."""
     counts = np.bincount(code[code >= 0], minlength=len(labels))
     if (counts > 0).all():
@@ -182,14 +184,14 @@ def codes_of(table: pd.DataFrame, columns: Sequence[str]) -> Codes:
     return combine((column_codes(table[c]) for c in columns), len(table))
 
 
-def distinct_rows(data: nw.DataFrame[Any], columns: Sequence[str], beside: Sequence[str] = ()) -> tuple[Any, Codes]:
+def distinct_rows(data: EagerFrame, columns: Sequence[str], beside: Sequence[str] = ()) -> tuple[EagerFrame, Codes]:
     """The first row of each combination of `columns` of a frame in memory, with the columns `beside`, and the codes."""
     table = data.select(*dict.fromkeys([*columns, *beside])).to_pandas()
     codes = codes_of(table, columns)
     return nw.from_native(table.iloc[codes.first], eager_only=True), codes
 
 
-def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
+def once_each(data: Frame, columns: Sequence[str], condition: nw.Expr) -> Any:
     """A condition on a few columns: of a frame in memory worked out once for each combination of their values."""
     if not isinstance(data, nw.DataFrame):
         return condition
@@ -198,7 +200,7 @@ def once_each(data: Any, columns: Sequence[str], condition: Any) -> Any:
     return nw.new_series("held", held[codes.code], backend=data.implementation)
 
 
-def numbers_of(values: pd.Series[Any]) -> Floats:
+def numbers_of(values: Column) -> Floats:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
     if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
         wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
@@ -213,13 +215,13 @@ def numbers_of(values: pd.Series[Any]) -> Floats:
     return numbers
 
 
-def yes_or_no(values: pd.Series[Any]) -> pd.Series[Any]:
+def yes_or_no(values: Column) -> Column:
     """Booleans, 0 and 1, and words for yes and no as nullable booleans; missing where a value is neither."""
     words = {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}
     return values.astype("string").str.strip().str.lower().map(words).astype("boolean")
 
 
-def as_scores(data: Any) -> Any:
+def as_scores(data: FrameT) -> FrameT:
     """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is."""
     schema = data.collect_schema()
     if answer_column(schema.names()) != "correct":
@@ -230,12 +232,12 @@ def as_scores(data: Any) -> Any:
     return data
 
 
-def neither(values: pd.Series[Any]) -> pd.Series[Any]:
+def neither(values: Column) -> Column:
     """Which values are there, and are neither yes nor no."""
     return yes_or_no(values).isna() & values.notna() & (values.astype("string") != "").fillna(False)
 
 
-def _as_share(data: Any, source: str, name: str) -> Any:
+def _as_share(data: FrameT, source: str, name: str) -> FrameT:
     if not isinstance(data, nw.DataFrame) or data.schema[source] == nw.Boolean:
         if data.collect_schema()[source] != nw.Boolean:
             return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
@@ -262,7 +264,7 @@ def refuse_infinite(column: str, rows: int) -> None:
         )
 
 
-def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
+def as_text(values: Column) -> Column:
     """Labels as text, so that item 7 and 7.0 are item '7'; a missing value stays missing."""
     if pd.api.types.is_float_dtype(values) and ((values.dropna() % 1 == 0) & (values.dropna().abs() < LARGEST)).all():
         values = values.astype("Int64")
@@ -291,7 +293,7 @@ def _plain(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return result
 
 
-def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
+def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Mask]:
     """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
     (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
     ranked = np.unique(np.concatenate([names_1, names_2]))
@@ -304,7 +306,7 @@ def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
 
 
-def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
+def _factorized(values: Column) -> tuple[Any, NDArray[np.str_]]:
     """Codes and labels (as text) of a column without missing values."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
@@ -312,7 +314,7 @@ def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
     return code, np.asarray(labels, dtype=object).astype(str)
 
 
-def each_group(table: pd.DataFrame, groups: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def each_group(table: pd.DataFrame, groups: Sequence[str]) -> Iterator[tuple[Record, pd.DataFrame]]:
     """Key and rows of each group of a table; one group if `groups` is empty."""
     codes = codes_of(table, list(groups))
     for first, rows in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):

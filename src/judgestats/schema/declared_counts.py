@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import Advice, SchemaError, data_rows
 from judgestats.schema.columns import COUNTS, Kind, N
 from judgestats.schema.opening import one_if
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Column, Floats, Mask
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
 SOURCE = "counts_column"
@@ -25,7 +25,7 @@ def fractions(n: Floats) -> Mask:
     return np.asarray(np.abs(n - np.round(n)) > _ROUNDING)
 
 
-def call_counts(values: pd.Series[Any], *, halves: bool = False) -> Floats:
+def call_counts(values: Column, *, halves: bool = False) -> Floats:
     """Whole counts (with `halves` also votes split over two answers) of a column; a SchemaError for any other."""
     name = str(values.name or N)
     if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
@@ -48,7 +48,7 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> Floats:
     return rounded
 
 
-def counted(data: Any, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
+def counted(data: Frame, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
     `other_roles`: columns in ``by=``, or in a formula. `kind`: whose mapping the message advises.
@@ -61,7 +61,7 @@ def counted(data: Any, other_roles: Iterable[str] = (), kind: Kind = "preference
     return None
 
 
-def refuse_undeclared(data: Any, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> None:
+def refuse_undeclared(data: Frame, other_roles: Iterable[str] = (), kind: Kind = "preferences") -> None:
     """Raise where a frame has a column ``n`` that could be taken for counts."""
     if undeclared(data, other_roles):
         raise SchemaError(refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)"), advice=UNDECLARED)
@@ -79,13 +79,13 @@ def refusal(yes: str, no: str, remark: str = f", which keeps it as '{N}_source'"
     )
 
 
-def undeclared(data: Any, other_roles: Iterable[str] = ()) -> bool:
+def undeclared(data: Frame, other_roles: Iterable[str] = ()) -> bool:
     """Whether a frame has a column ``n`` that could be taken for counts, and nothing declares what it is."""
     present = data.collect_schema().names()
     return N in present and COUNTS not in present and N not in other_roles and whole_numbers(data, N)
 
 
-def whole_numbers(data: Any, name: str) -> bool:
+def whole_numbers(data: Frame, name: str) -> bool:
     """Whether a column holds whole numbers and nothing else; ignoring missing values, but not only missing values."""
     dtype = data.collect_schema()[name]
     if dtype.is_integer():  # DuckDB's type of an empty column, too
@@ -107,7 +107,7 @@ def whole_numbers(data: Any, name: str) -> bool:
     return bool(row["numeric"] > 0 and row["part"] == 0)
 
 
-def refuse_values(data: Any, name: str, *, halves: bool = False) -> None:
+def refuse_values(data: Frame, name: str, *, halves: bool = False) -> None:
     """Raise if a declared count is not valid: in memory, or in the frame's own engine."""
     if isinstance(data, nw.DataFrame):
         call_counts(data[name].to_pandas(), halves=halves)

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Codes as Integers
+from judgestats.typing import Column, Floats, Mask, Rows
 
 
 class Factor(NamedTuple):
     """A coded column."""
 
-    code: NDArray[np.integer[Any]]  # (N,): the label of each row
+    code: Integers  # (N,): the label of each row
     labels: Any  # (K,): sorted; a missing value is the last of them, None
 
-    def among(self, *labels: Any) -> Mask:
+    def among(self, *labels: object) -> Mask:
         """Rows with one of these labels."""
         chosen: Mask = np.array([label in labels for label in self.labels], dtype=bool)[self.code]
         return chosen
@@ -72,7 +72,7 @@ class Factors:
     def __len__(self) -> int:
         return self.rows
 
-    def series(self, name: str) -> pd.Series[Any]:
+    def series(self, name: str) -> Column:
         """A column as pandas."""
         if name in self._own:
             values = self._table[name]
@@ -117,7 +117,7 @@ class Factors:
             self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
 
-    def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Any]:
+    def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Floats]:
         """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""
         factors = self.of(names)
         number, codes = compact(*joint([(f.code, len(f.labels)) for f in factors], self.rows))
@@ -126,7 +126,7 @@ class Factors:
         distinct = {name: Factor(f.code[first], f.labels) for name, f in zip(names, factors, strict=True)}
         return Factors(factors=distinct, rows=codes.size), n
 
-    def take(self, rows: Any) -> Factors:
+    def take(self, rows: Rows) -> Factors:
         """Some of the rows, by number or by a mask."""
         some = Factors(rows=int(rows.sum()) if rows.dtype == bool else len(rows))
         some._whole = self, np.flatnonzero(rows) if rows.dtype == bool else rows

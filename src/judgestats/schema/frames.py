@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import IntoFrame
+from narwhals.stable.v2.typing import Frame, IntoFrame
+from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
@@ -16,6 +17,8 @@ from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind,
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.opening import opened
 from judgestats.schema.validation import raise_faults
+from judgestats.typing import Column as Series
+from judgestats.typing import EagerFrame
 
 #: Number of columns from which pandas takes them, if each has a block of its own, for fragmented.
 _FRAGMENTED = 90
@@ -172,7 +175,7 @@ def ratings(
     return _finish(mapped, "ratings", counts, scale)
 
 
-def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Any:
+def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Frame:
     """Rename and cast; list all names that do not exist in one error."""
     data = opened(frame)
     present = list(data.collect_schema().names())
@@ -227,7 +230,7 @@ def _with_counts(
     return {**columns, COUNTS: counts}
 
 
-def _in_order(data: Any, kind: Kind) -> Any:
+def _in_order(data: Frame, kind: Kind) -> Frame:
     """Canonical columns first, in canonical order."""
     have = data.collect_schema().names()
     ours = [c.name for c in VOCABULARY[kind] if c.name in have]
@@ -257,7 +260,7 @@ def _refuse_unknown_names(
         raise SchemaError(" ".join(problems))
 
 
-def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
+def _cast(data: Frame, vocabulary: Mapping[str, Column]) -> Frame:
     """Cast ids to text, and what arrives as text to numbers. What does not cast is left for validation to report."""
     ours = {n: (vocabulary[n].type, d) for n, d in data.collect_schema().items() if n in vocabulary}
     text_types = (nw.String, nw.Categorical, nw.Enum)
@@ -286,16 +289,17 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
     return _with(data, new) if new else data
 
 
-def _as_text(values: pd.Series[Any]) -> Any:
+def _as_text(values: Series) -> NDArray[np.object_]:
     """Ids as text: the number 81.0, a float because of a missing value, is item 81."""
     numbers = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
     if len(numbers) and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
         values = values.astype("Int64")
     text = values.astype("string")
-    return text.astype(object).where(text.notna(), None).to_numpy()
+    labels: NDArray[np.object_] = text.astype(object).where(text.notna(), None).to_numpy()
+    return labels
 
 
-def _from_text(values: pd.Series[Any], column: Column) -> Any:
+def _from_text(values: Series, column: Column) -> Any:
     """Text as numbers, or as yes and no, where every value is one; None where some value is not."""
     code, labels = hashed(values)
     text = pd.Series([*labels, None], dtype=object).astype("string").str.strip()  # code -1 is the missing one
@@ -309,7 +313,7 @@ def _from_text(values: pd.Series[Any], column: Column) -> Any:
     return verdicts if verdicts.isna().any() else verdicts.to_numpy(dtype=bool)
 
 
-def _once_each(data: Any, columns: Sequence[str], function: Callable[[Any], Any], beside: Sequence[str] = ()) -> Any:
+def _once_each(data: Frame, columns: Sequence[str], function: Callable[[Any], Any], beside: Sequence[str] = ()) -> Any:
     """What `function` makes of some columns, and of those beside: in pandas once for each combination of values."""
     have = [c for c in (*columns, *beside) if c in data.collect_schema().names()]
     if not (isinstance(data, nw.DataFrame) and data.implementation.is_pandas() and len(data)):
@@ -343,14 +347,14 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
             "labels= of ratings say which verdicts are right and wrong, and there is no column 'correct' of verdicts. "
             f"Columns: {', '.join(present)}. Name it in correct=."
         )
-    verdict: Any = nw.col(source).cast(nw.String)
+    verdict: nw.Expr = nw.col(source).cast(nw.String)
     for label, answer in labels.items():
         chosen = nw.col(source).cast(nw.String) == str(label)
         verdict = nw.when(chosen).then(nw.lit(None if answer == "invalid" else answer, nw.String)).otherwise(verdict)
     return data.with_columns(verdict.alias(source)).to_native()
 
 
-def _right_or_wrong(data: Any) -> Any:
+def _right_or_wrong(data: Frame) -> Frame:
     """Move a score of booleans or words to ``correct``."""
     schema = data.collect_schema()
     if "score" not in schema or "correct" in schema:
@@ -365,14 +369,14 @@ def _right_or_wrong(data: Any) -> Any:
     return _in_order(_with(data, {"correct": verdicts}).drop("score"), "ratings")
 
 
-def _with(data: Any, columns: Mapping[str, Any]) -> Any:
+def _with(data: EagerFrame, columns: Mapping[str, Iterable[object]]) -> EagerFrame:
     """Put columns into an eager frame of any engine."""
     backend = data.implementation
     values = {n: v if backend.is_pandas() else list(v) for n, v in columns.items()}
     return data.with_columns(*(nw.new_series(n, v, backend=backend) for n, v in values.items()))
 
 
-def _choice_of_winner() -> Any:
+def _choice_of_winner() -> nw.Expr:
     """Turn the winning candidate (item frame) into the winning position; a swapped call is flipped here, once."""
     won = nw.col("choice")
     return (
@@ -385,7 +389,7 @@ def _choice_of_winner() -> Any:
     )
 
 
-def _answers(labels: dict[Any, str]) -> Any:
+def _answers(labels: Mapping[object, str]) -> nw.Expr:
     """Translate answer labels, whatever blanks are around them; an absent answer is an invalid one."""
     column = nw.col("choice").cast(nw.String)
     bare = column.str.strip_chars()
@@ -400,7 +404,7 @@ def _answers(labels: dict[Any, str]) -> Any:
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
 
 
-def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None]) -> Any:
+def _gold(data: Frame, labels: Mapping[object, str], columns: Mapping[str, str | None]) -> Frame:
     """Translate right answers given as slots into candidates; those given as candidates stay."""
     if "gold" not in data.collect_schema().names():
         return data
@@ -424,7 +428,7 @@ def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None
     return data.with_columns(nw.when(is_candidate).then(gold).otherwise(meant).alias("gold"))
 
 
-def _status(data: Any) -> Any:
+def _status(data: Frame) -> Frame:
     """A call that failed a gate has no valid answer, and an invalid answer without a reason was not parsed."""
     if "status" in data.collect_schema().names():
         status = nw.col("status").cast(nw.String)
@@ -439,13 +443,13 @@ def _status(data: Any) -> Any:
     return data.with_columns(nw.when(invalid).then(nw.lit("parse")).otherwise(nw.lit("ok")).alias("status"))
 
 
-def _categories(data: nw.DataFrame[Any], kind: Kind) -> nw.DataFrame[Any]:
+def _categories(data: EagerFrame, kind: Kind) -> EagerFrame:
     names = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
     return data.with_columns(nw.col(c).cast(nw.Categorical) for c in names) if names else data
 
 
 def _finish(
-    data: Any, kind: Kind, counts: str | Literal[False] | None, scale: tuple[float, float] | None = None
+    data: Frame, kind: Kind, counts: str | Literal[False] | None, scale: tuple[float, float] | None = None
 ) -> Any:
     if not isinstance(data, nw.DataFrame):
         counted(data, kind=kind)

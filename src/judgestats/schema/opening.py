@@ -14,8 +14,10 @@ from typing import Any, TypeVar, cast
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import DesignError, SchemaError
+from judgestats.typing import Column, EagerFrame
 
 #: Modules of drivers whose lazy frames are counted.
 _DRIVERS = ("duckdb", "_duckdb", "psycopg", "sqlite3", "sqlalchemy", "adbc_driver_manager")
@@ -83,7 +85,7 @@ def _of_engine(problem: Exception) -> DesignError | None:
 
 
 @engine_errors
-def opened(frame: Any) -> Any:
+def opened(frame: Any) -> Frame:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
     >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
@@ -91,12 +93,13 @@ def opened(frame: Any) -> Any:
     0     g  [1, 2]
     """
     if isinstance(frame, pd.DataFrame):
-        return nw.from_native(_with_labels(frame), eager_only=True)
+        table: EagerFrame = nw.from_native(_with_labels(frame), eager_only=True)
+        return table
     native = nw.to_native(frame, pass_through=True)
     names = getattr(native, "column_names", None)
     if names is not None:  # an Arrow table may repeat a name
         _check_names([*names])
-    data = nw.from_native(frame)
+    data: Frame = nw.from_native(frame)
     if not isinstance(data, nw.DataFrame):
         refuse_nested(data)
         return data
@@ -108,13 +111,13 @@ def opened(frame: Any) -> Any:
     return data.with_columns(*new) if new else data
 
 
-def in_memory(frame: Any) -> Any:
+def in_memory(frame: Any) -> EagerFrame:
     """Take a frame of any engine, and collect a lazy one: in one scan of its data."""
     data = opened(frame)
     return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
 
 
-def refuse_nested(data: Any, columns: Iterable[str] | None = None) -> None:
+def refuse_nested(data: Frame, columns: Iterable[str] | None = None) -> None:
     """Raise if a lazy frame has a nested column, among these where some are named."""
     if not isinstance(data, nw.LazyFrame):
         return
@@ -131,7 +134,7 @@ def refuse_nested(data: Any, columns: Iterable[str] | None = None) -> None:
         )
 
 
-def one_if(condition: Any) -> Any:
+def one_if(condition: nw.Expr) -> nw.Expr:
     """1 where a condition is true, else 0, as an expression: some databases cast no booleans."""
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
 
@@ -153,10 +156,12 @@ def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def refuse_repeated_names(
-    names: Iterable[Any], where: str = "The table", remedy: str = "Rename or drop columns so that each name is unique."
+    names: Iterable[object],
+    where: str = "The table",
+    remedy: str = "Rename or drop columns so that each name is unique.",
 ) -> None:
     """Raise if two columns of a table, a file or a query have one name."""
-    places: dict[Any, list[str]] = {}
+    places: dict[object, list[str]] = {}
     for at, name in enumerate(names, start=1):
         places.setdefault(name, []).append(str(at))
     repeated = [f"{name!r:.40} (columns {few(at, 6)})" for name, at in places.items() if len(at) > 1]
@@ -164,7 +169,7 @@ def refuse_repeated_names(
         raise SchemaError(f"{where} has a column name more than once: {few(repeated, 6)}. {remedy}")
 
 
-def _check_names(names: list[Any]) -> None:
+def _check_names(names: list[object]) -> None:
     refuse_repeated_names(names)
     other = [repr(n)[:40] for n in names if not isinstance(n, str)]
     if other:
@@ -180,7 +185,7 @@ def few(names: Iterable[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _simple(values: pd.Series[Any]) -> bool:
+def _simple(values: Column) -> bool:
     """Whether all cells are text, numbers or times."""
     if pd.api.types.infer_dtype(values, skipna=True) in ("string", "boolean", "floating", "empty"):
         return True
@@ -190,7 +195,7 @@ def _simple(values: pd.Series[Any]) -> bool:
     return all(-(2**63) <= v < 2**63 for v in values if isinstance(v, int))  # larger ones fit no column of integers
 
 
-def cell_text(value: Any) -> str | None:
+def cell_text(value: object) -> str | None:
     """Return a value as the text a CSV cell would hold; null, NaN and the empty text are missing."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None

@@ -31,6 +31,8 @@ from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undec
 from judgestats.schema.factors import Factors
 from judgestats.schema.findings import Finding, as_frame, shown_places
 from judgestats.schema.opening import engine_errors, in_memory, opened
+from judgestats.typing import Column as Series
+from judgestats.typing import EagerFrame, Mask
 
 
 @engine_errors
@@ -84,7 +86,7 @@ def check(frame: IntoFrame, *, scale: tuple[float, float] | None = None) -> pd.D
     return findings(table, list(faults_of(table, kind, scale)), frame)
 
 
-def findings(table: Any, faults: list[Finding], source: Any) -> pd.DataFrame:
+def findings(table: EagerFrame, faults: list[Finding], source: object) -> pd.DataFrame:
     """What :func:`check` lists of a frame in codes and its faults; `source`: the frame with the account."""
     kind, counts = kind_of(table.columns), str(getattr(source, "attrs", {}).get(SOURCE, COUNTS))
     listed = [*faults, *_excluded(table, kind), *_counted(table, kind, counts)]
@@ -121,12 +123,12 @@ def _excluded_while_reading(account: Account) -> list[Finding]:
     ]
 
 
-def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
+def raise_faults(data: EagerFrame, kind: Kind, scale: tuple[float, float] | None = None) -> None:
     """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
     refuse(list(faults_of(in_codes(data, kind), kind, scale)), data, kind)
 
 
-def in_codes(data: Any, kind: Kind, columns: Factors | None = None) -> Any:
+def in_codes(data: EagerFrame, kind: Kind, columns: Factors | None = None) -> EagerFrame:
     """The frame in pandas with its labels as categories: faults are found among labels, not among rows."""
     table = data.to_pandas()
     texts = [c.name for c in VOCABULARY[kind] if c.type in ("text", "category") and (c.key or c.name in _ANSWERED)]
@@ -142,7 +144,7 @@ def in_codes(data: Any, kind: Kind, columns: Factors | None = None) -> Any:
 _ANSWERED = ("choice", "status", "gold", "better", "target")
 
 
-def refuse_doubled(frame: Any) -> None:
+def refuse_doubled(frame: IntoFrame) -> None:
     """Raise if a call occurs more than once in ratings of a plain table that names no system.
 
     Readers of logs may give repeats without a number; in a table, two rows on one thing are a copy or another thing.
@@ -152,7 +154,7 @@ def refuse_doubled(frame: Any) -> None:
         refuse(list(_duplicates(data, "ratings")), data, "ratings")
 
 
-def refuse(faults: list[Finding], data: Any, kind: Kind) -> None:
+def refuse(faults: list[Finding], data: EagerFrame, kind: Kind) -> None:
     """Raise one SchemaError that carries these faults of a frame, if there are any."""
     if not faults:
         return
@@ -166,12 +168,18 @@ def refuse(faults: list[Finding], data: Any, kind: Kind) -> None:
     raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {listed}", faults=as_frame(faults), advice=advice)
 
 
-def _where(mask: Any) -> tuple[int, ...]:
+def _where(mask: Mask | Series) -> tuple[int, ...]:
     return tuple(np.flatnonzero(np.asarray(mask, dtype=bool)).tolist())
 
 
 def _marked(
-    level: str, column: str, what: str, mask: Any, remedy: str = "", values: Any = None, advice: Advice = ()
+    level: str,
+    column: str,
+    what: str,
+    mask: Mask | Series,
+    remedy: str = "",
+    values: Series | None = None,
+    advice: Advice = (),
 ) -> Iterator[Finding]:
     """A finding about the rows that a mask marks, if it marks any; its example is the first of `values` there."""
     rows = _where(mask)
@@ -180,7 +188,7 @@ def _marked(
         yield Finding(level, column, what, rows, example, remedy, advice)
 
 
-def faults_of(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> Iterator[Finding]:
+def faults_of(data: EagerFrame, kind: Kind, scale: tuple[float, float] | None = None) -> Iterator[Finding]:
     """The faults of a frame in codes."""
     if len(data) == 0:
         yield Finding("fault", "", "the table has no rows", (), remedy="Give a table with at least one call.")
@@ -206,7 +214,7 @@ def faults_of(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -
         yield from _duplicates(data, kind)
 
 
-def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+def _column_faults(values: Series, column: Column) -> Iterator[Finding]:
     name = column.name
     missing = values.isna().to_numpy()
     meaning = f"{name!r} is read as: {column.meaning}."
@@ -247,7 +255,7 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
 _REPLY = 40
 
 
-def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+def _unknown_values(values: Series, column: Column) -> Iterator[Finding]:
     distinct = [v for v in pd.unique(values) if not pd.isna(v)]
     unknown = [v for v in distinct if v not in set(column.allowed)]
     if not unknown:
@@ -283,7 +291,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
         )
 
 
-def _other_answers(data: Any) -> Iterator[Finding]:
+def _other_answers(data: EagerFrame) -> Iterator[Finding]:
     """A choice that names the winner, or is a probability: there is a name for each in a mapping."""
     values = data["choice"].to_pandas()
     if {*map(str, pd.unique(values.dropna()))} <= {*CHOICES} or not {"first", "second"} <= set(data.columns):
@@ -306,7 +314,7 @@ def _other_answers(data: Any) -> Iterator[Finding]:
         yield Finding("fault", "choice", what, rows, example, remedy, (("graded", None),))
 
 
-def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
+def _off_scale(data: EagerFrame, scale: tuple[float, float]) -> Iterator[Finding]:
     name = answer_column(data.columns)
     values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
     off = ((values < scale[0]) | (values > scale[1])).to_numpy()
@@ -315,7 +323,7 @@ def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
     yield from _marked("fault", name, what, off, remedy, values, (("off_scale", "missing"),))
 
 
-def _strange_gold(data: Any) -> Iterator[Finding]:
+def _strange_gold(data: EagerFrame) -> Iterator[Finding]:
     """The right answer is one of the two candidates, or a tie."""
     if not {"gold", "first", "second"} <= set(data.columns):
         return
@@ -329,7 +337,7 @@ def _strange_gold(data: Any) -> Iterator[Finding]:
     yield from _marked("fault", "gold", what, ~right, remedy, gold, (("columns", "gold"),))
 
 
-def _strange_strength(data: Any) -> Iterator[Finding]:
+def _strange_strength(data: EagerFrame) -> Iterator[Finding]:
     """A graded answer runs from 0 (first) to 1 (second), and lies on the side of the choice."""
     if "strength" not in data.columns:
         return
@@ -350,14 +358,15 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
         yield from _marked("fault", "strength", f"'strength' {what}", wrong, remedy, pd.Series(strength), advice)
 
 
-def _same(data: Any, one: str, two: str) -> Any:
+def _same(data: EagerFrame, one: str, two: str) -> Mask:
     """Rows in which two columns of categories hold the same label."""
     first, second = (data[c].to_pandas().cat for c in (one, two))
     number = np.append(second.categories.get_indexer(first.categories), -1)[first.codes]
-    return (number >= 0) & (number == second.codes.to_numpy())
+    same: Mask = (number >= 0) & (number == second.codes.to_numpy())
+    return same
 
 
-def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
+def _duplicates(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     """Keys (all but the answer) are unique; of counts of identical calls, keys and answer."""
     answer = "choice" if kind == "preferences" else answer_column(data.columns)
     answers = {c.name for c in VOCABULARY[kind] if not c.key} - ({answer} if COUNTS in data.columns else set())
@@ -398,7 +407,7 @@ def _unique(table: pd.DataFrame) -> bool:
     return not (ordered[1:] == ordered[:-1]).any()
 
 
-def _key_codes(values: pd.Series[Any]) -> Coded:
+def _key_codes(values: Series) -> Coded:
     """Codes of a column; whole numbers of a small range are codes as they are."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
@@ -413,7 +422,7 @@ def _whole(values: Any) -> bool:
     return len(numbers) > 0 and bool((numbers % 1 == 0).all())
 
 
-def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
+def _excluded(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     if COUNTS in data.columns:
         none = pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0
         yield from _marked("excluded", COUNTS, "count is zero", none, "Such rows stand for no call.")
@@ -436,7 +445,7 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
         yield from _marked("excluded", "choice", f"choice is invalid (status {reason})", rows, remedy)
 
 
-def _reasons(data: Any) -> pd.Series[Any]:
+def _reasons(data: EagerFrame) -> Series:
     """Status of each call, with what its reply lacks: ``parse: two answers``."""
     status = data["status"].to_pandas().astype(object)
     if "reply_note" not in data.columns:
@@ -445,7 +454,7 @@ def _reasons(data: Any) -> pd.Series[Any]:
     return status.where((note == "") | (status == "ok"), status.astype(str) + ": " + note)
 
 
-def _without_stimulus(data: Any) -> Iterator[Finding]:
+def _without_stimulus(data: EagerFrame) -> Iterator[Finding]:
     """Rows of a datasheet design that none of its measures can use."""
     if "stimulus" not in data.columns:
         return
@@ -457,7 +466,7 @@ def _without_stimulus(data: Any) -> Iterator[Finding]:
             yield from _marked("excluded", name, what, rows, f"Fill in {name!r}.")
 
 
-def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
+def _counted(data: EagerFrame, kind: Kind, source: str) -> Iterator[Finding]:
     if COUNTS in data.columns and len(data):
         yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
     yield from _look_alikes(data)
@@ -484,7 +493,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
 _CODES = (-1, -9, -99, -999, -9999, 99, 999, 9999)
 
 
-def _sentinels(data: Any) -> Iterator[Finding]:
+def _sentinels(data: EagerFrame) -> Iterator[Finding]:
     """Scores of a code for no answer, far from the others: -1 or 999 beside 1 to 5."""
     name = answer_column(data.columns)
     if name != "score":
@@ -508,7 +517,7 @@ _SIZES, _TEXTS = {"chars", "characters", "length", "len", "words", "tokens"}, {"
 _SIDES = {"first", "second", "a", "b", "1", "2"}
 
 
-def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
+def _empty_texts(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     """Judged texts of no characters, by side; those of a vacuum are meant to be empty."""
     meant = data["stimulus"].to_pandas().eq("vacuum").to_numpy(bool) if "stimulus" in data.columns else False
     for column in data.columns:
@@ -526,7 +535,7 @@ def _empty_texts(data: Any, kind: Kind) -> Iterator[Finding]:
         yield from _marked("counted", str(column), what, rows, remedy)
 
 
-def _look_alikes(data: Any) -> Iterator[Finding]:
+def _look_alikes(data: EagerFrame) -> Iterator[Finding]:
     """Ids that look the same: they differ in spaces, case, invisible signs or the spelling of an accent."""
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
@@ -545,7 +554,7 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
             yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
 
 
-def _labels(values: pd.Series[Any]) -> pd.Series[Any]:
+def _labels(values: Series) -> Series:
     """The labels that occur in a column, as text, in the order of their first rows."""
     return pd.Series(pd.unique(values.dropna())).astype("string")
 
@@ -558,7 +567,7 @@ def _as_seen(text: str) -> str:
     return " ".join(plain.casefold().split())
 
 
-def counts_in_words(data: Any, source: str) -> str:
+def counts_in_words(data: EagerFrame, source: str) -> str:
     """How many calls the rows of a frame with declared counts stand for, and the column of counts."""
     calls = float(pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce").sum())
     return (
@@ -566,7 +575,7 @@ def counts_in_words(data: Any, source: str) -> str:
     )
 
 
-def _lone_orders(data: Any) -> Any:
+def _lone_orders(data: EagerFrame) -> Mask:
     """Rows whose pair was not judged in the other order (where the order is known)."""
     unit = unit_columns(data.columns, [])
     table = data.select(*unit, "first", "second").to_pandas()
@@ -576,7 +585,7 @@ def _lone_orders(data: Any) -> Any:
     orders = np.zeros((pair.size, 2), dtype=bool)
     orders[pair.code, reverse.astype(int)] = True
     complete = orders[:, 0] & orders[:, 1]
-    lone = ~complete[pair.code] & (low[0] != high[0])
+    lone: Mask = ~complete[pair.code] & (low[0] != high[0])
     if "order_known" in data.columns:
         lone &= data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
     return lone
