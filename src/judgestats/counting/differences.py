@@ -9,13 +9,7 @@ from scipy.special import stdtrit
 
 from judgestats.counting.bootstrap import NO_INTERVAL
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.proportions import (
-    ROUNDING,
-    clustered_tango,
-    newcombe_paired,
-    normal_quantile,
-    wilson,
-)
+from judgestats.kernels.proportions import ROUNDING, clustered_tango, newcombe_paired, normal_quantile, wilson
 from judgestats.results import with_interval
 from judgestats.typing import Floats, Record
 

@@ -31,10 +31,7 @@ INVALID = "invalid"
 #: What is judged, besides the two candidates of a preference.
 ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
 #: Columns that distinguish two calls on one thing; those that do are matched between judges.
-FURTHER: dict[Kind, tuple[str, ...]] = {
-    "preferences": UNIT_COLUMNS,
-    "ratings": ("replicate",),
-}
+FURTHER: dict[Kind, tuple[str, ...]] = {"preferences": UNIT_COLUMNS, "ratings": ("replicate",)}
 UNEVEN_JUDGES = "The judges of one thing have different counts: they cannot be matched. Give one row a call."
 _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 
@@ -82,7 +79,8 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
         table, kind, groups = collected(study, by, keep)
         calls = Study.of(table)
     else:
-        calls, kind, groups = _calls(study, by, keep)
+        kind, groups = _checked(study, by, keep)
+        calls = study.of_two if kind == "preferences" else study.scores
     rows = len(calls.columns)
     if not rows:
         raise DesignError("The frame has no rows: there are no answers to compare. Check the filter or the file.")
@@ -123,14 +121,6 @@ def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Codes, pd.Index]:
         return _scores(calls.columns.series(answer_column(calls.names)))
     code = choice_codes(calls.columns["choice"])
     return np.where(reverse & (code >= 0), 2 - code, code).astype(np.int8), pd.Index(SIDES)
-
-
-def _calls(study: Study, by: By, keep: Sequence[str]) -> tuple[Study, Kind, list[str]]:
-    """The calls of a frame in memory that have answers to be compared, their kind and the grouping columns."""
-    kind, groups = _checked(study, by, keep)
-    if kind == "preferences":
-        return study.of_two, kind, groups
-    return study.scores, kind, groups
 
 
 def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:

@@ -70,13 +70,7 @@ def _describes_outcome(name: str) -> bool:
 
 
 def splits_here(
-    data: EagerFrame,
-    unit: Codes,
-    n_units: int,
-    keys: Collection[str],
-    kind: Kind = "ratings",
-    *,
-    strict: bool = True,
+    data: EagerFrame, unit: Codes, n_units: int, keys: Collection[str], kind: Kind = "ratings", *, strict: bool = True
 ) -> list[Split]:
     """The columns that split the cells of a frame in memory; none of them splits once the others are named.
 

@@ -23,16 +23,7 @@ from judgestats.counting.selection import NAMES, chosen, gathered, made_factors,
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.schema.columns import (
-    CHOICES,
-    By,
-    N,
-    answer_column,
-    grouping,
-    names,
-    required,
-    unit_columns,
-)
+from judgestats.schema.columns import CHOICES, By, N, answer_column, grouping, names, required, unit_columns
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors, refuse_nested

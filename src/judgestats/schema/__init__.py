@@ -7,14 +7,4 @@ from judgestats.schema.columns import CHOICES, PREFERENCES, RATINGS, STIMULI, Co
 from judgestats.schema.frames import preferences, ratings
 from judgestats.schema.validation import check
 
-__all__ = [
-    "CHOICES",
-    "PREFERENCES",
-    "RATINGS",
-    "STIMULI",
-    "Column",
-    "check",
-    "kind_of",
-    "preferences",
-    "ratings",
-]
+__all__ = ["CHOICES", "PREFERENCES", "RATINGS", "STIMULI", "Column", "check", "kind_of", "preferences", "ratings"]

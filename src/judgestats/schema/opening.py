@@ -211,9 +211,5 @@ def cell_text(value: object) -> str | None:
         return value.decode("utf-8", "backslashreplace") or None
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (
-        TypeError,
-        ValueError,
-        RecursionError,
-    ):  # an array, a time inside a record, a list that holds itself
+    except (TypeError, ValueError, RecursionError):  # an array, a time inside a record, a list that holds itself
         return str(value)
