@@ -12,7 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
-from judgestats.counting.splitting import refuse_splits, splits_here, splits_there
+from judgestats.counting.splitting import eager_splits, lazy_splits, refuse_splits
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
@@ -121,9 +121,9 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
     whole, key_names = data, [called.get(k, k) for k in keys]
     averaged = value == "score" and isinstance(data, nw.LazyFrame) and weight is None
     if averaged:
-        data, value = _averaged_there(data, keys), "mean"
+        data, value = _lazy_averages(data, keys), "mean"
     elif value == "score" and isinstance(data, nw.LazyFrame):
-        refuse_splits(splits_there(whole, keys) if judge else [], key_names)
+        refuse_splits(lazy_splits(whole, keys) if judge else [], key_names)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
     wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), data.collect_schema().names()
     numeric = [value, *(c for c in wanted if c in there)]
@@ -135,7 +135,7 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
         table = columns.frame(["runs", "n_missing", _INFINITE])
         refuse_infinite("score", int(table[_INFINITE].sum()))
         if judge and ((table["runs"] + table["n_missing"]) > 1).any():
-            refuse_splits(splits_there(whole, keys), key_names)
+            refuse_splits(lazy_splits(whole, keys), key_names)
     coded = dict(zip(keys, columns.of(keys), strict=True))
     numbers = {c: (call_counts if c == COUNTS else numbers_of)(columns.series(c)) for c in numeric}
     check = _check(whole, keys, judge, key_names)
@@ -153,9 +153,9 @@ def _check(data: Frame, keys: list[str], judge: str | None, key_names: list[str]
     def check(unit: Codes, n_units: int, may_repeat: bool) -> None:
         if not isinstance(data, nw.LazyFrame):
             if judge or not may_repeat:
-                refuse_splits(splits_here(data, unit, n_units, keys, strict=may_repeat), key_names)
+                refuse_splits(eager_splits(data, unit, n_units, keys, strict=may_repeat), key_names)
         elif not may_repeat:  # scores of a lazy frame have been looked at where they lie
-            refuse_splits(splits_there(data, keys, strict=False), key_names)
+            refuse_splits(lazy_splits(data, keys, strict=False), key_names)
 
     return check
 
@@ -197,7 +197,7 @@ def _collect(data: Frame, keys: list[str]) -> pd.DataFrame:
     return data.to_pandas()
 
 
-def _averaged_there(data: LazyFrame, keys: list[str]) -> LazyFrame:
+def _lazy_averages(data: LazyFrame, keys: list[str]) -> LazyFrame:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
     infinite = one_if(~score.is_nan() & ~score.is_finite())

@@ -95,7 +95,7 @@ def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bo
     return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
 
 
-def changes_there(data: LazyFrame, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+def lazy_changes(data: LazyFrame, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
     pattern, present = query.pattern, list(data.collect_schema().names())
     across, split = pattern.across, grouping(query.split, present)

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats.counting.selection import with_two
-from judgestats.counting.splitting import differing, refuse_splits, split_message, splits_here, splits_of, splits_there
+from judgestats.counting.splitting import differing, eager_splits, lazy_splits, refuse_splits, split_message, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.schema import coding
@@ -233,9 +233,9 @@ def _unit_numbers(
     number, combos = coding.compact(*coding.joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
         if isinstance(data, nw.LazyFrame):  # which may give its rows in another order each time
-            refuse_splits(splits_there(data, keys), keys)
+            refuse_splits(lazy_splits(data, keys), keys)
         else:
-            refuse_splits(splits_here(data, number, combos.size, keys), keys)
+            refuse_splits(eager_splits(data, number, combos.size, keys), keys)
     further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
     shared = combos.size < rows
     for name in further:

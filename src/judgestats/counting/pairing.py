@@ -8,7 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.splitting import Split, differing, split_message, splits_here, splits_there
+from judgestats.counting.splitting import Split, differing, eager_splits, lazy_splits, split_message
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
 from judgestats.schema.coding import Codes, compact, joint, tidy
@@ -39,7 +39,7 @@ def repeated_calls(data: EagerFrame, codes: Codes, reverse: Mask, keys: list[str
     """Error naming a repeated call, and a column that distinguishes the two."""
     example = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
     unit, shown_once = compact(*joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data)))
-    splits = splits_here(data, unit, shown_once.size, [*keys, "first", "second"], "preferences", strict=False)
+    splits = eager_splits(data, unit, shown_once.size, [*keys, "first", "second"], "preferences", strict=False)
     return _repeated(f"{n:,} calls repeat a call of the same pair in the same order (first: {example}).", splits)
 
 
@@ -115,7 +115,7 @@ def _refuse_unmatched(paired: LazyFrame, data: LazyFrame, unit: list[str]) -> No
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
     row = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(row["_times_forward"], row["_times_reverse"]) > 1:
-        splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
+        splits = lazy_splits(data, [*unit, "first", "second"], "preferences", strict=False)
         raise _repeated(_REPEATED_CALLS, splits)
     if row["uneven"]:
         raise DesignError(UNEVEN)

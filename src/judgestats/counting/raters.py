@@ -27,7 +27,7 @@ from judgestats.counting.judge_answers import (
     refusal,
     repeated_answer,
 )
-from judgestats.counting.splitting import refuse_splits, splits_of, splits_there
+from judgestats.counting.splitting import lazy_splits, refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema import coding
@@ -54,7 +54,7 @@ def count_raters(
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
-        if (there := _every_pair_there(frame, groups) if Study.of(frame).lazy else None) is None:
+        if (there := _lazy_pairs(frame, groups) if Study.of(frame).lazy else None) is None:
             patterns, n, shared = every_pair(frame, groups)
             there = patterns.frame().assign(n=n), shared
         counts, shared = there
@@ -94,7 +94,7 @@ def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
     ), by_thing.shared
 
 
-def _every_pair_there(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
+def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
     """:func:`_every_pair` of a lazy frame, joined and counted in its own engine; None where scores are text."""
     data, kind, groups = answer_columns(frame, groups, ())
     schema = data.collect_schema()
@@ -125,7 +125,7 @@ def _every_pair_there(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bo
     rows, size = _rows(data), _distinct(data, [*about, "judge"])
     shared = size < rows
     if shared and kind == "ratings":
-        refuse_splits(splits_there(Study.of(frame).data, key_columns), key_columns)
+        refuse_splits(lazy_splits(Study.of(frame).data, key_columns), key_columns)
     for name in further:
         if size < rows and (finer := _distinct(data, [*about, name, "judge"])) > size:
             about, size = [*about, name], finer

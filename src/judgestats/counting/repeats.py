@@ -56,7 +56,7 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
         return (study.without("replicate") if kind == "preferences" else study), "", {}
     refuse_splits(splits_of(study, keys, kind), keys, kind)
     if kind == "preferences" and study.lazy:
-        return _modes_there(study, keys, groups)
+        return _lazy_modes(study, keys, groups)
     calls = Study.of(study.data.collect(backend="pandas")) if study.lazy else study
     calls = calls.scores if kind == "ratings" else calls
     if kind == "ratings":
@@ -119,7 +119,7 @@ def _modes(answers: Floats, number: Codes) -> tuple[Floats, Ints]:
     return together, np.flatnonzero(several)
 
 
-def _modes_there(study: Study, keys: list[str], groups: list[str]) -> tuple[Study, str, Unsettled]:
+def _lazy_modes(study: Study, keys: list[str], groups: list[str]) -> tuple[Study, str, Unsettled]:
     """The mode of the verdicts of each unit of a lazy frame, taken in its own engine."""
     frame, choice, present = study.data, nw.col("choice"), study.names
     unread = frame.filter(~choice.is_in([*_VERDICTS, INVALID]))

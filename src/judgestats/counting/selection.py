@@ -206,12 +206,12 @@ class Rule(NamedTuple):
 
     def expression(self) -> nw.Expr:
         """The column of a lazy frame."""
-        result = self._there(self.otherwise)
-        for label, case in reversed(self.cases((_verdict_there if self.verdict else _call_there)(self.of))):
-            result = nw.when(case).then(self._there(label)).otherwise(result)
+        result = self._lazy_label(self.otherwise)
+        for label, case in reversed(self.cases((_lazy_verdict if self.verdict else _lazy_call)(self.of))):
+            result = nw.when(case).then(self._lazy_label(label)).otherwise(result)
         return result
 
-    def _there(self, label: str) -> nw.Expr:
+    def _lazy_label(self, label: str) -> nw.Expr:
         if not isinstance(label, _Of):
             return nw.lit(label)
         return nw.col(label).cast(nw.Float64).cast(nw.String) if self.verdict else _text(label)
@@ -243,7 +243,7 @@ def _call(study: Study, of: str) -> _Call:
     return _Call._make([*answers, place == -2, place == first, place == second, Factor(code, labels).among("tie")])
 
 
-def _call_there(of: str) -> _Call:
+def _lazy_call(of: str) -> _Call:
     choice, column = _text("choice"), _text(of or "choice")
     invalid, *answers = (choice.is_in([w for w in words if w]) for words in _ANSWERS.values())
     beside = [column.is_null(), column == _text("first"), column == _text("second"), column == "tie"]
@@ -258,7 +258,7 @@ def _verdict(study: Study, column: str) -> _Verdict:
     return _Verdict(np.isnan(value), value == 1, value == 0, value == gold)
 
 
-def _verdict_there(column: str) -> _Verdict:
+def _lazy_verdict(column: str) -> _Verdict:
     value = nw.col(column).cast(nw.Float64)
     return _Verdict(value.is_null() | value.is_nan(), value == 1, value == 0, value == nw.col("gold").cast(nw.Float64))
 

@@ -69,7 +69,7 @@ def _describes_outcome(name: str) -> bool:
     return name.lower() in _ENDS or (any(map(_OUTCOMES.fullmatch, words)) and not words & _SETTINGS)
 
 
-def splits_here(
+def eager_splits(
     data: EagerFrame, unit: Codes, n_units: int, keys: Collection[str], kind: Kind = "ratings", *, strict: bool = True
 ) -> list[Split]:
     """The columns that split the cells of a frame in memory; none of them splits once the others are named.
@@ -207,7 +207,7 @@ def _split(column: str, alike: Sequence[str], values: Column) -> Split:
     return Split(column, tuple(alike), tuple(labels), len(values))
 
 
-def splits_there(data: LazyFrame, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
+def lazy_splits(data: LazyFrame, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of a lazy frame: asked for in its own engine, looked at in memory."""
     schema = data.collect_schema()
     candidates = open_columns(schema, keys, kind)
@@ -215,22 +215,22 @@ def splits_there(data: LazyFrame, keys: Sequence[str], kind: Kind = "ratings", *
         return []
     conditions = [c for c in candidates if c in CONDITIONS and kind == "ratings"]
     numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys else []
-    differing = _differing_there(data, candidates, list(keys))
+    differing = _lazily_differing(data, candidates, list(keys))
     others = [c for c in differing if c not in conditions]
     if others and numbered:
-        differing = [*(c for c in differing if c in conditions), *_differing_there(data, others, [*keys, *numbered])]
+        differing = [*(c for c in differing if c in conditions), *_lazily_differing(data, others, [*keys, *numbered])]
     if strict:
         group = [*keys, *numbered]
-        differing = [c for c in differing if c in CONDITIONS or not _belongs_there(data, c, group)]
+        differing = [c for c in differing if c in CONDITIONS or not _lazily_belongs_to_rows(data, c, group)]
     if not differing:
         return []
     wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in candidates if c in differing)]))
     table = data.select(*wanted).collect(backend="pandas").to_native()
     codes = codes_of(table, list(keys))
-    return splits_here(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
+    return eager_splits(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
 
 
-def _belongs_there(data: LazyFrame, column: str, keys: list[str]) -> bool:
+def _lazily_belongs_to_rows(data: LazyFrame, column: str, keys: list[str]) -> bool:
     """:func:`_belongs_to_rows` of a column of a lazy frame, counted in its own engine, in the cells that it splits."""
     numeric = data.collect_schema()[column].is_numeric()
     text = nw.col(column).cast(nw.String).fill_null("\x1f")
@@ -254,7 +254,7 @@ def _digest(text: nw.Expr) -> nw.Expr:
     return nw.when(length > 2 * LONG).then(short).otherwise(text)
 
 
-def _differing_there(data: LazyFrame, columns: list[str], keys: list[str]) -> list[str]:
+def _lazily_differing(data: LazyFrame, columns: list[str], keys: list[str]) -> list[str]:
     """Columns of a lazy frame that differ within a group."""
     schema = data.collect_schema()
     plain = [c for c in columns if schema[c] == nw.String or schema[c].is_numeric()]
@@ -280,7 +280,7 @@ def splits_of(frame: Calls, keys: Iterable[str], kind: Kind = "ratings", *, stri
     """Find the columns that split the cells of any frame.
 
     `keys`: columns that are named; those that the frame lacks are passed over. ``replicate`` always is a key. `strict`:
-    as in :func:`splits_here`.
+    as in :func:`eager_splits`.
 
     >>> scores = pd.DataFrame({"judge": [*"aaabbb"], "system": "s", "item": "1", "prompt": [*"xyzxyz"],
     ...                        "wording": ["short", "long", "longer"] * 2, "score": range(6)})
@@ -292,9 +292,9 @@ def splits_of(frame: Calls, keys: Iterable[str], kind: Kind = "ratings", *, stri
 
     def look() -> list[Split]:
         if study.lazy:
-            return splits_there(study.data, present_keys, kind, strict=strict)
+            return lazy_splits(study.data, present_keys, kind, strict=strict)
         codes = study.columns.codes(present_keys)
-        return splits_here(study.data, codes.code, codes.size, present_keys, kind, strict=strict)
+        return eager_splits(study.data, codes.code, codes.size, present_keys, kind, strict=strict)
 
     return study.once(("splits", kind, strict, *present_keys), look)
 

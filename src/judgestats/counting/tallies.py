@@ -10,7 +10,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.cells import cells
-from judgestats.counting.changes import changes_there, count_changes
+from judgestats.counting.changes import count_changes, lazy_changes
 from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, auto_cluster, clusters, with_pair
 from judgestats.counting.clusters import Clusters, cluster_columns, cluster_of_counts
 from judgestats.counting.counts import Counts
@@ -193,7 +193,7 @@ def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
     if study.lazy:
         rows = chosen(study.data, query.pattern, query.measure, query.stimulus)
         study.refuse_undeclared([*query.split, *(query.cluster or ())])
-        table, sharing, by_column = changes_there(with_outcome(rows, query.pattern), query, baseline)
+        table, sharing, by_column = lazy_changes(with_outcome(rows, query.pattern), query, baseline)
         return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
     calls = counted_rows(study, query.pattern, query.measure, query.stimulus)
     study.refuse_undeclared([*query.split, *(query.cluster or ())])

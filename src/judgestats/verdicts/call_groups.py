@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.splitting import splits_here
+from judgestats.counting.splitting import eager_splits
 from judgestats.errors import DesignError, data_rows
 from judgestats.schema.coding import Coded, Codes, codes_of, column_codes, combine
 from judgestats.schema.columns import COUNTS, Column, kind_of
@@ -133,7 +133,7 @@ def refuse_repeats(table: pd.DataFrame, groups: CallGroups, cells: Sequence[Code
     rows = np.flatnonzero(cell.code == cell.code[np.flatnonzero(repeated)[0]])[:2]
     one, two = (table.iloc[row] for row in rows)
     data, kind = nw.from_native(table, eager_only=True), kind_of(table.columns)
-    differ = [s.column for s in splits_here(data, cell.code, cell.size, over, kind, strict=False)]
+    differ = [s.column for s in eager_splits(data, cell.code, cell.size, over, kind, strict=False)]
     if any(c in table.columns and str(one[c]) != str(two[c]) for c in ("first", "second")):
         remedy = f"They differ in the order: aggregate over='order' first, or over={[*over, 'order']} together."
     elif differ:

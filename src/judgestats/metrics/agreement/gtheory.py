@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.cells import ABOUT, cells, score_counts
-from judgestats.counting.splitting import as_runs, refuse_splits, splits_here, splits_there
+from judgestats.counting.splitting import as_runs, eager_splits, lazy_splits, refuse_splits
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
@@ -96,7 +96,7 @@ def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], l
     unit, units = compact(*joint([(coded[c][0], len(coded[c][1])) for c in keys], len(table)))
     if units.size < len(table):
         lazy = isinstance(data, nw.LazyFrame)
-        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, unit, units.size, keys), keys)
+        refuse_splits(lazy_splits(data, keys) if lazy else eager_splits(data, unit, units.size, keys), keys)
     if facets is None:
         varying = [f for f in FACETS if f in about and len(coded[f][1]) > 1]
     else:

@@ -19,7 +19,7 @@ from judgestats.counting.clustering import CANDIDATES, Cluster, cluster_codes, c
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
-from judgestats.counting.splitting import as_runs, refuse_splits, splits_here
+from judgestats.counting.splitting import as_runs, eager_splits, refuse_splits
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
@@ -261,7 +261,7 @@ def _refuse_mixtures(table: pd.DataFrame, reading: Reading) -> None:
     present = [c for c in keys if c in table]
     unit = codes_of(table, present)
     if unit.size < len(table):
-        refuse_splits(splits_here(nw.from_native(table, eager_only=True), unit.code, unit.size, present), present)
+        refuse_splits(eager_splits(nw.from_native(table, eager_only=True), unit.code, unit.size, present), present)
 
 
 def _check_calibration(verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
