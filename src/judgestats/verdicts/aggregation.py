@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.arguments import checked_arguments
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import as_scores
@@ -26,7 +26,7 @@ from judgestats.verdicts.voting_rules import Custom
 
 def _opened(calls: IntoFrame, over: By | None, by: By) -> tuple[pd.DataFrame, Kind, list[str], list[str]]:
     """The calls as a table, their kind, and the columns that are aggregated over (None: the judges' answers) and by."""
-    data = nw.from_native(calls)
+    data = Study.of(calls).data
     columns = data.collect_schema().names()
     kind = kind_of(columns)
     if over is None:

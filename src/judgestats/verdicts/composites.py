@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.arguments import checked_arguments
 from judgestats.counting.cells import score_counts
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
@@ -130,7 +131,7 @@ def composite(
     >>> composite(scores.dropna(), rubric)["score"].tolist()
     [6.0, 6.0]
     """
-    table = to_table(as_scores(nw.from_native(ratings)).to_native())
+    table = to_table(as_scores(Study.of(ratings).data).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
     if not len(table):

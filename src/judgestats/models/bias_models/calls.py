@@ -127,7 +127,7 @@ def scored(
 def _against_gold(
     data: IntoFrame, present: Sequence[str], columns: Sequence[str], judge: str, who: str
 ) -> tuple[IntoFrame, tuple[Excluded, ...]]:
-    frame = nw.from_native(data)
+    frame = Study.of(data).data
     require(present, ["item", "first", "second", "choice"], who)
     has_gold = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
     name = counted(frame, columns)
