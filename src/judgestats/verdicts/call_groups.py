@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, data_rows
 from judgestats.schema.coding import Coded, Codes, codes_of, column_codes, combine
 from judgestats.schema.columns import COUNTS, Column, kind_of
 from judgestats.schema.declared_counts import call_counts
+from judgestats.typing import Codes as Integers
 from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.latent_classes import Labels
 
@@ -40,7 +41,7 @@ class CallGroups:
     codes: Codes
     scope: Ints
     members: Ints
-    member_rows: Ints
+    member_rows: Integers
 
     @classmethod
     def of(cls, table: pd.DataFrame, unit: list[str], over: Sequence[str], by: Sequence[str]) -> CallGroups:
