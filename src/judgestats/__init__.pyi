@@ -68,6 +68,7 @@ from judgestats.metrics.correctness.corrected_rates import corrected_rate as cor
 from judgestats.metrics.correctness.score_errors import score_error as score_error
 from judgestats.metrics.correctness.verdict_accuracy import accuracy as accuracy
 from judgestats.metrics.correctness.verdict_accuracy import gold_agreement as gold_agreement
+from judgestats.metrics.data_description import describe as describe
 from judgestats.metrics.datasheets.comparison import compare_datasheets as compare_datasheets
 from judgestats.metrics.datasheets.sheets import datasheet as datasheet
 from judgestats.metrics.datasheets.sheets import profile as profile
@@ -77,8 +78,6 @@ from judgestats.metrics.invariance.rationales import rationale_check as rational
 from judgestats.metrics.invariance.rationales import rationale_shift as rationale_shift
 from judgestats.metrics.invariance.revisions import protocol_difference as protocol_difference
 from judgestats.metrics.invariance.revisions import revision as revision
-from judgestats.metrics.measure_registry import available_measures as available_measures
-from judgestats.metrics.measure_registry import describe as describe
 from judgestats.metrics.psychometrics.ladder import d_prime as d_prime
 from judgestats.metrics.psychometrics.ladder import target_sensitivity as target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift as criterion_shift
@@ -87,6 +86,7 @@ from judgestats.metrics.psychometrics.surface import filler_preference as filler
 from judgestats.metrics.psychometrics.threshold import detection_threshold as detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current as dark_current
 from judgestats.metrics.psychometrics.vacuum import validity_gates as validity_gates
+from judgestats.metrics.supported_measures import available_measures as available_measures
 from judgestats.metrics.system_ranking import rank_systems as rank_systems
 from judgestats.models import anova as anova
 from judgestats.models import fit as fit

@@ -12,7 +12,7 @@ import judgestats as js
 import registry
 from judgestats.counting.splitting import KEYS, splits_of
 from judgestats.counting.study import Study
-from judgestats.metrics import measure_registry
+from judgestats.metrics import measure_registry, supported_measures
 from judgestats.metrics.measure_registry import Options, measures_of
 from judgestats.metrics.references import controls_of
 from metrics.tables import calls, panel_of_whole_scores, panel_scores, peak, whole_scores
@@ -81,7 +81,7 @@ def test_the_measures_that_are_tried_are_those_asked():
 
 def test_each_measure_is_named_before_it_is_tried():
     said = []
-    found = measure_registry.attempts(calls(), measure_registry.Options(n_resamples=5), {"kappa"}, said.append)
+    found = supported_measures.attempts(calls(), measure_registry.Options(n_resamples=5), {"kappa"}, said.append)
     assert said == list(found) == [name for name in measures_of(calls()) if name != "kappa"]
 
 

@@ -33,7 +33,8 @@ from judgestats.ingest import read, source_info
 from judgestats.metrics import consensus
 from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
-from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
+from judgestats.metrics.measure_registry import Options, measures, measures_of
+from judgestats.metrics.supported_measures import attempts
 from judgestats.published import audited, paper_tables
 from judgestats.reporting import audit_page, plots, report
 from judgestats.reporting.estimate_tables import estimates_table

@@ -34,7 +34,8 @@ def check(
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
     from judgestats.counting.study import Study
-    from judgestats.metrics.measure_registry import describe, tried
+    from judgestats.metrics.data_description import describe
+    from judgestats.metrics.supported_measures import tried
 
     console = wide_console()
     detected = source.detected()
@@ -75,7 +76,8 @@ def _as_json(source: VerdictSource, study: Any) -> str:
 
     from judgestats import flags
     from judgestats.metrics.agreement import judge_against_people
-    from judgestats.metrics.measure_registry import available_measures, describe
+    from judgestats.metrics.data_description import describe
+    from judgestats.metrics.supported_measures import available_measures
     from judgestats.results import estimates
 
     content: dict[str, object] = {

@@ -117,12 +117,12 @@ def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Serie
     other = {
         judge
         for judge, rows in judges.groupby(judges.astype(object)).groups.items()
-        if beside_gold(scores.loc[rows], right.loc[rows], str(judge))
+        if apart_from_gold(scores.loc[rows], right.loc[rows], str(judge))
     }
     return ~judges.isin(list(other))
 
 
-def beside_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) -> tuple[str, str] | None:
+def apart_from_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) -> tuple[str, str] | None:
     """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
     score, gold = (pd.Series(x).reset_index(drop=True) for x in (scores, right))
     names = list(whose) if len(whose) else ["gold"] * len(gold)

@@ -28,8 +28,9 @@ from judgestats.kernels.paired_comparisons import LOSS, TIE, WIN, Comparisons, M
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.kernels.simultaneous import max_t_of_pairs, rank_sets
-from judgestats.metrics.measure_registry import MANY, Measure, Options, Term, column_names
+from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.references import labels
+from judgestats.metrics.requirements import MANY
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, column_codes, combine, each_group, hashed
 from judgestats.schema.columns import By, grouping, names

@@ -12,10 +12,7 @@ from judgestats.counting.splitting import Split
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
-from judgestats.metrics.measure_registry import (
-    answers_given,
-    number_of_calls,
-)
+from judgestats.metrics.data_description import answers_given, number_of_calls
 from judgestats.metrics.references import CONTROLLED, References
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column

@@ -16,13 +16,9 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import choose, confidence
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, sheet_of
-from judgestats.metrics.measure_registry import (
-    Options,
-    attempts,
-    measures,
-    quiet,
-)
+from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.references import Baseline, Humans, References, of_people, references
+from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.pictures import concordances
 from judgestats.reporting.sheets import (

@@ -13,10 +13,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.ingest.provenance import PATHS
 from judgestats.metrics.correctness.corrections import Sampling
-from judgestats.metrics.measure_registry import (
-    quiet,
-)
 from judgestats.metrics.references import Baseline, Humans
+from judgestats.metrics.supported_measures import quiet
 from judgestats.outputs import MarkedOutputs
 from judgestats.schema.columns import By
 

@@ -23,8 +23,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import ROUNDING, clustered_wilson
-from judgestats.metrics.measure_registry import Measure, Term, people_named
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
+from judgestats.metrics.requirements import people_named
 from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of

@@ -44,7 +44,8 @@ from judgestats.metrics.agreement.rated_units import (
     units_and_cluster,
 )
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names

@@ -22,7 +22,8 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
 from judgestats.metrics.correctness.gold_labels import labelled_calls, with_right_scores
-from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
 from judgestats.typing import Floats, Record

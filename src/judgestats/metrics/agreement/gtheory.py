@@ -19,7 +19,8 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.kernels.reml import fitted, gram, identifiable, normalised
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
-from judgestats.metrics.measure_registry import QUICK, Measure
+from judgestats.metrics.measure_registry import Measure
+from judgestats.metrics.requirements import QUICK
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes

@@ -18,7 +18,8 @@ from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.agreement.gtheory import EXTRA, MLS, variance_components
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.requirements import QUICK
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Record

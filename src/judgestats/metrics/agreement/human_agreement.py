@@ -19,8 +19,9 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
-from judgestats.metrics.measure_registry import Measure, Options, Term, items_shared, people_named, with_people
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import Humans, References, references
+from judgestats.metrics.requirements import items_shared, people_named, with_people
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, each_group

@@ -25,8 +25,9 @@ from judgestats.kernels.reml import Components, fitted
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, several_judges
+from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.pingouin_engine import six_correlations, version
+from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint

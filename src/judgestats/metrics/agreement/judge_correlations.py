@@ -40,8 +40,9 @@ from judgestats.metrics.agreement.rating_blocks import (
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.pingouin_engine import repeated_measures, version
+from judgestats.metrics.requirements import few_systems, pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Ints, Record

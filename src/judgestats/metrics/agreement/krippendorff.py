@@ -32,7 +32,8 @@ from judgestats.metrics.agreement.rated_units import (
     units_and_cluster,
 )
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, column_names, several_judges
+from judgestats.metrics.measure_registry import Measure, Term, column_names
+from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint

@@ -30,7 +30,8 @@ from judgestats.metrics.agreement.block_correlations import (
 )
 from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, cell_columns, rated_cells, refuse_empty
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import few_systems, pairs_of_judges
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names

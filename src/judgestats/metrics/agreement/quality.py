@@ -31,8 +31,9 @@ from judgestats.metrics.agreement.block_correlations import (
 from judgestats.metrics.agreement.rating_blocks import Unit, blocks, rated_cells, refuse_empty
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, values_of
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import labels
+from judgestats.metrics.requirements import values_of
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite

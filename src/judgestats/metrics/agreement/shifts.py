@@ -27,7 +27,8 @@ from judgestats.metrics.agreement.matched_conditions import (
 )
 from judgestats.metrics.agreement.rating_blocks import Unit
 from judgestats.metrics.agreement.shift_heterogeneity import PAIR, subgroup_of_units, subgroup_rows
-from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.requirements import against_control, control_of
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Record

@@ -26,7 +26,8 @@ from judgestats.metrics.agreement.block_correlations import (
 )
 from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, label_codes, rated_cells, refuse_empty
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Measure, Term, values_of
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Record

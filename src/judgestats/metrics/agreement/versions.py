@@ -23,9 +23,10 @@ from judgestats.kernels.proportions import clustered_ratios, clustered_tango, cl
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.order_consistency import consistency, repeats
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Measure, Options, Term, with_people
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.references import Baseline, Humans, controls, references
+from judgestats.metrics.requirements import with_people
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, count_rows, each_group

@@ -24,7 +24,8 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
 from judgestats.metrics.bias.targets import targeted
-from judgestats.metrics.measure_registry import Measure, Term, control_of
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor

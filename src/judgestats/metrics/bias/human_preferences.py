@@ -22,9 +22,10 @@ from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggesti
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.targets import of_attributes, target_known, targeted
-from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
+from judgestats.metrics.requirements import people_named, with_people
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import By, grouping, names

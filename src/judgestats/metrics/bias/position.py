@@ -23,7 +23,8 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import clustered, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.measure_registry import Measure, Term, values_of
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, names, required

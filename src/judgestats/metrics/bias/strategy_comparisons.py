@@ -19,8 +19,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.adjustment import holm
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
-from judgestats.metrics.measure_registry import Measure, Term, control_of
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells, paired_error
+from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Record

@@ -21,7 +21,8 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask

@@ -25,8 +25,9 @@ from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
-from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
-from judgestats.metrics.scales import beside_gold, refuse_several_scales, unmeasured
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.requirements import pairs_of_judges
+from judgestats.metrics.scales import apart_from_gold, refuse_several_scales, unmeasured
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
@@ -407,7 +408,7 @@ def calibrate(
         _refuse_several_scales(judged)
     for key, cells in judged:
         used = cells.where(usable(cells, options.include_own))
-        apart = beside_gold(used.x, used.y, str(key["judge"]))
+        apart = apart_from_gold(used.x, used.y, str(key["judge"]))
         maps[name_of(key.values())] = None if apart and method == "shift" else fit(used.x, used.y, method)
         if output == "estimates":
             of_judge = _rows(cells, used, options)

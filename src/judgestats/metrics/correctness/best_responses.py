@@ -19,7 +19,8 @@ from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.exclusions import ExcludedCalls
-from judgestats.metrics.measure_registry import Measure, gold_column
+from judgestats.metrics.measure_registry import Measure
+from judgestats.metrics.requirements import gold_column
 from judgestats.results import estimates
 from judgestats.schema.coding import as_text, codes_of, compact
 from judgestats.schema.columns import By, grouping, kind_of, names

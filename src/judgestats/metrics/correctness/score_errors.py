@@ -21,8 +21,9 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.correctness.gold_labels import with_right_scores
-from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.scales import beside_gold, unmeasured
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import gold_column
+from judgestats.metrics.scales import apart_from_gold, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes, codes_of
 from judgestats.schema.columns import By, grouping, kind_of, names
@@ -173,7 +174,7 @@ def _error_rows(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str
         {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
     small = flags.SMALL_N if n < 30 else ""
-    pair = beside_gold(score, right, str(key["judge"]))
+    pair = apart_from_gold(score, right, str(key["judge"]))
     rows = [row if row["term"] == "pearson" else unmeasured(row, pair) for row in rows]
     return [{**key, **row, "n": float(n), "flag": flags.join(row["flag"], dependent, small, excluded)} for row in rows]
 

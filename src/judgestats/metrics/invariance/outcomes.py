@@ -34,7 +34,8 @@ from judgestats.metrics.invariance.outcome_coding import (
     refuse_unnamed,
     study,
 )
-from judgestats.metrics.measure_registry import Measure, Term, control_of
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, neither, yes_or_no
 from judgestats.schema.columns import By, names

@@ -31,7 +31,8 @@ from judgestats.metrics.invariance.outcome_coding import (
     refuse_no_probe,
     study,
 )
-from judgestats.metrics.measure_registry import Measure, Term, control_of
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted

@@ -23,8 +23,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics import paired
-from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.paired import Marks, Sides
+from judgestats.metrics.requirements import against_control, control_of
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import PREFERENCES, required

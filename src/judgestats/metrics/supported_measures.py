@@ -1,0 +1,116 @@
+"""Measures that the data support, and what is missing for the others: :func:`available_measures`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.study import Study
+from judgestats.metrics.measure_registry import Options, measures, measures_of
+from judgestats.metrics.references import Baseline, Humans, references
+from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.opening import engine_errors
+
+
+def quiet(_: str) -> None:
+    """Say no step."""
+
+
+def attempts(
+    data: Any, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
+) -> dict[str, pd.DataFrame | str]:
+    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
+    attempted: dict[str, pd.DataFrame | str] = {}
+    for name, record in measures_of(data).items():
+        if name not in besides:
+            say(name)
+            attempted[name] = record.attempt(data, options)
+    return attempted
+
+
+@engine_errors
+def available_measures(
+    data: IntoFrame,
+    identity: Mapping[str, str] | None = None,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+) -> pd.DataFrame:
+    """List the measures, whether the data support them, and what is missing, by trying each.
+
+    Ratings are grouped by the columns that split their cells (a scale, a prompt).
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings.
+    identity : mapping, optional
+        For ratings: system -> judge.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people: names, or ``"column=value"``. They are a reference, and not measured.
+    gold : str, optional
+        Source of the correct answers: a column, a judge, or a candidate.
+    baseline : str or mapping, optional
+        The control condition (a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``), or
+        ``{column: value}``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``measure``, ``question``, ``supported`` (bool: some estimate is a number) and ``missing``: the reason why not.
+
+    Raises
+    ------
+    SchemaError
+        If `data` is neither canonical frame.
+    DesignError
+        If a name in `humans`, `gold` or `baseline` does not occur.
+
+    See Also
+    --------
+    describe : Judges, items, orders and conditions.
+    check : Faults, excluded rows and gaps.
+    datasheet : Everything about each judge.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
+    ...                       "choice": ["first", "second"]})
+    >>> available_measures(calls).set_index("measure")["supported"].to_dict()["consistency"]
+    True
+    """
+    rows = []
+    for name, result in tried(data, identity, humans=humans, gold=gold, baseline=baseline)[0].items():
+        missing = result if isinstance(result, str) else ""
+        rows.append((name, measures()[name].question, not missing, missing))
+    return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
+
+
+@engine_errors
+def tried(
+    data: Any,
+    identity: Mapping[str, str] | None = None,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    say: Callable[[str], None] = quiet,
+) -> tuple[dict[str, pd.DataFrame | str], list[str]]:
+    """Each measure tried without resampling: its estimates, or what is missing; and the columns that split them."""
+    sources = references(Study.whole(data), humans, gold, baseline)
+    people, study = sources.people if sources.humans else None, sources.study
+    groups = [g for g in grouping(by, study.names) if g != "judge"]
+    if kind_of(study.names) == "ratings":
+        groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
+    options = Options(
+        tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=sources.baseline, counting=True
+    )
+    return attempts(study, options, say=say), groups
