@@ -9,9 +9,9 @@ from scipy.stats import kendalltau
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics import system_ranking
 from judgestats.metrics.measure_registry import Options, measures
-from judgestats.metrics.system_ranking import rank_systems
+from judgestats.metrics.ranking import ranking_resamples
+from judgestats.metrics.ranking.system_ranking import rank_systems
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -350,7 +350,7 @@ def test_stability_is_that_of_rankings_of_halves():
     calls = drawn(np.random.default_rng(7), np.linspace(1, -1, 6), 60, 6, judges=4)
     found = rank_systems(calls, stability=["item", "judge"])
     assert 0.5 < of(found, "stability_item")[""] < 1
-    assert of(found, "stability_item", "n")[""] == system_ranking.SPLITS
+    assert of(found, "stability_item", "n")[""] == ranking_resamples.SPLITS
     rng = np.random.default_rng(8)
     taus = []
     for _ in range(25):

@@ -1,4 +1,4 @@
-"""Judges side by side and correlated over judges, and the progression over levels: printed numbers, SciPy, bad input."""
+"""The progression of known values over levels: brute force, published picks, bad input."""
 
 import numpy as np
 import pandas as pd
@@ -33,72 +33,6 @@ def known():
     people = load("merchant_risk/human_panel").set_index("system")["mean"]
     outcomes = load("merchant_risk/correlations").set_index("system")["rho"]
     return js.side_by_side({"peers": peers, "people": people, "outcomes": outcomes, "self_bias": own}, identity=NAMES)
-
-
-def pair(result, one, two):
-    return result[(result["first"] == one) & (result["second"] == two)].iloc[0]
-
-
-def test_the_three_references_side_by_side(known):
-    assert known["judge"].tolist() == ["Claude", "GPT-5.1", "Gemini", "Grok 4", "Perplexity Sonar"]
-    assert known.notna().all(axis=None)
-    assert known.set_index("judge").loc["Claude", ["people", "outcomes", "self_bias"]].tolist() == [8.88, 0.77, -0.31]
-    top = known.set_index("judge")[["peers", "people", "outcomes"]].idxmax()
-    assert (top == "Claude").all()  # Section 5.2: best by peers, people and outcomes alike
-
-
-def test_quality_against_validity_over_the_five_models(known):
-    """Section 5.4 calls quality predictive; over five models the correlation is not significant."""
-    got = pair(js.correlate_over_judges(known), "people", "outcomes")
-    assert (got["estimate"], got["n"]) == (pytest.approx(0.7), 5)
-    exact = stats.permutation_test(
-        (known["people"],),
-        lambda x: stats.spearmanr(x, known["outcomes"]).statistic,
-        permutation_type="pairings",
-        n_resamples=np.inf,
-    )
-    assert got["p_value"] == pytest.approx(exact.pvalue)
-    assert got["p_value"] > 0.2
-    assert got["conf_low"] < 0 < got["conf_high"]
-
-
-def test_self_bias_against_quality_over_the_five_models(known):
-    """Section 7.2: models with weaker answers favour themselves more."""
-    result = js.correlate_over_judges(known, ["self_bias", "people", "peers"])
-    got = pair(result, "self_bias", "people")
-    assert got["estimate"] == pytest.approx(-0.5)
-    assert got["estimate"] == pytest.approx(stats.spearmanr(known["self_bias"], known["people"]).statistic)
-    assert len(result) == 3
-
-
-def test_many_judges_get_p_from_t():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"judge": [f"j{i}" for i in range(20)], "a": rng.normal(size=20), "b": rng.normal(size=20)})
-    table.loc[0, "a"] = np.nan
-    got = js.correlate_over_judges(table).iloc[0]
-    want = stats.spearmanr(table["a"][1:], table["b"][1:])
-    assert (got["estimate"], got["p_value"]) == pytest.approx((want.statistic, want.pvalue))
-    assert "1 judge without both numbers excluded" in got["flag"]
-
-
-def test_results_keep_their_intervals_and_must_be_of_one_row():
-    scores = pd.DataFrame(
-        [(j, "s", f"i{i}", i % 4 + k) for k, j in enumerate("ab") for i in range(12)],
-        columns=["judge", "system", "item", "score"],
-    )
-    matrix = js.score_matrix(scores)
-    got = js.side_by_side({"score": matrix})
-    assert got["score_low"].tolist() == matrix["conf_low"].tolist()
-    with pytest.raises(DesignError, match="several rows for 'a'"):
-        js.side_by_side({"score": pd.concat([matrix, matrix])})
-    with pytest.raises(DesignError, match="no judge in common"):
-        js.side_by_side({"x": matrix, "y": pd.Series({"c": 1.0})})
-    with pytest.raises(SchemaError, match="judge, system or model"):
-        js.side_by_side({"x": matrix.drop(columns=["judge", "system"])})
-    with pytest.raises(SchemaError, match="'z' is no column of numbers"):
-        js.correlate_over_judges(got, ["score", "z"])
-    with pytest.raises(DesignError, match="two columns"):
-        js.correlate_over_judges(got)
 
 
 def test_progression_by_brute_force():

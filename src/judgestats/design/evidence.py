@@ -17,7 +17,7 @@ from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
 from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.replies import parse_verdicts
-from judgestats.metrics.invariance.rationales import stated_winner
+from judgestats.metrics.invariance.rationale_faults import stated_winner
 from judgestats.typing import Record
 
 _SIDES = {"A": "first", "B": "second"}

@@ -15,7 +15,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.plans import need_columns
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.invariance.rationales import Embed, Vectors, embedders
+from judgestats.metrics.invariance.text_vectors import Embed, Vectors, embedders
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
 from judgestats.typing import Record

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
@@ -14,6 +12,7 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, answer_column, kind_of
 from judgestats.schema.opening import engine_errors
+from judgestats.typing import Column
 
 
 @engine_errors
@@ -123,7 +122,7 @@ def answers_given(table: pd.DataFrame) -> tuple[str, str]:
     return "verdicts", f"{', '.join(shares)}, {calls[verdict.isna()].sum():,.0f} missing"
 
 
-def number_of_calls(table: pd.DataFrame) -> pd.Series[Any]:
+def number_of_calls(table: pd.DataFrame) -> Column:
     """Number of calls of each row."""
     counts = table[COUNTS] if COUNTS in table else pd.Series(1.0, index=table.index)
     return pd.to_numeric(counts, errors="coerce").astype(float).fillna(0.0)

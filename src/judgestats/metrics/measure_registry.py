@@ -26,6 +26,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import JudgestatsError
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
+from judgestats.typing import Record
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,7 +49,7 @@ class Options:
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
         """Call a measure with those of these options that it accepts; `arguments` have priority."""
-        defaults: dict[str, Any] = {
+        defaults: Record = {
             "by": list(self.by),
             "conf_level": self.conf_level,
             "n_resamples": self.n_resamples,

@@ -17,6 +17,7 @@ from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.study import Study
 from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
+from judgestats.typing import Column
 
 #: Judges that are people: their names, or ``{column: value}``, also written ``"column=value"``.
 Humans = str | Sequence[str] | Mapping[str, str]
@@ -83,8 +84,8 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
     if humans is None or (not isinstance(humans, str) and not len(humans)):
         return []
     judges = table["judge"].astype(str)
-    known = sorted(judges.unique())
-    humans = column_and_value(humans, known)
+    judge_names = sorted(judges.unique())
+    humans = column_and_value(humans, judge_names)
     if isinstance(humans, Mapping):
         if len(humans) != 1:
             raise DesignError(
@@ -97,33 +98,33 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
                 f"{suggestion(column, map(str, table.columns))}"
             )
         marked = table[column].astype(str) == str(value)
-        found = sorted(judges[marked].unique())
-        if not found:
+        matched = sorted(judges[marked].unique())
+        if not matched:
             values = sorted(table[column].astype(str).unique())
             raise DesignError(f"humans={{{column!r}: {value!r}}} matches no row. {column!r} has: {_listed(values)}.")
-        both = sorted(set(found) & set(judges[~marked]))
+        both = sorted(set(matched) & set(judges[~marked]))
         if both:
             raise DesignError(
                 f"humans={{{column!r}: {value!r}}}: {both[0]!r} is a person in some rows and not in others."
             )
-        return found
+        return matched
     people = [humans] if isinstance(humans, str) else list(map(str, humans))
     for name in people:
-        if name not in known:
+        if name not in judge_names:
+            near = suggestion(name, judge_names)
             raise DesignError(
-                f"humans= names {name!r}, who is not a judge. Judges: {_listed(known)}.{suggestion(name, known)}",
-                advice=_HUMANS,
+                f"humans= names {name!r}, who is not a judge. Judges: {_listed(judge_names)}.{near}", advice=_HUMANS
             )
     return sorted(dict.fromkeys(people))
 
 
-def column_and_value(humans: Humans, known: Iterable[str]) -> Humans:
+def column_and_value(humans: Humans, judges: Iterable[str]) -> Humans:
     """``"rater_type=human"`` as a mapping, unless a judge has that name; all else as it is.
 
     >>> column_and_value("rater_type=human", ["Ann"])
     {'rater_type': 'human'}
     """
-    if not isinstance(humans, str) or "=" not in humans or humans in set(known):
+    if not isinstance(humans, str) or "=" not in humans or humans in set(judges):
         return humans
     column, _, value = humans.partition("=")
     return {column.strip(): value.strip()}
@@ -136,25 +137,25 @@ def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
             raise DesignError(f"gold='gold': there is no such column. Columns: {_listed(table.columns)}.")
         return table
     preferences = kind_of(table.columns) == "preferences"
-    shown = pd.unique(pd.concat([table["first"], table["second"]]).astype(str)) if preferences else []
+    candidates = pd.unique(pd.concat([table["first"], table["second"]]).astype(str)) if preferences else []
     meanings = {
         "a column": gold in table.columns,
         "a judge": gold in set(table["judge"].astype(str)),
-        "a candidate": gold in set(shown),
+        "a candidate": gold in set(candidates),
     }
-    found = [what for what, is_so in meanings.items() if is_so]
-    if len(found) != 1:
-        if found:
+    kinds = [what for what, is_so in meanings.items() if is_so]
+    if len(kinds) != 1:
+        if kinds:
             raise DesignError(
-                f"gold={gold!r} is {' and '.join(found)}. Rename one, so that it is clear which is meant."
+                f"gold={gold!r} is {' and '.join(kinds)}. Rename one, so that it is clear which is meant."
             )
         judges = sorted(table["judge"].astype(str).unique())
-        near = suggestion(gold, [*map(str, table.columns), *judges, *shown])
+        near = suggestion(gold, [*map(str, table.columns), *judges, *candidates])
         raise DesignError(
             f"gold={gold!r} is neither a column ({_listed(table.columns)}) nor a judge ({_listed(judges)})"
             f"{' nor a candidate' if preferences else ''}.{near}"
         )
-    if found == ["a column"]:
+    if kinds == ["a column"]:
         if preferences:
             return table.assign(gold=_known_answers(table, gold))
         numbers = pd.to_numeric(table[gold], errors="coerce")
@@ -162,39 +163,39 @@ def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
             first = table.loc[wrong, gold].iloc[0]
             raise DesignError(f"gold={gold!r} contains {first!r}, which is not a score. Name a column of numbers.")
         return table.assign(gold=numbers)
-    if found == ["a candidate"]:
+    if kinds == ["a candidate"]:
         right = (table["first"].astype(str) == gold) | (table["second"].astype(str) == gold)
         return table.assign(gold=pd.Series(gold, index=table.index, dtype=object).where(right, None))
     return _gold_of_judge(table, gold, preferences)
 
 
-def _known_answers(table: pd.DataFrame, column: str) -> pd.Series[Any]:
+def _known_answers(table: pd.DataFrame, column: str) -> Column:
     """A column of right answers (candidates, slots or ``tie``) as candidates or ``tie``."""
-    known = slots_to_candidates(table, table[column])
-    wrong = known.notna() & ~(
-        known.eq("tie") | known.eq(table["first"].astype(str)) | known.eq(table["second"].astype(str))
+    answers = slots_to_candidates(table, table[column])
+    wrong = answers.notna() & ~(
+        answers.eq("tie") | answers.eq(table["first"].astype(str)) | answers.eq(table["second"].astype(str))
     )
     if wrong.any():
         row = table[wrong].iloc[0]
         raise DesignError(
-            f"gold={column!r} contains {known[wrong].iloc[0]!r} where the candidates are {row['first']!r} and "
+            f"gold={column!r} contains {answers[wrong].iloc[0]!r} where the candidates are {row['first']!r} and "
             f"{row['second']!r} ({int(wrong.sum()):,} rows). Allowed: one of the two, first, second, tie, or nothing."
         )
-    return known
+    return answers
 
 
-def slots_to_candidates(table: pd.DataFrame, values: pd.Series[Any]) -> pd.Series[Any]:
+def slots_to_candidates(table: pd.DataFrame, values: Column) -> Column:
     """Right answers by slot (``first``, ``second``) as the candidates shown there; other answers unchanged.
 
     >>> calls = pd.DataFrame({"first": ["x", "y"], "second": ["y", "x"]})
     >>> slots_to_candidates(calls, pd.Series(["first", "x"])).tolist()
     ['x', 'x']
     """
-    known = values.astype(object).where(values.notna() & (values.astype(object) != ""), None)
-    text = known.map(lambda v: v if v is None else str(v))
+    answers = values.astype(object).where(values.notna() & (values.astype(object) != ""), None)
+    text = answers.map(lambda v: v if v is None else str(v))
     for slot in ("first", "second"):
-        named = text.eq(slot) & ~text.eq(table["first"].astype(str)) & ~text.eq(table["second"].astype(str))
-        text = text.where(~named, table[slot].astype(str))
+        is_slot = text.eq(slot) & ~text.eq(table["first"].astype(str)) & ~text.eq(table["second"].astype(str))
+        text = text.where(~is_slot, table[slot].astype(str))
     return text
 
 
@@ -208,11 +209,11 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
         keys = [c for c in ABOUT["ratings"] if c in table.columns]
         score = answer_column(table.columns)
         number = pd.to_numeric(right[score].astype("Float64")).astype(float)
-        known = right.assign(**{score: number}).groupby(keys, dropna=False, sort=False)[score].mean()
+        answers = right.assign(**{score: number}).groupby(keys, dropna=False, sort=False)[score].mean()
         if score == "correct":  # repeats that differ have the answer of most of them, or none
-            known = known.where(known != 0.5).round()
+            answers = answers.where(answers != 0.5).round()
         return others.drop(columns="gold", errors="ignore").merge(
-            known.rename("gold").reset_index(), on=keys, how="left"
+            answers.rename("gold").reset_index(), on=keys, how="left"
         )
     chosen = right["choice"].astype(object)
     winner = np.select(
@@ -220,9 +221,9 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
         [right["first"].astype(str), right["second"].astype(str), "tie"],
         default="",
     )
-    named = _pairs(right).assign(gold=winner)
-    named = named[named["gold"] != ""].groupby(["item", "_low", "_high"], dropna=False, sort=False)["gold"]
-    settled = named.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: a tie
+    winners = _pairs(right).assign(gold=winner)
+    winners = winners[winners["gold"] != ""].groupby(["item", "_low", "_high"], dropna=False, sort=False)["gold"]
+    settled = winners.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: a tie
     keyed = _pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
     return others.assign(gold=keyed["gold"].astype(object).where(keyed["gold"].notna(), None).to_numpy())
 
@@ -241,13 +242,13 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
     ({'strategy': 'baseline', 'prompt': 'tie_allowed'}, {'strategy': 'baseline'})
     """
     values = {c: sorted(table[c].dropna().astype(str).unique()) for c in CONTROLLED if c in table.columns}
-    found: dict[str, str] = {}
-    for column, known in values.items():
-        recognised = [v for v in known if v.strip().lower() in NAMED]
-        if len(recognised) == 1 and len(known) > 1:
-            found[column] = recognised[0]
+    control: dict[str, str] = {}
+    for column, levels in values.items():
+        recognised = [v for v in levels if v.strip().lower() in NAMED]
+        if len(recognised) == 1 and len(levels) > 1:
+            control[column] = recognised[0]
     if baseline is None:
-        return found
+        return control
     if isinstance(baseline, Mapping):
         for column, value in baseline.items():
             if column not in values:
@@ -260,8 +261,8 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
                     f"baseline={value!r} is not in {column!r}. It has: {_listed(values[column])}."
                     f"{suggestion(str(value), values[column])}"
                 )
-        return found | {column: str(value) for column, value in baseline.items()}
-    where = [column for column, known in values.items() if baseline in known]
+        return control | {column: str(value) for column, value in baseline.items()}
+    where = [column for column, levels in values.items() if baseline in levels]
     if len(where) != 1:
         listed = (
             "; ".join(f"{c}: {_listed(v)}" for c, v in values.items())
@@ -272,9 +273,9 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
             if where
             else "is not a condition"
         )
-        near = suggestion(baseline, [v for known in values.values() for v in known])
+        near = suggestion(baseline, [v for levels in values.values() for v in levels])
         raise DesignError(f"baseline={baseline!r} {problem}. Conditions: {listed}.{near}")
-    return found | {where[0]: baseline}
+    return control | {where[0]: baseline}
 
 
 def labels(data: Any, column: str) -> list[str]:
@@ -290,10 +291,10 @@ def labels(data: Any, column: str) -> list[str]:
 
 def controls_of(data: Any) -> dict[str, str]:
     """Control conditions recognised in a frame (``baseline``, ``blind``)."""
-    columns: dict[str, pd.Series[Any]] = {c: pd.Series(v, dtype=object) for c in CONTROLLED if (v := labels(data, c))}
+    columns: dict[str, Column] = {c: pd.Series(v, dtype=object) for c in CONTROLLED if (v := labels(data, c))}
     return controls(pd.DataFrame(columns), None)
 
 
 def _listed(names: Iterable[Any]) -> str:
-    shown = list(map(str, names))
-    return ", ".join(shown[:_MOST]) + (f" and {len(shown) - _MOST} more" if len(shown) > _MOST else "")
+    texts = list(map(str, names))
+    return ", ".join(texts[:_MOST]) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")

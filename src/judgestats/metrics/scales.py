@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Column, Floats, Ints, Mask, Record
 
 #: Fewest scores of a rater that show its scale.
 _FEWEST_SCORES = 10
@@ -68,23 +68,23 @@ def scales_apart(scores: Any, raters: Any) -> tuple[str, str] | None:
     """
     ends = _ends(scores, raters)
     pair = _declared_apart(ends)
-    known = (ends.n >= _FEWEST_SCORES) & (ends.top > 0)
-    varied = known & ~ends.same
+    enough = (ends.n >= _FEWEST_SCORES) & (ends.top > 0)
+    varied = enough & ~ends.same
     if pair is None and varied.any():
-        highest, lowest = np.where(known, ends.top, -math.inf), np.where(varied, ends.top, math.inf)
+        highest, lowest = np.where(enough, ends.top, -math.inf), np.where(varied, ends.top, math.inf)
         pair = int(highest.argmax()), int(lowest.argmin())
         if highest.max() < _APART * lowest.min():
             return None
     if pair is None:
         return None
-    tops = np.where(known, ends.top, ends.high)
-    high, low = (f"{ends.names[k]}, which goes up to {tops[k]:g}" for k in pair)
+    top_scores = np.where(enough, ends.top, ends.high)
+    high, low = (f"{ends.names[k]}, which goes up to {top_scores[k]:g}" for k in pair)
     return high, low
 
 
 def _declared_apart(ends: _Ends) -> tuple[int, int] | None:
     """Places of two raters whose names declare different ranges, the higher one first."""
-    ranges = {k: found for k, name in enumerate(ends.names) if (found := _RANGE.fullmatch(name))}
+    ranges = {k: match for k, name in enumerate(ends.names) if (match := _RANGE.fullmatch(name))}
     spans = {k: (float(m[1]), float(m[2])) for k, m in ranges.items()}
     fit = [k for k, (low, high) in spans.items() if low <= ends.low[k] and ends.high[k] <= high]
     for one in sorted(fit, key=lambda k: spans[k][1], reverse=True):
@@ -94,7 +94,7 @@ def _declared_apart(ends: _Ends) -> tuple[int, int] | None:
     return None
 
 
-def refuse_several_scales(scores: pd.Series[Any], raters: pd.Series[Any]) -> None:
+def refuse_several_scales(scores: Column, raters: Column) -> None:
     """Raise DesignError where raters who are compared by differences of scores are on scales far apart."""
     if pair := scales_apart(scores, raters):
         raise DesignError(f"The scores are not on one scale: there is {pair[0]}, and {pair[1]}. {_REMEDY}")
@@ -112,7 +112,7 @@ def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
             raise DesignError(f"The scores are not on one scale: 'scale' has {', '.join(map(repr, levels))}. {_REMEDY}")
 
 
-def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Series[Any]) -> pd.Series[bool]:
+def on_one_scale(scores: Column, right: Column, judges: Column) -> pd.Series[bool]:
     """Whether the judge of each score is on the scale of what its scores are compared with."""
     other = {
         judge
@@ -122,10 +122,10 @@ def on_one_scale(scores: pd.Series[Any], right: pd.Series[Any], judges: pd.Serie
     return ~judges.isin(list(other))
 
 
-def apart_from_gold(scores: Any, right: Any, judge: str, whose: Sequence[Any] = ()) -> tuple[str, str] | None:
+def apart_from_gold(scores: Any, right: Any, judge: str, right_raters: Sequence[Any] = ()) -> tuple[str, str] | None:
     """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
     score, gold = (pd.Series(x).reset_index(drop=True) for x in (scores, right))
-    names = list(whose) if len(whose) else ["gold"] * len(gold)
+    names = list(right_raters) if len(right_raters) else ["gold"] * len(gold)
     return scales_apart(
         pd.concat([score, gold], ignore_index=True), pd.Series([judge] * len(score) + names, dtype=object)
     )
@@ -147,7 +147,7 @@ def columns_apart(scores: Floats, raters: Sequence[Any], start: Ints) -> Iterato
             yield int(g), pair
 
 
-def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> dict[str, Any]:
+def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> Record:
     """A row of results, without its numbers and with a flag if what it compares is on different scales."""
     if apart is None:
         return dict(row)
@@ -156,7 +156,7 @@ def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> dict[st
 
 
 def across_scales(
-    found: pd.DataFrame, scores: pd.DataFrame, groups: Sequence[str], compared: Collection[str], own: Collection[str]
+    table: pd.DataFrame, scores: pd.DataFrame, groups: Sequence[str], compared: Collection[str], own: Collection[str]
 ) -> pd.DataFrame:
     """Results of judges, checked for scales within each group of `scores` (``judge``, ``mean``).
 
@@ -167,9 +167,9 @@ def across_scales(
     for key, part in scores.groupby(groups, dropna=False) if groups else [((), scores)]:
         if not (pair := scales_apart(part["mean"], part["judge"])):
             continue
-        here = [found[c].isna() if pd.isna(v) else found[c] == v for c, v in zip(groups, key, strict=True)]
-        for i in map(int, np.flatnonzero(np.logical_and.reduce([found["term"].isin([*compared, *own]), *here]))):
-            row: dict[Any, Any] = found.iloc[i].to_dict()
+        in_group = [table[c].isna() if pd.isna(v) else table[c] == v for c, v in zip(groups, key, strict=True)]
+        for i in map(int, np.flatnonzero(np.logical_and.reduce([table["term"].isin([*compared, *own]), *in_group]))):
+            row: dict[Any, Any] = table.iloc[i].to_dict()
             apart: tuple[str, str] | None = pair
             if row["term"] in own:
                 replaced[i] = {**row, "flag": flags.join(flags.OWN_SCALE.of(high=pair[0], low=pair[1]), row["flag"])}
@@ -179,6 +179,6 @@ def across_scales(
                 apart = scales_apart(two["mean"], two["judge"])
             replaced[i] = unmeasured(row, apart)
     if not replaced:
-        return found
-    rows = [replaced.get(i, row) for i, row in enumerate(found.to_dict("records"))]
-    return pd.DataFrame(rows, columns=found.columns).astype(found.dtypes)
+        return table
+    rows = [replaced.get(i, row) for i, row in enumerate(table.to_dict("records"))]
+    return pd.DataFrame(rows, columns=table.columns).astype(table.dtypes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from judgestats.metrics.datasheets.sheets import profile
+from judgestats.metrics.datasheets.judge_profiles import profile
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import noun
 from judgestats.reporting.sheets import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from judgestats.csv_files import as_csv
-from judgestats.metrics.datasheets.sheets import WAYS
+from judgestats.metrics.datasheets.datasheet_sections import INSTRUMENTS
 from judgestats.metrics.measure_registry import (
     measures,
 )
@@ -71,7 +71,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         references_in_words(data.rows.reference, data.arguments.get("gold")),
         how_read(source),
     )
-    ways = [*data.rows.groups, *data.estimates.sheet.columns.intersection(WAYS)]
+    ways = [*data.rows.groups, *data.estimates.sheet.columns.intersection(INSTRUMENTS)]
     return page(
         "report.html.j2",
         title=summary.title,

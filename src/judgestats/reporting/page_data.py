@@ -15,7 +15,7 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import choose, confidence
 from judgestats.metrics.correctness.corrections import Sampling
-from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, sheet_of
+from judgestats.metrics.datasheets.datasheet_sections import BEFORE, INSTRUMENTS, sheet_of
 from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.references import Baseline, Humans, References, of_people, references
 from judgestats.metrics.supported_measures import attempts, quiet
@@ -92,7 +92,7 @@ class PageData:
 
 def _without_single_conditions(sheet: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """A datasheet without the conditions of which each judge has one: they are no part of its name."""
-    ways = [w for w in WAYS if w in sheet.columns and w not in columns]
+    ways = [w for w in INSTRUMENTS if w in sheet.columns and w not in columns]
     alone = [w for w in ways if (sheet.groupby("judge", dropna=False)[w].nunique(dropna=False) == 1).all()]
     return sheet.drop(columns=alone)
 

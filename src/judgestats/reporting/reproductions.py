@@ -14,7 +14,7 @@ import pandas as pd
 from judgestats.metrics.agreement import agreement_shift, quality_agreement
 from judgestats.metrics.bias import pareto_front
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
-from judgestats.metrics.datasheets.sheets import stacked
+from judgestats.metrics.datasheets.datasheet_sections import stacked
 from judgestats.metrics.invariance import anchoring
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
 from judgestats.published import audited, load, paper_tables

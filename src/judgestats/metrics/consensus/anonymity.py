@@ -18,14 +18,15 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
+from judgestats.metrics.consensus.deviations import own_and_others, own_systems
+from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty, interval
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 
 def _attenuations(data: Any, options: Options) -> pd.DataFrame:
@@ -141,38 +142,38 @@ def blinding_effect(
     uncertainty, own = Uncertainty(data), own_systems(data, identity, family)
     _, _, weights, _ = own_and_others(data, own)
     where = [data.group_labels(g) for g in range(data.n_groups)]
-    shown = [c for c in data.by if c != condition]
-    found = {str(w[condition]) for w in where}
-    if missing := [c for c in (baseline, blinded) if c not in found]:
-        listed = ", ".join(sorted(found))
+    groups = [c for c in data.by if c != condition]
+    levels = {str(w[condition]) for w in where}
+    if missing := [c for c in (baseline, blinded) if c not in levels]:
+        listed = ", ".join(sorted(levels))
         raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass baseline= and blinded=.")
-    rows: list[dict[str, Any]] = []
-    for values in dict.fromkeys(tuple(w[c] for c in shown) for w in where):
-        key = dict(zip(shown, values, strict=True))
+    rows: list[Record] = []
+    for values in dict.fromkeys(tuple(w[c] for c in groups) for w in where):
+        key = dict(zip(groups, values, strict=True))
         sides = [_side(data, where, {**key, condition: c}) for c in (baseline, blinded)]
-        rows += _group_rows(uncertainty, weights, sides, key, round_first, conf_level)
-    return missing_counted(estimates(rows, [*shown, "judge"], sort=False), ratings, shown)
+        rows += _attenuation_rows(uncertainty, weights, sides, key, round_first, conf_level)
+    return missing_counted(estimates(rows, [*groups, "judge"], sort=False), ratings, groups)
 
 
-def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> Mask:
+def _side(data: Panel, where: list[Record], key: Record) -> Mask:
     """Pairs of the groups with these labels."""
     key = {k: str(v) for k, v in key.items()}
     groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == key]
     return np.isin(data.pair_group, groups)
 
 
-def _group_rows(
+def _attenuation_rows(
     uncertainty: Uncertainty,
     weights: Floats,
     sides: list[Mask],
-    key: dict[str, Any],
+    key: Record,
     decimals: int | None,
     conf_level: float,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Rows of all judges of one group, and their mean."""
     data = uncertainty.data
-    rows: list[dict[str, Any]] = []
-    slope, found, left_out, unbounded = np.zeros(data.n_pairs), [], 0, False
+    rows: list[Record] = []
+    slope, attenuations, left_out, unbounded = np.zeros(data.n_pairs), [], 0, False
     for j in np.unique(data.pair_judge[sides[0] | sides[1]]):
         both = [np.where(side & (data.pair_judge == j), weights, 0.0) for side in sides]
         row = {**key, "judge": data.judges[j]}
@@ -190,17 +191,17 @@ def _group_rows(
         if a == 0:
             left_out += 1
             continue
-        found.append(cells["estimate"])
+        attenuations.append(cells["estimate"])
         unbounded |= bool(np.isnan(cells["conf_low"]))
         slope += 100 / abs(a) * (abs(b) / a * both[0] - float(np.sign(b)) * both[1])
-    return [*rows, _mean(uncertainty, key, found, slope, left_out, unbounded, conf_level)]
+    return [*rows, _mean_attenuation(uncertainty, key, attenuations, slope, left_out, unbounded, conf_level)]
 
 
 def _rounded(x: float, decimals: int | None) -> float:
     return x if decimals is None else float(f"{x:.{decimals}f}")
 
 
-def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> dict[str, Any]:
+def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> Record:
     se, low, high = interval(x, spread.variance, spread.df, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
     method = "; ".join(m for m in (spread.method, rounded) if m)
@@ -212,13 +213,13 @@ def _spread_flag(*spreads: Spread) -> str:
         return flags.ONE_UNIT if any(s.clusters == 1 for s in spreads) else flags.NO_SD
     if any(0 < s.clusters < 10 for s in spreads):
         return flags.FEW_CLUSTERS
-    worth = min(s.worth for s in spreads)
-    return flags.UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else ""
+    n_effective = min(s.n_effective for s in spreads)
+    return flags.UNEQUAL_CLUSTERS.of(max(round(n_effective), 1)) if n_effective < 10 else ""
 
 
-def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
+def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> Record:
     """Cells of one attenuation."""
-    row: dict[str, Any] = {"term": "attenuation", "conf_low": math.nan}
+    row: Record = {"term": "attenuation", "conf_low": math.nan}
     if a == 0:
         return {**row, "estimate": math.nan, "flag": flags.ZERO_BASE}
     low, high = fieller(exact[1], exact[0], spreads[1], spreads[0], conf_level)
@@ -260,20 +261,20 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
     return (middle - math.sqrt(root)) / g, (middle + math.sqrt(root)) / g
 
 
-def _mean(
+def _mean_attenuation(
     uncertainty: Uncertainty,
-    key: dict[str, Any],
-    found: list[float],
+    key: Record,
+    attenuations: list[float],
     slope: Floats,
     left_out: int,
     unbounded: bool,
     conf_level: float,
-) -> dict[str, Any]:
-    row = {**key, "judge": "", "term": "mean_attenuation", "n": len(found)}
-    if not found:
+) -> Record:
+    row = {**key, "judge": "", "term": "mean_attenuation", "n": len(attenuations)}
+    if not attenuations:
         return {**row, "estimate": math.nan, "flag": flags.join(flags.ZERO_BASE if left_out else flags.NO_OWN)}
-    estimate = float(np.mean(found))
-    spread = uncertainty.spread(slope / len(found))
+    estimate = float(np.mean(attenuations))
+    spread = uncertainty.spread(slope / len(attenuations))
     excluded, caution = flags.JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)
     if unbounded:
         return {**row, "estimate": estimate, "flag": flags.join(excluded, caution or flags.UNBOUNDED)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,21 +23,28 @@ from judgestats.errors import DesignError
 from judgestats.kernels.deviation import consensus
 from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import interval
+from judgestats.metrics.consensus.calibration_functions import (
+    Fit,
+    Method,
+    fit,
+    folds_of,
+    held_out,
+    line,
+    mapped,
+    moments,
+    name_of,
+    shuffled,
+)
+from judgestats.metrics.consensus.linear_uncertainty import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.metrics.scales import apart_from_gold, refuse_several_scales, unmeasured
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import as_scores, codes_of, compact, joint, rows_of_codes
+from judgestats.schema.coding import as_scores, compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Ints, Mask
-from judgestats.verdicts.call_groups import MISSING_PARTNER
+from judgestats.typing import Floats, Mask, Record
 from judgestats.verdicts.native_frames import to_native, to_table
-
-# ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
-
-Method = Literal["shift", "linear", "rank"]
 
 
 @dataclass(frozen=True)
@@ -83,12 +90,12 @@ def reference_of(
 
 def cells_of_judges(
     table: CellTable, groups: list[str], target: Floats, identity: Mapping[str, str]
-) -> Iterator[tuple[dict[str, Any], Cells]]:
+) -> Iterator[tuple[Record, Cells]]:
     """Labels and cells of each judge in each group."""
     judges, systems = ([str(x) for x in table.labels[k]] for k in ("judge", "system"))
-    known = identities([[s] for s in systems], judges, identity)
+    judge_name = identities([[s] for s in systems], judges, identity)
     place = {j: i for i, j in enumerate(judges)}
-    judge_of_system = np.array([place.get(known[s], -1) for s in systems], dtype=np.int64)
+    judge_of_system = np.array([place.get(judge_name[s], -1) for s in systems], dtype=np.int64)
     keys = [k for k in groups if k != "judge"]
     code, size = joint([(table.keys[k], len(table.labels[k])) for k in keys], table.n_cells)
     unit = code[table.cell].astype(np.int64) * len(judges) + table.judge
@@ -116,108 +123,6 @@ def usable(cells: Cells, include_own: bool) -> Mask:
     return ~np.isnan(cells.x) & ~np.isnan(cells.y) & (include_own | ~cells.own)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A calibration function, and its slope (NaN if it is not constant)."""
-
-    apply: Callable[[Floats], Floats]
-    slope: float
-
-
-def fit(x: Floats, y: Floats, method: Method) -> Fit | None:
-    """Calibration function of scores to the reference; None if it is not identified."""
-    if x.size < 3 or (method != "shift" and np.ptp(x) == 0):
-        return None
-    if method == "shift":
-        shift = float((y - x).mean())
-        return Fit(lambda score: score + shift, 1.0)
-    if method == "linear":
-        at, to = float(x.mean()), float(y.mean())
-        slope = float(line(moments(x - at, y - to).sum(axis=0)[None, :])[0, 0])
-        return Fit(lambda score: to + slope * (score - at), slope)
-    from scipy.optimize import isotonic_regression  # slow to import
-
-    knots, place, weight = np.unique(x, return_inverse=True, return_counts=True)
-    fitted = isotonic_regression(np.bincount(place, weights=y) / weight, weights=weight).x
-    return Fit(lambda score: np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted)), math.nan)
-
-
-def moments(x: Floats, y: Floats) -> Floats:
-    """Counts, sums, squares and products of each row, whose totals :func:`line` uses: (C, 5)."""
-    return np.column_stack([np.ones(x.size), x, y, x * x, x * y])
-
-
-def line(totals: Floats) -> Floats:
-    """Slope and intercept of each row of total moments, (B, 2); NaN where x does not vary."""
-    n, x, y, xx, xy = totals.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = xx - x * x / n
-        slope = np.where(spread > 1e-12 * xx, (xy - x * y / n) / spread, np.nan)
-        return np.column_stack([slope, (y - slope * x) / n])
-
-
-def held_out(x: Floats, y: Floats, fold: Ints, method: Method) -> Floats:
-    """Each score calibrated by a fit to the other folds, (C,); NaN where that fit is not identified."""
-    result = np.full(x.size, np.nan)
-    for f in np.unique(fold):
-        out = fold == f
-        fitted = fit(x[~out], y[~out], method)
-        if fitted is not None:
-            result[out] = fitted.apply(x[out])
-    return result
-
-
-def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
-    """Fold of each cell: the levels of `unit`, sorted by their `order`, are assigned in turn."""
-    levels, place = np.unique(unit, return_inverse=True)
-    fold = np.empty(levels.size, dtype=np.int64)
-    fold[np.argsort(order[levels], kind="stable")] = np.arange(levels.size) % folds
-    return fold[place]
-
-
-def shuffled(labels: Iterable[Any], seed: int | np.random.Generator | None) -> NDArray[np.uint64]:
-    """Hashes of labels with a seed: a random order that does not depend on the other labels."""
-    drawn = seed if isinstance(seed, int | np.integer) else np.random.default_rng(seed).integers(2**31)
-    text = np.array([str(x) for x in labels], dtype=object)
-    number: NDArray[np.uint64] = pd.util.hash_array(text, hash_key=f"{int(drawn):016d}"[-16:])
-    return number
-
-
-def mapped(
-    table: pd.DataFrame, groups: list[str], maps: Mapping[tuple[str, ...], Fit | None], final: str | None
-) -> pd.DataFrame:
-    """Ratings with every score calibrated by its judge's function."""
-    if final is not None and "criterion" in table.columns:
-        is_final = (table["criterion"].astype(object) == final).to_numpy(dtype=bool)
-        table = table[is_final].reset_index(drop=True) if is_final.any() else table
-    score = "score" if "score" in table.columns else "mean"
-    keys = [*(k for k in groups if k != "judge"), "judge"]
-    codes = codes_of(table, keys)
-    before = table[score].to_numpy(dtype=float)
-    after, slope = np.full(len(table), np.nan), np.full(len(table), np.nan)
-    for first, here in zip(codes.first, rows_of_codes(codes.code, codes.size), strict=True):
-        fit = maps.get(name_of(table.iloc[int(first)][keys]))
-        if fit is not None:
-            after[here], slope[here] = fit.apply(before[here]), fit.slope
-    lost = np.isnan(after) & ~np.isnan(before)
-    result = table.assign(**{score: after})
-    if "sd" in table.columns:
-        result["sd"] = table["sd"].to_numpy(dtype=float) * np.abs(slope)
-    if lost.any():
-        status = table["status"].astype(object) if "status" in table.columns else pd.Series("ok", index=table.index)
-        result["status"] = status.where(~lost, MISSING_PARTNER)
-    return result
-
-
-def name_of(labels: Iterable[Any]) -> tuple[str, ...]:
-    """Key of a judge in its group."""
-    return tuple("" if pd.isna(v) else str(v) for v in labels)
-
-
-# ---- Calibration, and its errors on held-out items -------------------------------------------------------------------
-
-_Row = dict[str, Any]
-
 _PARAMETERS: dict[str, tuple[str, ...]] = {"shift": ("shift",), "linear": ("slope", "intercept"), "rank": ()}
 _TERMS = ("deviation_before", "deviation_after", "rmse_before", "rmse_after")
 
@@ -243,13 +148,13 @@ def _clusters_of_items(ratings: Any, items: Any, column: str, cluster: Cluster) 
     """The cluster column, and the cluster of each item."""
     if column == "item":
         return "item", np.arange(len(items))
-    known = Study.of(ratings).data.lazy().select("item", column).unique().collect(backend="pandas").to_native()
-    if known["item"].duplicated().any():
+    item_clusters = Study.of(ratings).data.lazy().select("item", column).unique().collect(backend="pandas").to_native()
+    if item_clusters["item"].duplicated().any():
         if cluster == "auto":
             return "item", np.arange(len(items))
         raise DesignError(f"cluster={column!r} differs within an item. Name a column with one value per item.")
-    place = pd.Index(known["item"].astype(str)).get_indexer(pd.Index(items).astype(str))
-    return column, pd.factorize(known[column], use_na_sentinel=False)[0][place]
+    place = pd.Index(item_clusters["item"].astype(str)).get_indexer(pd.Index(items).astype(str))
+    return column, pd.factorize(item_clusters[column], use_na_sentinel=False)[0][place]
 
 
 def _peers_or_people(data: Any, options: Options) -> str:
@@ -401,7 +306,7 @@ def calibrate(
     of_items = _clusters_of_items(ratings, table.labels["item"], chosen.column, cluster)
     options = _Options(method, folds, own == "include", conf_level, order, of_items)
     target = reference_of(table, groups, reference, overall_criterion, identity)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
     judged = list(cells_of_judges(table, groups, target, identity or {}))
     if isinstance(reference, str):
@@ -411,7 +316,7 @@ def calibrate(
         apart = apart_from_gold(used.x, used.y, str(key["judge"]))
         maps[name_of(key.values())] = None if apart and method == "shift" else fit(used.x, used.y, method)
         if output == "estimates":
-            of_judge = _rows(cells, used, options)
+            of_judge = _calibration_rows(cells, used, options)
             far = [row["term"] for row in of_judge if method == "shift" or row["term"].endswith("_before")]
             of_judge = [unmeasured(row, apart if row["term"] in far else None) for row in of_judge]
             rows += [{**key, **row, "flag": flags.join(chosen.flag, row["flag"])} for row in of_judge]
@@ -421,7 +326,7 @@ def calibrate(
     return estimates(rows, [*groups, "judge"], sort=False)
 
 
-def _refuse_several_scales(judged: list[tuple[dict[str, Any], Cells]]) -> None:
+def _refuse_several_scales(judged: list[tuple[Record, Cells]]) -> None:
     """Raise DesignError where the judges of a group, of whom each is the reference of others, have several scales."""
     groups: dict[tuple[str, ...], list[tuple[str, Floats]]] = {}
     for key, cells in judged:
@@ -431,7 +336,7 @@ def _refuse_several_scales(judged: list[tuple[dict[str, Any], Cells]]) -> None:
         refuse_several_scales(pd.Series(np.concatenate([x for _, x in sides])), pd.Series(names_of))
 
 
-def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:
+def _calibration_rows(cells: Cells, used: Cells, options: _Options) -> list[Record]:
     """Estimates of one judge."""
     cautions = _cautions(cells, options.include_own)
     if used.x.size < 3:
@@ -458,7 +363,7 @@ def _rows(cells: Cells, used: Cells, options: _Options) -> list[_Row]:
             if np.isnan(gap).any():
                 rows.append({**row, "estimate": math.nan, "flag": flags.join(*cautions)})
             elif what == "deviation":
-                rows.append({**row, **_mean(gap, compared, cautions, options)})
+                rows.append({**row, **_mean_cells(gap, compared, cautions, options)})
             else:
                 rows.append({**row, **_root_mean_square(gap, compared, cautions, options)})
     return rows
@@ -478,11 +383,11 @@ def _cautions(cells: Cells, include_own: bool) -> list[str]:
     ]
 
 
-def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[_Row]:
+def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[Record]:
     """Parameters of the fit to all cells."""
     n = used.x.size
     if options.method == "shift":
-        return [{"term": "shift", "n": n, **_mean(used.y - used.x, used, cautions, options)}]
+        return [{"term": "shift", "n": n, **_mean_cells(used.y - used.x, used, cautions, options)}]
     if options.method == "rank":
         return []
     if np.ptp(used.x) == 0:
@@ -496,18 +401,18 @@ def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[_Ro
         crossing: Floats = centre[1] + at_centre - slope * centre[0]
         return crossing
 
-    found = (("slope", lambda totals: line(totals)[:, 0]), ("intercept", intercept))
-    return [{"term": term, "n": n, **_jackknifed(counts, of, used, cautions, options)} for term, of in found]
+    statistics = (("slope", lambda totals: line(totals)[:, 0]), ("intercept", intercept))
+    return [{"term": term, "n": n, **_jackknifed(counts, of, used, cautions, options)} for term, of in statistics]
 
 
-def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+def _mean_cells(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> Record:
     """Mean over cells, with t over clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
     mean = float(gap.mean())
     sums = np.bincount(place, weights=gap - mean)
     g = sums.size
-    row: _Row = {"estimate": mean}
+    row: Record = {"estimate": mean}
     if g < 2:
         return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
@@ -517,7 +422,7 @@ def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> 
     return with_interval(se, low, high, **row, method=f"t over {name}s (G = {g})", flag=flag)
 
 
-def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> Record:
     """Root mean square over cells, with an interval on the scale of its logarithm."""
 
     def half_log(totals: Floats) -> Floats:
@@ -529,19 +434,19 @@ def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _
     squares = np.where(np.abs(gap) > rounding, gap, 0.0) ** 2
     row = _jackknifed(np.column_stack([np.ones_like(gap), squares]), half_log, cells, cautions, options)
     with np.errstate(over="ignore"):  # an end may be infinite with two clusters
-        ends: _Row = {c: float(np.exp(row[c])) for c in ("estimate", "conf_low", "conf_high") if c in row}
+        ends: Record = {c: float(np.exp(row[c])) for c in ("estimate", "conf_low", "conf_high") if c in row}
     if "std_error" in row:
         ends["std_error"] = ends["estimate"] * row["std_error"]
     return {**row, **ends}
 
 
-def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: list[str], options: _Options) -> Record:
     """Statistic of totals over cells, with the jackknife of clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
     sums = np.column_stack([np.bincount(place, c) for c in counts.T])
     total = sums.sum(axis=0)
-    row: _Row = {"estimate": float(statistic(total[None])[0])}
+    row: Record = {"estimate": float(statistic(total[None])[0])}
     g = len(sums)
     if g < 2:
         return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}

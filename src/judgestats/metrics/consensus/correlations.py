@@ -1,4 +1,4 @@
-"""Rank correlation of judges with peers, people or known values: :func:`rank_correlation`, :func:`kendall_w`."""
+"""Rank correlation of judges with peers, people or known values: :func:`rank_correlation`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import chdtrc, stdtr
+from scipy.special import stdtr
 
 from judgestats import flags
 from judgestats.counting.cells import cells
@@ -23,173 +23,12 @@ from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.kernels.resampling import jackknife_interval
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.consensus.concordance import scores_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
-
-# ---- Ranks of the systems, and concordance of the judges -------------------------------------------------------------
-
-
-@Measure(
-    "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
-    assumes="Mean scores are on one scale; ranks take no account of their error.",
-)  # fmt: skip
-def ranks(
-    ratings: IntoFrame,
-    *,
-    by: By = (),
-    average_over: By = (),
-    per_criterion: bool = False,
-    overall_criterion: str | None = "final",
-    ascending: bool = False,
-) -> pd.DataFrame:
-    """Rank the systems within each judge; ties share their average rank.
-
-    Parameters
-    ----------
-    ratings : frame
-        Ratings or means, as in :func:`score_matrix`.
-    by : str or sequence of str
-        Further columns that split the result.
-    average_over : str or sequence of str
-        Columns averaged over, as in :func:`score_matrix`.
-    per_criterion, overall_criterion
-        As in :func:`score_matrix`.
-    ascending : bool
-        False gives rank 1 to the highest score.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The `by` columns, ``judge``, ``system``, and the columns of every estimate, with the term ``rank``; ``n`` is the
-        number of systems ranked. A rank has no interval.
-
-    See Also
-    --------
-    rank_correlation : Rank correlation with a reference.
-    score_matrix : Mean scores of judges and systems.
-
-    Examples
-    --------
-    >>> means = pd.DataFrame({"judge": "a", "system": ["x", "y", "z"], "mean": [7.0, 9.0, 7.0]})
-    >>> ranks(means)[["judge", "system", "term", "estimate", "n"]]
-      judge system  term  estimate    n
-    0     a      x  rank       2.5  3.0
-    1     a      y  rank       1.0  3.0
-    2     a      z  rank       2.5  3.0
-    """
-    ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
-    keys = [*groups, "judge"]
-    grouped = scores.groupby(keys, dropna=False)["estimate"]
-    scores["rank"] = grouped.rank(method="average", ascending=ascending)
-    scores["count"] = grouped.transform("count")
-    rows = [
-        {
-            **{k: row[k] for k in [*keys, "system"]},
-            "term": "rank",
-            "estimate": row["rank"],
-            "n": row["count"],
-            "method": "average ranks",
-            "flag": flags.NO_DATA if math.isnan(row["rank"]) else "",
-        }
-        for row in scores.to_dict("records")
-    ]
-    return estimates(rows, [*keys, "system"])
-
-
-@Measure(
-    "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
-    have=("judges",),
-    assumes="All judges ranked the same systems; the chi-square p needs more than a few systems.",
-)  # fmt: skip
-def kendall_w(
-    ratings: IntoFrame,
-    *,
-    by: By = (),
-    average_over: By = (),
-    per_criterion: bool = False,
-    overall_criterion: str | None = "final",
-) -> pd.DataFrame:
-    """Kendall's coefficient of concordance among the judges' orders of the systems, corrected for ties.
-
-    Parameters
-    ----------
-    ratings : frame
-        Ratings or means.
-    by : str or sequence of str
-        Further columns that split the result.
-    average_over : str or sequence of str
-        Columns averaged over, as in :func:`score_matrix`.
-    per_criterion, overall_criterion
-        As in :func:`score_matrix`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The `by` columns, the columns of every estimate, and ``p_value`` (chi-square with k (n - 1) W on n - 1 degrees
-        of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts the systems that every judge scored. W has no interval.
-
-    See Also
-    --------
-    rank_correlation : Rank correlation with a reference.
-    correlation : Correlation of each pair of judges.
-
-    Notes
-    -----
-    0 is no concordance, 1 the same order for all judges. NaN with a flag for fewer than two judges or
-    systems, or where every judge ties all systems.
-
-    Examples
-    --------
-    >>> means = pd.DataFrame({"judge": list("aaabbb"), "system": list("xyz") * 2, "mean": [3.0, 2, 1, 9, 7, 8]})
-    >>> kendall_w(means)[["term", "estimate", "n", "judges", "chi2"]]
-            term  estimate    n  judges  chi2
-    0  kendall_w      0.75  3.0       2   3.0
-    """
-    ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
-    parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
-    rows = []
-    for key, part in parts:
-        wide = part.pivot(index="judge", columns="system", values="estimate")
-        complete = wide.dropna(axis=1)
-        flag = flags.INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
-        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), flag)})
-    return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
-
-
-def _concordance(scores: Floats, flag: str) -> dict[str, Any]:
-    """Cells of Kendall's W of (judges, systems) scores."""
-    k, n = scores.shape
-    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
-    if k < 2 or n < 2:
-        return row
-    from scipy.stats import rankdata
-
-    ranked = np.apply_along_axis(rankdata, 1, scores)
-    ties = sum(float((c**3 - c).sum()) for c in (np.unique(r, return_counts=True)[1] for r in ranked))
-    squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
-    most = k**2 * (n**3 - n) - k * ties
-    if most <= 0:
-        return {**row, "flag": flags.join(flag, flags.CONSTANT)}
-    w = 12 * squares / most
-    chi2 = k * (n - 1) * w
-    test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
-    return {**row, "estimate": w, **test, "flag": flag}
-
-
-def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Score matrix, and its grouping columns."""
-    matrix = score_matrix(ratings, by=by, per_criterion=per_criterion, overall_criterion=final)
-    groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
-    return matrix[[*groups, "judge", "system", "estimate"]], groups
-
-
-# ---- Rank correlation of each judge with its peers, people, another condition or known values ------------------------
+from judgestats.typing import Floats, Record
 
 Method = Literal["spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("spearman", "kendall")
@@ -304,39 +143,39 @@ def rank_correlation(
     else:
         paired, groups = _with_reference(ratings, reference, by, identity or {}, per_criterion, overall_criterion)
     units = [c for c in ("system", "item") if c in paired.columns]
-    asked = False if truth is None and cluster == "auto" else cluster
-    chosen = clustered_by(ratings, [*groups, "judge"], asked, units)
+    cluster_option = False if truth is None and cluster == "auto" else cluster
+    chosen = clustered_by(ratings, [*groups, "judge"], cluster_option, units)
     dependent = chosen.flag if truth is not None else ""
     if chosen.column in units:
         paired = paired.assign(_cluster=paired[chosen.column])
     elif chosen.column:
         paired = _with_cluster(paired, ratings, units, chosen.column, identity or {})
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     keys = [*groups, "judge"]
     for key, part in paired.groupby(keys, dropna=False, sort=True):
-        named = dict(zip(keys, key, strict=True))
-        kept = part.dropna(subset=["x", "y"])
-        flag = flags.join(flags.EXCLUDED.of(len(part) - len(kept), what="unmatched"), dependent)
-        x, y = kept["x"].to_numpy(dtype=float), kept["y"].to_numpy(dtype=float)
-        clusters = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
-        rows += [{**named, **correlated(x, y, m, conf_level, flag, clusters)} for m in methods]
+        labels = dict(zip(keys, key, strict=True))
+        complete = part.dropna(subset=["x", "y"])
+        flag = flags.join(flags.EXCLUDED.of(len(part) - len(complete), what="unmatched"), dependent)
+        x, y = complete["x"].to_numpy(dtype=float), complete["y"].to_numpy(dtype=float)
+        clusters = (chosen.column, complete["_cluster"].to_numpy()) if chosen.column else None
+        rows += [{**labels, **correlated(x, y, m, conf_level, flag, clusters)} for m in methods]
         if "level" in part.columns:
-            misses = _misses(part, conf_level, chosen.column)
-            rows += [{**named, **row, "flag": flags.join(row["flag"], dependent)} for row in misses]
+            wrong_levels = _wrong_levels(part, conf_level, chosen.column)
+            rows += [{**labels, **row, "flag": flags.join(row["flag"], dependent)} for row in wrong_levels]
     return estimates(rows, keys, ["p_value"])
 
 
 def correlated(
     x: Floats, y: Floats, method: Method, conf_level: float, flag: str = "", cluster: tuple[str, Any] | None = None
-) -> dict[str, Any]:
+) -> Record:
     """Cells of the rank correlation of two vectors (n,) without NaN; values that differ by rounding are ties.
 
     `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
     """
     n = x.size
-    given = x, y
+    unranked = x, y
     x, y = average_ranks(x), average_ranks(y)
-    row: dict[str, Any] = {"term": method, "n": n}
+    row: Record = {"term": method, "n": n}
     if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         why = flags.CONSTANT if n > 1 else flags.TOO_FEW if n else flags.NO_DATA
         return {**row, "estimate": math.nan, "flag": flags.join(flag, why)}
@@ -345,7 +184,7 @@ def correlated(
     if 1 - abs(r) < 1e-12:
         return {**row, "flag": flags.join(row["flag"], flags.PERFECT_CORRELATION)}
     if cluster is not None and len(pd.unique(cluster[1])) < n:
-        return {**row, **_jackknifed(*given, r, method, conf_level, *cluster, row["flag"])}
+        return {**row, **_jackknifed(*unranked, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
         return {**row, "flag": flags.join(row["flag"], flags.TOO_FEW)}
     return {**row, **fisher_cells(r, variance, conf_level), "method": f"Fisher z; {_P_VALUES[method]}"}
@@ -353,7 +192,7 @@ def correlated(
 
 def _jackknifed(
     x: Floats, y: Floats, r: float, method: Method, conf_level: float, column: str, labels: Any, flag: str
-) -> dict[str, Any]:
+) -> Record:
     """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
     code, levels = pd.factorize(labels, use_na_sentinel=False)
     g = len(levels)
@@ -371,7 +210,7 @@ def _jackknifed(
     return {**cells, "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)), "flag": few}
 
 
-def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> dict[str, Any]:
+def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> Record:
     """Student's interval of an estimate between -1 and 1 from the jackknife of clusters, on the scale of Fisher's z.
 
     `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, the interval is on the plain scale.
@@ -394,15 +233,15 @@ def _with_cluster(
     paired: pd.DataFrame, ratings: Any, keys: list[str], column: str, identity: Mapping[str, str]
 ) -> pd.DataFrame:
     """Add the cluster of each point."""
-    known = Study.of(ratings).data.lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
+    clusters = Study.of(ratings).data.lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
     if "system" in keys and identity:  # by either name
-        known = pd.concat([known, _renamed(known, identity)], ignore_index=True)
-    known = known.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
-    if known.duplicated(keys).any():
+        clusters = pd.concat([clusters, _renamed(clusters, identity)], ignore_index=True)
+    clusters = clusters.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
+    if clusters.duplicated(keys).any():
         raise DesignError(
             f"cluster={column!r} differs within one {' and '.join(keys)}. Name a column with one value in each."
         )
-    return paired.merge(known.astype(dict.fromkeys(keys, str)), on=keys, how="left")
+    return paired.merge(clusters.astype(dict.fromkeys(keys, str)), on=keys, how="left")
 
 
 def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
@@ -446,11 +285,11 @@ _STATISTICS: dict[Method, Callable[[Floats, Floats], tuple[float, float, float]]
 _P_VALUES: dict[Method, str] = {"spearman": "p from t on n - 2", "kendall": "p exact or normal"}
 
 
-def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str, Any]]:
+def _wrong_levels(part: pd.DataFrame, conf_level: float, column: str) -> list[Record]:
     """Rows of the number of items with a wrong level."""
-    kept = part.dropna(subset=["x", "level"])
-    n = len(kept)
-    x, level = kept["x"].to_numpy(dtype=float), kept["level"].to_numpy(dtype=float)
+    matched = part.dropna(subset=["x", "level"])
+    n = len(matched)
+    x, level = matched["x"].to_numpy(dtype=float), matched["level"].to_numpy(dtype=float)
     if not n or (x != np.floor(x)).any() or (level != np.floor(level)).any():
         flag = flags.NOT_WHOLE if n else flags.NO_DATA
         return [{"term": t, "estimate": math.nan, "n": n, "flag": flag} for t in ("off_by_one", "off_by_more")]
@@ -459,10 +298,12 @@ def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str
     for term, hits in (("off_by_one", int((off == 1).sum())), ("off_by_more", int((off > 1).sum()))):
         low, high = wilson(hits, n, conf_level)
         error, method, few = math.sqrt(hits * (n - hits) / n**3), "Wilson", ""
-        if column and (groups := kept["_cluster"].nunique(dropna=False)) < n:
-            code = pd.factorize(kept["_cluster"], use_na_sentinel=False)[0]
-            missed = off == 1 if term == "off_by_one" else off > 1
-            wrong, size = (np.bincount(code, w, groups).astype(np.float64) for w in (missed.astype(float), np.ones(n)))
+        if column and (groups := matched["_cluster"].nunique(dropna=False)) < n:
+            code = pd.factorize(matched["_cluster"], use_na_sentinel=False)[0]
+            wrong_level = off == 1 if term == "off_by_one" else off > 1
+            wrong, size = (
+                np.bincount(code, w, groups).astype(np.float64) for w in (wrong_level.astype(float), np.ones(n))
+            )
             error, *ends = clustered_wilson(wrong, size, conf_level)
             low, high = (np.asarray(x) for x in ends)
             method, few = f"Wilson, clustered by {column} (G = {groups})", flags.few_clusters(size)
@@ -491,11 +332,11 @@ def _between(
     scores, groups = scores_of(ratings, [*names(by), condition], per_criterion, final)
     groups = [g for g in groups if g != condition]
     scores = _renamed(scores, identity)
-    found = scores[condition].astype(str)
-    if missing := [c for c in pair if c not in set(found)]:
-        raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {', '.join(sorted(set(found)))}.")
+    conditions = scores[condition].astype(str)
+    if missing := [c for c in pair if c not in set(conditions)]:
+        raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {', '.join(sorted(set(conditions)))}.")
     keys = [*groups, "judge", "system"]
-    sides = [scores[found == c].drop(columns=condition) for c in pair]
+    sides = [scores[conditions == c].drop(columns=condition) for c in pair]
     for side, name in zip(sides, pair, strict=True):
         _refuse_double(side, keys, f"condition {name!r}")
     x, y = (side.rename(columns={"estimate": name}) for side, name in zip(sides, "xy", strict=True))
@@ -510,32 +351,34 @@ def _refuse_double(table: pd.DataFrame, keys: list[str], where: str) -> None:
 
 
 def _with_reference(
-    ratings: Any, against: Any, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
+    ratings: Any, reference: Any, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores of each judge, and those of its peers or a reference."""
     scores, groups = scores_of(ratings, by, per_criterion, final)
-    if isinstance(against, str):
-        choose(against, ("peers",), "reference")
+    if isinstance(reference, str):
+        choose(reference, ("peers",), "reference")
         grouped = scores.groupby([*groups, "system"], dropna=False)["estimate"]
         total, count = grouped.transform("sum"), grouped.transform("count")
         with np.errstate(divide="ignore", invalid="ignore"):
             others = (total - scores["estimate"]) / (count - 1).where(count > 1)
         return scores.rename(columns={"estimate": "x"}).assign(y=others), groups
-    present = Study.of(against).names
-    frame = Study.of(against).data
+    present = Study.of(reference).names
+    frame = Study.of(reference).data
     if "judge" not in present:  # rows are raters; other columns do not split them
-        shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
-        frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
+        listed = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
+        frame = frame.select(*(c for c in dict.fromkeys(listed) if c in present)).with_columns(
+            nw.lit("").alias("judge")
+        )
     theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], per_criterion, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()
-    known = set(mean["system"])
-    ours = _renamed(scores, {s: n for s, n in identity.items() if s not in known})
+    reference_scores = set(mean["system"])
+    ours = _renamed(scores, {s: n for s, n in identity.items() if s not in reference_scores})
     _refuse_double(ours, [*groups, "judge", "system"], "the ratings")
     paired = ours.rename(columns={"estimate": "x"}).merge(mean, on=keys, how="left")
     if paired["y"].isna().all():
         raise DesignError(
-            f"The reference has none of the systems. It has {sorted(known)[:5]}, the ratings have "
+            f"The reference has none of the systems. It has {sorted(reference_scores)[:5]}, the ratings have "
             f"{sorted(set(scores['system']))[:5]}. Pass identity=, or rename."
         )
     return paired, groups
@@ -546,22 +389,22 @@ def with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str
     data = Study.of(ratings).data
     if "system" not in data.collect_schema().names():
         data = data.with_columns(nw.lit("").alias("system"))
-    known = Study.of(truth).data.lazy().collect(backend="pandas").to_native()
-    measured = [c for c in ("value", "level") if c in known.columns]
-    if "item" not in known.columns or not measured:
-        raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, known.columns))}.")
+    right = Study.of(truth).data.lazy().collect(backend="pandas").to_native()
+    measured = [c for c in ("value", "level") if c in right.columns]
+    if "item" not in right.columns or not measured:
+        raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, right.columns))}.")
     groups = grouping(names(by), data.collect_schema().names())
-    keys = ["item", *(k for k in ("system",) if k in known.columns)]
+    keys = ["item", *(k for k in ("system",) if k in right.columns)]
     for column in measured:
-        numbers_of(known[column])
-    known = known[[*keys, *measured]].astype(dict.fromkeys(keys, str)).drop_duplicates()
-    if known.duplicated(keys).any():
-        twice = known.loc[known.duplicated(keys), keys].iloc[0].to_dict()
+        numbers_of(right[column])
+    right = right[[*keys, *measured]].astype(dict.fromkeys(keys, str)).drop_duplicates()
+    if right.duplicated(keys).any():
+        twice = right.loc[right.duplicated(keys), keys].iloc[0].to_dict()
         raise SchemaError(f"The truth has two values for one item ({twice}). Give one row per item.")
     table = cells(data.to_native(), groups).astype(dict.fromkeys(keys, str))
     score = table.groupby([*groups, "judge", *keys], dropna=False)["mean"].mean().rename("x").reset_index()
-    paired = score.merge(known, on=keys, how="left")
+    paired = score.merge(right, on=keys, how="left")
     paired["y"] = paired[measured[0]]
     if paired["y"].isna().all():
-        raise DesignError(f"The truth has none of the items. It has {sorted(set(known['item']))[:5]}.")
+        raise DesignError(f"The truth has none of the items. It has {sorted(set(right['item']))[:5]}.")
     return paired, groups

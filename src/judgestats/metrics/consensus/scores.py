@@ -18,7 +18,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import interval
+from judgestats.metrics.consensus.linear_uncertainty import interval
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
@@ -26,7 +26,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import column_codes, combine, rows_of_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.factors import Factors
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Columns of a score matrix after the standard ones.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
@@ -137,8 +137,8 @@ def score_matrix(
     is_final = table["criterion"].to_numpy() == overall_criterion if final else np.zeros(len(table), dtype=bool)
     groups = [*by, "judge", "system"]
     if per_criterion:
-        kept = table[~is_final] if not is_final.all() else table
-        scores = kept.assign(_unequal=False, _no_sd=False)
+        criteria = table[~is_final] if not is_final.all() else table
+        scores = criteria.assign(_unequal=False, _no_sd=False)
         groups = [*dict.fromkeys([*groups, "criterion"])]
     elif is_final.any():
         scores = _with_gap(table[is_final], table[~is_final], by)
@@ -148,7 +148,7 @@ def score_matrix(
         scores = _composite(data, table, by, ddof)
     chosen = clustered_by(data, by, cluster, whole="item")
     result = _over_items(
-        _with_cluster(scores, data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
+        _scores_with_cluster(scores, data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
     )
     several = result["items"] > 1
     result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
@@ -156,16 +156,16 @@ def score_matrix(
     return missing_counted(result, data, groups)
 
 
-def _with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
+def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
     """Add the cluster of each score's item."""
     if column == "item" or column in scores.columns:
         return scores.assign(_cluster=scores[column])
     keys = [*dict.fromkeys([*by, "item"])]
-    known = data.lazy().select(*dict.fromkeys([*keys, column])).unique().collect(backend="pandas").to_native()
-    if known.duplicated(keys).any():
+    item_clusters = data.lazy().select(*dict.fromkeys([*keys, column])).unique().collect(backend="pandas").to_native()
+    if item_clusters.duplicated(keys).any():
         raise DesignError(f"cluster={column!r} differs within an item. Name a column with one value per item.")
-    known = known.rename(columns={column: "_cluster"}).astype({k: scores[k].dtype for k in keys})
-    return scores.merge(known, on=keys, how="left")
+    item_clusters = item_clusters.rename(columns={column: "_cluster"}).astype({k: scores[k].dtype for k in keys})
+    return scores.merge(item_clusters, on=keys, how="left")
 
 
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
@@ -240,11 +240,11 @@ def _over_items(
         return result
 
     mean, sd = (scores[c].to_numpy(dtype=float) for c in ("mean", "sd"))
-    there = ~np.isnan(mean)
-    runs = np.where(there, scores["runs"].to_numpy(dtype=float), np.nan)
+    scored = ~np.isnan(mean)
+    runs = np.where(scored, scores["runs"].to_numpy(dtype=float), np.nan)
     free = np.where(np.isnan(sd), np.nan, np.maximum(runs - ddof, 0))
-    items = sums(there)
-    table: dict[str, Any] = {
+    items = sums(scored)
+    table: Record = {
         "items": items,
         "estimate": quotient(sums(mean), items, items > 0),
         "runs": extreme(np.fmin, runs),
@@ -256,17 +256,17 @@ def _over_items(
     }
     distance = mean - table["estimate"][codes.code]
     unit = combine([(codes.code, codes.size), column_codes(scores["_cluster"])], len(scores))
-    of_unit, size = codes.code[unit.first], np.bincount(unit.code, there, unit.size)
+    of_unit, size = codes.code[unit.first], np.bincount(unit.code, scored, unit.size)
     squares = np.bincount(unit.code, np.nan_to_num(distance), unit.size) ** 2
     table["clusters"] = np.bincount(of_unit, size > 0, codes.size)
     table["squared"] = np.bincount(of_unit, squares, codes.size)
     table["few"] = [flags.few_clusters(size[rows]) for rows in rows_of_codes(of_unit, codes.size)]
     if "mean_of_criteria" in scores:
         of_criteria = scores["mean_of_criteria"].to_numpy(dtype=float)
-        known = ~np.isnan(of_criteria)
-        table["mean_of_criteria"] = quotient(sums(of_criteria), sums(known), sums(known) > 0)
-        both = sums(known & there)
-        table["gap"] = quotient(sums(np.where(known, mean, 0.0)), both, both > 0) - table["mean_of_criteria"]
+        has_criteria = ~np.isnan(of_criteria)
+        table["mean_of_criteria"] = quotient(sums(of_criteria), sums(has_criteria), sums(has_criteria) > 0)
+        both = sums(has_criteria & scored)
+        table["gap"] = quotient(sums(np.where(has_criteria, mean, 0.0)), both, both > 0) - table["mean_of_criteria"]
     else:
         table["gap"] = table["mean_of_criteria"]
     total, of_free = sums(runs), sums(free)
@@ -282,11 +282,11 @@ def _over_items(
         tolerance = 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
     keys = scores[groups].iloc[codes.first].to_dict("list")
     cells_of = zip(*keys.values(), *(np.asarray(v).tolist() for v in table.values()), strict=True)
-    rows = [_row(dict(zip([*keys, *table], row, strict=True)), tolerance, column) for row in cells_of]
+    rows = [_estimate_row(dict(zip([*keys, *table], row, strict=True)), tolerance, column) for row in cells_of]
     return estimates(rows, groups, EXTRA)
 
 
-def _standard_error(table: dict[str, Any], ddof: int) -> tuple[Any, Any]:
+def _standard_error(table: Record, ddof: int) -> tuple[Any, Any]:
     """Standard error and degrees of freedom: over runs for one item, over clusters of items for several."""
     one, runs, items = table["items"] == 1, table["runs"], table["items"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -295,11 +295,11 @@ def _standard_error(table: dict[str, Any], ddof: int) -> tuple[Any, Any]:
     return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["clusters"] - 1)
 
 
-def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
+def _estimate_row(row: Record, tolerance: float, column: str) -> Record:
     """Method and flags of one estimate."""
     several = row["items"] > 1
-    known = row["std_error"] >= 0
-    method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if known else ""
+    has_error = row["std_error"] >= 0
+    method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if has_error else ""
     cautions = {
         flags.NO_DATA: row["items"] == 0,
         flags.SINGLE_RUN: row["runs"] == 1,
@@ -308,7 +308,7 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         flags.SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
         flags.N_SCORES_EXCLUDED.of(row["missing"]): row["missing"] > 0,
         str(row["few"]): several,
-        flags.CONSTANT: known and np.isnan(row["conf_low"]),
+        flags.CONSTANT: has_error and np.isnan(row["conf_low"]),
         flags.FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }
     flag = flags.join(*(name for name, true in cautions.items() if true))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
 LEAST = 10
@@ -127,32 +126,33 @@ def run_sd(
     unit = table.groupby(own, dropna=False, sort=False).ngroup()  # what is rated, under which condition
     shared = table[chosen.column or "item"]
     table = table.assign(_unit=unit, _cluster=unit if cluster is False else pd.factorize(shared)[0])
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         label = dict(zip(groups, key, strict=True))
         rows += [
             {**label, **row, "flag": flags.join(chosen.flag, row["flag"])}
             for row in _of_group(part, ratios, conf_level)
         ]
-    found = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
-    found = across_scales(found, table, groups, ("ratio",), ("run_sd",))
-    return missing_counted(found, ratings, groups)
+    spreads = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
+    spreads = across_scales(spreads, table, groups, ("ratio",), ("run_sd",))
+    return missing_counted(spreads, ratings, groups)
 
 
-def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dict[str, Any]]:
+def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[Record]:
     """Spread of each judge of a group, and the ratio of each two."""
-    sides = {judge: here.set_index("_unit") for judge, here in part.groupby("judge", dropna=False, sort=True)}
+    sides = {judge: of_judge.set_index("_unit") for judge, of_judge in part.groupby("judge", dropna=False, sort=True)}
     rows = [
-        {"judge": judge, "other": "", "term": "run_sd", **_cells([here], conf_level)} for judge, here in sides.items()
+        {"judge": judge, "other": "", "term": "run_sd", **_cells([of_judge], conf_level)}
+        for judge, of_judge in sides.items()
     ]
     if not compared:
         return rows
     ratios = []
-    for one, two in combinations([j for j, here in sides.items() if here["sd"].notna().any()], 2):
+    for one, two in combinations([j for j, of_judge in sides.items() if of_judge["sd"].notna().any()], 2):
         both = sides[one]["sd"].dropna().index.intersection(sides[two]["sd"].dropna().index)
-        kept = [sides[j].loc[both] for j in (one, two)]
+        pair = [sides[j].loc[both] for j in (one, two)]
         lost = max(int(sides[j]["sd"].notna().sum()) for j in (one, two)) - len(both)
-        row = _cells(kept, conf_level)
+        row = _cells(pair, conf_level)
         row["flag"] = flags.join(flags.EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
         ratios.append({"judge": one, "other": two, "term": "ratio", **row})
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
@@ -161,13 +161,13 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[dic
     return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
 
 
-def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
+def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> Record:
     """Cells of the spread of one judge, or of the ratio of two on the same ratings."""
-    sides = [here.dropna(subset=["sd"]) for here in sides]
+    sides = [of_judge.dropna(subset=["sd"]) for of_judge in sides]
     n = len(sides[0])
     if not n:
         return {"estimate": math.nan, "n": 0, "flag": flags.SINGLE_RUN if len(sides) == 1 else flags.NO_DATA}
-    squares = [here["sd"].to_numpy(dtype=float) ** 2 for here in sides]
+    squares = [of_judge["sd"].to_numpy(dtype=float) ** 2 for of_judge in sides]
     variances = [float(s.mean()) for s in squares]
     value = math.sqrt(variances[0])
     if len(sides) == 2:
@@ -190,7 +190,9 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
         p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
         method, flag = f"t of log, jackknife of clusters (G = {g})", flags.few_clusters(np.bincount(code))
     else:
-        df = [_freedom(s, here["runs"].to_numpy(dtype=float) - 1) for s, here in zip(squares, sides, strict=True)]
+        df = [
+            _freedom(s, of_judge["runs"].to_numpy(dtype=float) - 1) for s, of_judge in zip(squares, sides, strict=True)
+        ]
         if len(sides) == 1:
             error = math.sqrt(0.5 / df[0])
             low, high = (math.sqrt(df[0] / chdtri(df[0], q)) for q in (tail, 1 - tail))
@@ -203,8 +205,8 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> dict[str, Any]:
             p = 2 * min(below, 1 - below)
         ends = [value * low, value * high]
         flag = flags.NORMAL_RUNS
-    found = {**row, "std_error": value * error, "conf_low": ends[0], "conf_high": ends[1]}
-    return {**found, "method": method, "flag": flag, **({"p_value": p} if len(sides) == 2 else {})}
+    cells_of_interval = {**row, "std_error": value * error, "conf_low": ends[0], "conf_high": ends[1]}
+    return {**cells_of_interval, "method": method, "flag": flag, **({"p_value": p} if len(sides) == 2 else {})}
 
 
 def _log(x: Floats) -> Floats:

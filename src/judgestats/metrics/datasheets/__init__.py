@@ -4,6 +4,7 @@ May import what ``metrics`` may, the measures included.
 """
 
 from judgestats.metrics.datasheets.comparison import compare_datasheets
-from judgestats.metrics.datasheets.sheets import datasheet, profile
+from judgestats.metrics.datasheets.datasheet_sections import datasheet
+from judgestats.metrics.datasheets.judge_profiles import profile
 
 __all__ = ["compare_datasheets", "datasheet", "profile"]

@@ -3,9 +3,11 @@
 May import what ``metrics`` may.
 """
 
-from judgestats.metrics.invariance.outcomes import anchoring
-from judgestats.metrics.invariance.rationales import rationale_alignment, rationale_check, rationale_shift
-from judgestats.metrics.invariance.revisions import protocol_difference, revision
+from judgestats.metrics.invariance.cue_anchoring import anchoring
+from judgestats.metrics.invariance.rationale_faults import rationale_check
+from judgestats.metrics.invariance.rationale_shifts import rationale_alignment, rationale_shift
+from judgestats.metrics.invariance.relative_anchoring import protocol_difference
+from judgestats.metrics.invariance.revisions import revision
 
 __all__ = [
     "anchoring",

@@ -19,6 +19,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
+from judgestats.typing import Column, Record
 
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
@@ -168,19 +169,19 @@ def d_prime(
     codes = codes_of(table, groups)
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
-        here = codes.code == g
-        hits, n1 = (float(x[here & in_first].sum()) for x in (n * toward_first, n))
-        alarms, n2 = (float(x[here & ~in_first].sum()) for x in (n * toward_first, n))
-        found = _detectability(hits, n1, alarms, n2, conf_level)
+        of_group = codes.code == g
+        hits, n1 = (float(x[of_group & in_first].sum()) for x in (n * toward_first, n))
+        alarms, n2 = (float(x[of_group & ~in_first].sum()) for x in (n * toward_first, n))
+        signal_rows = _detectability(hits, n1, alarms, n2, conf_level)
         if column is not None and n1 and n2:
-            sides = [(n * (here & side), toward_first) for side in (in_first, ~in_first)]
-            found = _clustered(found, sides, codes_of(table, [column]).code, column, conf_level)
-        lost = flags.INVALID_EXCLUDED.of(float(table.loc[here & (table["choice"] == "invalid"), "n"].sum()))
-        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent, lost)} for row in found]
+            sides = [(n * (of_group & side), toward_first) for side in (in_first, ~in_first)]
+            signal_rows = _clustered(signal_rows, sides, codes_of(table, [column]).code, column, conf_level)
+        lost = flags.INVALID_EXCLUDED.of(float(table.loc[of_group & (table["choice"] == "invalid"), "n"].sum()))
+        rows += [{**key, **row, "flag": flags.join(row["flag"], dependent, lost)} for row in signal_rows]
     return estimates(rows, groups)
 
 
-def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
+def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[Record]:
     method, small = "log-linear, Gourevitch-Galanter", flags.SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
         flag = flags.join(flags.ONE_POSITION if n1 + n2 else flags.NO_DATA, small)
@@ -200,8 +201,8 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
 
 
 def _clustered(
-    rows: list[dict[str, Any]], sides: list[tuple[Any, Any]], unit: Any, column: str, conf_level: float
-) -> list[dict[str, Any]]:
+    rows: list[Record], sides: list[tuple[Any, Any]], unit: Any, column: str, conf_level: float
+) -> list[Record]:
     """Rows with standard errors times the root of the design effect (variance over clusters over that of calls)."""
     independent, influences = 0.0, []
     size = np.zeros(unit.size)
@@ -235,6 +236,6 @@ def _density(z: float) -> float:
     return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
-def settled(outcome: pd.Series[Any], invalid: Invalid) -> pd.Series[Any]:
+def settled(outcome: Column, invalid: Invalid) -> Column:
     """Outcomes, with invalid ones counted as `invalid`."""
     return outcome if invalid == "drop" else outcome.replace({"invalid": invalid})

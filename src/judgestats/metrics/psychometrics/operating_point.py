@@ -30,12 +30,12 @@ from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import PREFERENCES, required
 from judgestats.schema.factors import Factors
+from judgestats.typing import Record
 
 _KEYS = ["judge", "stimulus", "delta"]
 #: Columns that identify a call, except the prompt.
 _CALL = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
 _Key = tuple[Any, ...]
-_Row = dict[str, Any]
 
 
 def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
@@ -145,38 +145,35 @@ def criterion_shift(
     2         criterion_shift    0.2583
     3  false_preference_saved    0.2583
     """
-    given: Mapping[Any, Any] = uses or {}
-    for use, price in given.items():
+    costs: Mapping[Any, Any] = uses or {}
+    for use, price in costs.items():
         if not (isinstance(price, Real) and 0 < float(price) < math.inf):
             raise DesignError(
                 f"uses= has {price!r} for {use!r}. Give a number above 0: the cost of a false preference."
             )
-    rows: list[_Row] = []
-    signals: dict[_Key, _Row] = {}
+    rows: list[Record] = []
+    signals: dict[_Key, Record] = {}
     cells = _cells(calls, baseline, prompt, cluster, conf_level)
     for key, cell in cells.items():
         signals[key] = _signal(cell, conf_level)
-        shift = _difference(cell, "criterion_shift", "tie", conf_level)
-        rows += [{**cell.named, **r} for r in (*_levels(cell), shift, signals[key])]
+        shift = _outcome_difference(cell, "criterion_shift", "tie", conf_level)
+        rows += [{**cell.labels, **r} for r in (*_tie_rates(cell), shift, signals[key])]
     for (judge, stimulus, step), lost in signals.items():
         saved = next((signals[k] for s in (None, 0.0) if (k := (judge, "same_subset", s)) in signals), None)
         if stimulus == "ladder" and saved is not None and saved["term"] == "false_preference_saved":
-            named = cells[judge, stimulus, step].named
-            rows.append({**named, **_price(saved, lost, conf_level)})
-            rows += [{**named, "use": use, **_net_gain(saved, lost, cost)} for use, cost in (uses or {}).items()]
+            labels = cells[judge, stimulus, step].labels
+            rows.append({**labels, **_price(saved, lost, conf_level)})
+            rows += [{**labels, "use": use, **_net_gain(saved, lost, cost)} for use, cost in (uses or {}).items()]
     if uses is None:
         return estimates(rows, _KEYS)
     return estimates(rows, _KEYS, ("use",)).assign(use=lambda t: t["use"].astype(object).where(t["use"].notna(), ""))
-
-
-# ---- The calls of a cell under two prompts ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Cell:
     """A judge, stimulus and step under the two prompts, base first."""
 
-    named: dict[str, Any]  # the key columns
+    labels: Record  # the key columns
     counts: tuple[Counts, Counts]  # of the two prompts
     calls: Sides | None  # the matched calls, if the data identify them
 
@@ -206,17 +203,18 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster, conf_level: flo
         refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
     calls_of = {}
     if {*required("preferences")} <= {*study.names}:
-        kept = [column] if column is not None and column != "pair" else []
-        table = units(study, "criterion_shift", beside=kept)
+        cluster_columns = [column] if column is not None and column != "pair" else []
+        table = units(study, "criterion_shift", beside=cluster_columns)
         number = codes_of(table, [c for c in _CALL if c in table]).code
         calls_of = _by_cell(Factors(table), base, strict)
-        table = table[[*dict.fromkeys(["item", "first", "second", *kept, "outcome", "n"])]].assign(_call=number)
+        columns = [*dict.fromkeys(["item", "first", "second", *cluster_columns, "outcome", "n"])]
+        table = table[columns].assign(_call=number)
     cells = {}
     for key, rows in _by_cell(tallied.columns, base, strict).items():
         sides = [table.iloc[r] for r in calls_of[key]] if key in calls_of else []
-        calls_here = paired.sides_by_code(*sides, *(t["_call"].to_numpy() for t in sides)) if sides else None
-        named = dict(zip(_KEYS, (math.nan if k is None else k for k in key), strict=True))
-        cells[key] = _Cell(named, (tallied.where(rows[0]), tallied.where(rows[1])), calls_here)
+        calls_of_cell = paired.sides_by_code(*sides, *(t["_call"].to_numpy() for t in sides)) if sides else None
+        labels = dict(zip(_KEYS, (math.nan if k is None else k for k in key), strict=True))
+        cells[key] = _Cell(labels, (tallied.where(rows[0]), tallied.where(rows[1])), calls_of_cell)
     return cells
 
 
@@ -232,31 +230,28 @@ def _by_cell(columns: Factors, base: str, strict: str) -> dict[_Key, tuple[NDArr
     return cells
 
 
-# ---- Rows ------------------------------------------------------------------------------------------------------------
-
-
 def _hits(counts: Counts, outcome: str) -> Marks:
     """Which rows have the outcome, and which a valid one."""
     return counts.among("outcome", outcome), ~counts.among("outcome", "invalid")
 
 
-def _levels(cell: _Cell) -> list[_Row]:
+def _tie_rates(cell: _Cell) -> list[Record]:
     """Tie rates of the two prompts."""
     terms = zip(("criterion_base", "criterion_strict"), cell.counts, strict=True)
     return [row for term, counts in terms for row in counts.rates(term, *_hits(counts, "tie"))]
 
 
-def _signal(cell: _Cell, conf_level: float) -> _Row:
+def _signal(cell: _Cell, conf_level: float) -> Record:
     """Signal lost by the strict prompt if a candidate is better, otherwise false preferences saved."""
     outcomes = {o for side in cell.counts for o in side.columns.labels("outcome")}
-    if str(cell.named["stimulus"]) != "ladder" and not outcomes & {"correct", "wrong"}:
-        return _difference(cell, "false_preference_saved", "preference", conf_level, loss=True)
+    if str(cell.labels["stimulus"]) != "ladder" and not outcomes & {"correct", "wrong"}:
+        return _outcome_difference(cell, "false_preference_saved", "preference", conf_level, loss=True)
     if "preference" in outcomes:
         return {"term": "target_signal_lost", "estimate": math.nan, "n": 0.0, "flag": flags.BETTER_UNKNOWN}
-    return _difference(cell, "target_signal_lost", "correct", conf_level, loss=True)
+    return _outcome_difference(cell, "target_signal_lost", "correct", conf_level, loss=True)
 
 
-def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss: bool = False) -> _Row:
+def _outcome_difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss: bool = False) -> Record:
     """Share of an outcome under the strict prompt minus that under the base prompt; reversed for a loss."""
     row, flag = None, ""
     if cell.calls is not None:
@@ -273,7 +268,7 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     return {"term": term, **row, "flag": flags.join(cell.clusters.flag, flag, size_flag(row["n"]))}
 
 
-def _rate(counts: Counts, outcome: str) -> _Row:
+def _rate(counts: Counts, outcome: str) -> Record:
     """Share of an outcome under one prompt with its clustered interval, without flags of the sample size."""
     (row,) = counts.rates("", *_hits(counts, outcome))
     return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
@@ -284,7 +279,7 @@ def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
     return outcomes == outcome, outcomes != "invalid"
 
 
-def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> _Row:
+def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> Record:
     """False preferences saved, at their cost, minus target signals lost."""
     notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
     if math.isnan(saved["estimate"] + lost["estimate"]):
@@ -294,11 +289,11 @@ def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) ->
     return {"term": "net_gain", **row, "flag": flags.join(*notes, size_flag(row["n"]))}
 
 
-def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> _Row:
+def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> Record:
     """False preferences saved per target signal lost."""
     n = min(saved["n"], lost["n"])
     notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
-    row: _Row = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": "Fieller"}
+    row: Record = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": "Fieller"}
     if math.isnan(saved["estimate"] + lost["estimate"]):
         return {**row, "flag": flags.join(*notes, flags.NO_DATA)}
     if lost["estimate"] == 0:

@@ -136,15 +136,15 @@ def delta0(
     patterns = np.zeros((len(forward), 5, 5))
     patterns[np.arange(len(forward)), forward, reverse] = 1
     pair_class = decompose(patterns).classes.argmax(axis=1)
-    kept = pair_class != DROPPED
+    complete = pair_class != DROPPED
     commits = sum((~counts.among(c, "tie")).astype(float) for c in ("forward", "reverse"))
     codes = counts.columns.codes(groups)
     of_class = np.bincount(codes.code * 5 + pair_class, weights=counts.n, minlength=codes.size * 5)
     classes = of_class.astype(float).reshape(-1, 5)  # pairs of each class, a row per group
     terms = {
-        "raw_false_preference": counts.rates("raw_false_preference", commits / 2, kept, calls_per_count=2),
-        "tie_rate": counts.rates("tie_rate", 1 - commits / 2, kept, calls_per_count=2),
-        **{t: counts.rates(t, pair_class == c, kept) for t, c in CLASS_TERMS.items()},
+        "raw_false_preference": counts.rates("raw_false_preference", commits / 2, complete, calls_per_count=2),
+        "tie_rate": counts.rates("tie_rate", 1 - commits / 2, complete, calls_per_count=2),
+        **{t: counts.rates(t, pair_class == c, complete) for t, c in CLASS_TERMS.items()},
     }
     if simultaneous and counts.clusters.column is None:
         for g, of_classes in enumerate(classes[:, :DROPPED]):
@@ -153,9 +153,9 @@ def delta0(
                 for t, c in CLASS_TERMS.items():
                     terms[t][g].update(conf_low=low[c], conf_high=high[c], method="Goodman, 4 classes")
     elif simultaneous:  # Goodman's are Wilson's at level 1 - α/4
-        every = counts.inferred(1 - (1 - conf_level) / len(CLASS_TERMS))
+        of_each = counts.inferred(1 - (1 - conf_level) / len(CLASS_TERMS))
         for t, c in CLASS_TERMS.items():
-            joint = every.rates(t, pair_class == c, kept)
+            joint = of_each.rates(t, pair_class == c, complete)
             terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
     no_interval = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
     zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": flags.BY_STRUCTURE}

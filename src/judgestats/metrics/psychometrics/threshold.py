@@ -22,12 +22,12 @@ from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 Interpolation = Literal["linear", "step"]
 
 
-def cluster_of_steps(_: Any, options: Options) -> dict[str, Any]:
+def cluster_of_steps(_: Any, options: Options) -> Record:
     """The cluster argument of :func:`detection_threshold`, which has no ``"auto"``."""
     return {} if options.cluster == "auto" else {"cluster": options.cluster or None}
 
@@ -121,7 +121,7 @@ def detection_threshold(
        estimate    flag
     0       4.0
     """
-    named = None if steps is None else _named(steps)
+    ladder = None if steps is None else _ladder_of(steps)
     if cluster not in Study.of(calls).names:
         cluster = None
     counts = count(calls, "detection_threshold", by, cluster=cluster or False)
@@ -131,35 +131,40 @@ def detection_threshold(
     dependent = flags.NOT_INDEPENDENT if counts.clusters.shared and cluster is None else ""
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
-        here = table[codes.code == g]
+        of_group = table[codes.code == g]
         rng = generator(seed, tuple(map(str, key.values())))
-        row = _row(here, performance, named, interpolation, cluster, n_resamples, rng, conf_level)
+        row = _threshold_row(of_group, performance, ladder, interpolation, cluster, n_resamples, rng, conf_level)
         rows.append({**key, **row, "flag": flags.join(row["flag"], dependent), "term": "detection_threshold"})
     return estimates(rows, groups)
 
 
-def _named(steps: Sequence[float]) -> Floats:
+def _ladder_of(steps: Sequence[float]) -> Floats:
     """The named steps, in order."""
     try:
-        given = np.atleast_1d(np.asarray(steps, dtype=float))
+        values = np.atleast_1d(np.asarray(steps, dtype=float))
     except (TypeError, ValueError):
-        given = np.empty(0)
-    found = np.unique(given)
-    if given.ndim != 1 or found.size < 2 or found.size != given.size or not (np.isfinite(found) & (found > 0)).all():
+        values = np.empty(0)
+    distinct = np.unique(values)
+    if (
+        values.ndim != 1
+        or distinct.size < 2
+        or distinct.size != values.size
+        or not (np.isfinite(distinct) & (distinct > 0)).all()
+    ):
         raise DesignError(f"steps={steps!r} is not a ladder. Give two or more different numbers above 0, e.g. (1, 5).")
-    return found
+    return distinct
 
 
-def _row(
+def _threshold_row(
     calls: pd.DataFrame,
     level: float,
-    named: Floats | None,
+    ladder: Floats | None,
     interpolation: Interpolation,
     cluster: str | None,
     n_resamples: int,
     rng: np.random.Generator,
     conf_level: float,
-) -> dict[str, Any]:
+) -> Record:
     valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
     on_ladder = valid["delta"].astype(float) > 0
     excluded = flags.join(
@@ -175,7 +180,7 @@ def _row(
             "n": n,
             "flag": flags.join(flags.ONE_STEP if steps.size else flags.NO_DATA, excluded),
         }
-    if lacking := flags.incomplete_ladder(steps, named):
+    if lacking := flags.incomplete_ladder(steps, ladder):
         return {"estimate": math.nan, "n": n, "flag": flags.join(lacking, excluded, flags.SMALL_N if n < 30 else "")}
     counts, clusters = _step_counts(valid, steps, cluster)
     value = _crossing_of(steps, counts.sum(axis=0), level, interpolation)
@@ -219,11 +224,11 @@ def _step_counts(calls: pd.DataFrame, steps: Floats, cluster: str | None) -> tup
 
 def _crossing_of(steps: Floats, counts: Floats, level: float, interpolation: Interpolation) -> float:
     hits, n = counts[: steps.size], counts[: steps.size] + counts[steps.size :]
-    there = n > 0
-    if there.sum() < 2:
+    occupied = n > 0
+    if occupied.sum() < 2:
         return math.nan
-    value = crossing(steps[there], hits[there] / n[there], n[there], level, interpolation)
-    return float(steps[there][0]) if value == -math.inf and not there[0] else value
+    value = crossing(steps[occupied], hits[occupied] / n[occupied], n[occupied], level, interpolation)
+    return float(steps[occupied][0]) if value == -math.inf and not occupied[0] else value
 
 
 def crossing(

@@ -162,8 +162,8 @@ def validity_gates(
         raise SchemaError(f"validity_gates needs judge and choice, or judge and score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     study.refuse_undeclared(groups)
-    study, found = clustered(study, groups, cluster)
-    keys = list(dict.fromkeys([*groups, *found.columns]))
+    study, clustering = clustered(study, groups, cluster)
+    keys = list(dict.fromkeys([*groups, *clustering.columns]))
     answer = "choice" if "choice" in present else answer_column(present)
     read = [*dict.fromkeys([*keys, answer, *(c for c in ("status",) if c in present)])]
     if study.lazy:
@@ -172,15 +172,15 @@ def validity_gates(
         columns, weight = Factors(grouped), grouped[N].to_numpy(dtype=float)
     else:
         columns, weight = study.columns, np.ones(len(study.columns)) if study.weight is None else study.weight
-    given = columns[answer]
-    lost = np.array([pd.isna(x) or (answer == "choice" and str(x) == "invalid") for x in given.labels])[given.code]
+    answers = columns[answer]
+    lost = np.array([pd.isna(x) or (answer == "choice" and str(x) == "invalid") for x in answers.labels])[answers.code]
     status = factor_of(np.where(lost, "parse", "ok"))
     if "status" in columns:
         reason = columns["status"]
-        known = np.array([not pd.isna(x) and str(x) not in ("ok", "") for x in reason.labels])[reason.code]
+        has_reason = np.array([not pd.isna(x) and str(x) not in ("ok", "") for x in reason.labels])[reason.code]
         texts = np.array([str(x) for x in reason.labels], dtype=object)[reason.code]
-        status = factor_of(np.where(known, texts, np.where(lost, "parse", "ok")))
-    counts = Counts(*columns.but(_status=status).counted([*keys, "_status"], weight), tuple(groups), found)
+        status = factor_of(np.where(has_reason, texts, np.where(lost, "parse", "ok")))
+    counts = Counts(*columns.but(_status=status).counted([*keys, "_status"], weight), tuple(groups), clustering)
     counts = counts.inferred(conf_level)
     rows = []
     reached = np.ones(len(counts.n), dtype=bool)

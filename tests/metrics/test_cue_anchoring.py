@@ -19,8 +19,8 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
-from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
-from judgestats.metrics.invariance.outcomes import stuart_maxwell
+from judgestats.metrics.invariance import anchoring, answer_shifts, cue_anchoring, protocol_difference
+from judgestats.metrics.invariance.answer_shifts import stuart_maxwell
 from metrics.tables import anchored_calls, but_for_clustering, cell, counts, margins, probed_calls
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
@@ -613,8 +613,8 @@ def test_an_item_a_cluster_is_bhapkars_test():
     counts[np.arange(cells.size), cells // 3] = 1
     counts[np.arange(cells.size), 3 + cells % 3] = 1
     order = rng.permutation(cells.size)
-    p, words = outcomes.clustered_test(counts[order], np.arange(cells.size))
-    statistic, df = outcomes.stuart_maxwell(joint)
+    p, words = answer_shifts.clustered_test(counts[order], np.arange(cells.size))
+    statistic, df = answer_shifts.stuart_maxwell(joint)
     bhapkar = statistic / (1 - statistic / n) * (n - 1) / n
     assert p == pytest.approx(f.sf(bhapkar * (n - df) / (df * (n - 1)), df, n - df))
     assert words == f"Wald by cluster, F on {df} and {n - df:.0f} df"
@@ -626,14 +626,14 @@ def test_the_joint_test_by_cluster_holds_its_level():
     for _ in range(600):
         share = rng.dirichlet([2, 2, 3], 40)
         counts = np.hstack([[rng.multinomial(4, s) for s in share] for _ in range(2)]).astype(float)
-        rejected += outcomes.clustered_test(counts, np.arange(40))[0] < 0.05
+        rejected += answer_shifts.clustered_test(counts, np.arange(40))[0] < 0.05
     assert 0.02 < rejected / 600 < 0.085
 
 
 def test_the_joint_test_of_clusters_that_do_not_move():
     still = np.tile([1.0, 2, 0, 1, 2, 0], (12, 1))
-    assert outcomes.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
-    assert math.isnan(outcomes.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])
+    assert answer_shifts.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
+    assert math.isnan(answer_shifts.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])
 
 
 def rows(result, *terms):
@@ -811,7 +811,7 @@ def test_the_interval_of_the_standard_deviation_covers():
     rng = np.random.default_rng(5)
     drawn = (rng.binomial(60, 0.5, (1500, 6)) - rng.binomial(60, 0.3, (1500, 6))) / 60
     truth = math.sqrt((0.5 * 0.5 + 0.3 * 0.7) / 60)
-    rows = [outcomes._spread(pd.Series(values), 0.95) for values in drawn]
+    rows = [cue_anchoring._spread(pd.Series(values), 0.95) for values in drawn]
     inside = np.mean([r["conf_low"] <= truth <= r["conf_high"] for r in rows])
     assert 0.935 <= inside <= 0.965
 

@@ -1,0 +1,175 @@
+"""Ranks of the systems, and concordance of the judges: :func:`ranks`, :func:`kendall_w`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import chdtrc
+
+from judgestats import flags
+from judgestats.counting.splitting import as_runs
+from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.measure_registry import Measure
+from judgestats.results import estimates
+from judgestats.schema.columns import By
+from judgestats.typing import Floats, Record
+
+
+@Measure(
+    "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
+    assumes="Mean scores are on one scale; ranks take no account of their error.",
+)  # fmt: skip
+def ranks(
+    ratings: IntoFrame,
+    *,
+    by: By = (),
+    average_over: By = (),
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
+    ascending: bool = False,
+) -> pd.DataFrame:
+    """Rank the systems within each judge; ties share their average rank.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means, as in :func:`score_matrix`.
+    by : str or sequence of str
+        Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    per_criterion, overall_criterion
+        As in :func:`score_matrix`.
+    ascending : bool
+        False gives rank 1 to the highest score.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``judge``, ``system``, and the columns of every estimate, with the term ``rank``; ``n`` is the
+        number of systems ranked. A rank has no interval.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    score_matrix : Mean scores of judges and systems.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"judge": "a", "system": ["x", "y", "z"], "mean": [7.0, 9.0, 7.0]})
+    >>> ranks(means)[["judge", "system", "term", "estimate", "n"]]
+      judge system  term  estimate    n
+    0     a      x  rank       2.5  3.0
+    1     a      y  rank       1.0  3.0
+    2     a      z  rank       2.5  3.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
+    keys = [*groups, "judge"]
+    grouped = scores.groupby(keys, dropna=False)["estimate"]
+    scores["rank"] = grouped.rank(method="average", ascending=ascending)
+    scores["count"] = grouped.transform("count")
+    rows = [
+        {
+            **{k: row[k] for k in [*keys, "system"]},
+            "term": "rank",
+            "estimate": row["rank"],
+            "n": row["count"],
+            "method": "average ranks",
+            "flag": flags.NO_DATA if math.isnan(row["rank"]) else "",
+        }
+        for row in scores.to_dict("records")
+    ]
+    return estimates(rows, [*keys, "system"])
+
+
+@Measure(
+    "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
+    have=("judges",),
+    assumes="All judges ranked the same systems; the chi-square p needs more than a few systems.",
+)  # fmt: skip
+def kendall_w(
+    ratings: IntoFrame,
+    *,
+    by: By = (),
+    average_over: By = (),
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
+) -> pd.DataFrame:
+    """Kendall's coefficient of concordance among the judges' orders of the systems, corrected for ties.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means.
+    by : str or sequence of str
+        Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    per_criterion, overall_criterion
+        As in :func:`score_matrix`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the columns of every estimate, and ``p_value`` (chi-square with k (n - 1) W on n - 1 degrees
+        of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts the systems that every judge scored. W has no interval.
+
+    See Also
+    --------
+    rank_correlation : Rank correlation with a reference.
+    correlation : Correlation of each pair of judges.
+
+    Notes
+    -----
+    0 is no concordance, 1 the same order for all judges. NaN with a flag for fewer than two judges or
+    systems, or where every judge ties all systems.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"judge": list("aaabbb"), "system": list("xyz") * 2, "mean": [3.0, 2, 1, 9, 7, 8]})
+    >>> kendall_w(means)[["term", "estimate", "n", "judges", "chi2"]]
+            term  estimate    n  judges  chi2
+    0  kendall_w      0.75  3.0       2   3.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
+    parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
+    rows = []
+    for key, part in parts:
+        wide = part.pivot(index="judge", columns="system", values="estimate")
+        complete = wide.dropna(axis=1)
+        flag = flags.INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
+        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), flag)})
+    return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
+
+
+def _concordance(scores: Floats, flag: str) -> Record:
+    """Cells of Kendall's W of (judges, systems) scores."""
+    k, n = scores.shape
+    row: Record = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
+    if k < 2 or n < 2:
+        return row
+    from scipy.stats import rankdata
+
+    ranked = np.apply_along_axis(rankdata, 1, scores)
+    ties = sum(float((c**3 - c).sum()) for c in (np.unique(r, return_counts=True)[1] for r in ranked))
+    squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
+    most = k**2 * (n**3 - n) - k * ties
+    if most <= 0:
+        return {**row, "flag": flags.join(flag, flags.CONSTANT)}
+    w = 12 * squares / most
+    chi2 = k * (n - 1) * w
+    test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
+    return {**row, "estimate": w, **test, "flag": flag}
+
+
+def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """Score matrix, and its grouping columns."""
+    matrix = score_matrix(ratings, by=by, per_criterion=per_criterion, overall_criterion=final)
+    groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
+    return matrix[[*groups, "judge", "system", "estimate"]], groups

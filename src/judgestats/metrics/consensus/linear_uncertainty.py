@@ -1,0 +1,289 @@
+"""Variances of linear estimates of deviations: over clusters of items, or from the runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from judgestats.kernels.deviation import PairMeans, UnitValues, cluster_scores
+from judgestats.kernels.proportions import normal_quantile, quotient
+from judgestats.metrics.consensus.panel import Panel
+from judgestats.schema.coding import compact, joint
+from judgestats.typing import Floats, Mask
+
+Ints = NDArray[np.int32]
+FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Uncertainty of one linear estimate."""
+
+    variance: float  # NaN if unknown
+    df: float = math.inf  # clusters - 1, or Satterthwaite's for sums of variances
+    method: str = ""  # empty if there is no variance
+    clusters: int = 0  # their number G
+    n_effective: float = math.inf  # how many clusters of equal size they are worth
+    scores: Floats = field(default_factory=lambda: np.zeros(0))  # (S,): of independent sources
+
+
+class Uncertainty:
+    """Variances of linear estimates of one panel."""
+
+    def __init__(self, data: Panel) -> None:
+        self.data = data
+
+    @cached_property
+    def _clusters(self) -> Ints:
+        return self.data.table.keys[self.data.cluster or "item"]
+
+    @property
+    def _n_clusters(self) -> int:
+        return len(self.data.table.labels[self.data.cluster or "item"])
+
+    @cached_property
+    def unit_variance(self) -> Floats:
+        """Variance of each unit's mean, from its runs."""
+        runs = np.asarray(self.data.table.runs, dtype=float)
+        return quotient(self.data.table.sd**2, runs, runs > 1)
+
+    @cached_property
+    def _unit_df(self) -> Floats:
+        """Degrees of freedom of each unit's variance."""
+        return np.asarray(self.data.table.runs, dtype=float) - 1
+
+    @cached_property
+    def reference_shares(self) -> tuple[Ints, Ints, Floats]:
+        """Pair, row of the reference, and the weight of that row in the pair's mean."""
+        row = self.data.reference.row[self.data.table.cell]
+        used = ~np.isnan(self.data.deviation) & (row >= 0)
+        weight = self.data.unit_share[used] / self.data.items[self.data.pair[used]]
+        size = self.data.reference.mean.size
+        code, codes = compact(self.data.pair[used].astype(np.int64) * size + row[used], self.data.n_pairs * size)
+        total = _sums(code, weights=weight, minlength=codes.size)
+        return (codes // size).astype(np.int32), (codes % size).astype(np.int32), total
+
+    def pair_spreads(self) -> tuple[Floats, Floats, Any]:
+        """Variance, df and method of every pair at once."""
+        variance, clusters = self._pairs_over_clusters
+        variance, df = variance.copy(), clusters - 1
+        if self._noisy_reference:
+            noise, squares = self._pairs_from_reference()
+            df = _satterthwaite(variance + noise, _over_df(variance, df) + squares)
+            variance += noise
+        short = np.isnan(variance)
+        method = np.full(self.data.n_pairs, "", dtype=object)
+        for g in np.unique(clusters[~short]):
+            method[~short & (clusters == g)] = self._over(int(g))
+        if short.any() and not self.data.shares_cluster:
+            by_runs, squares = self._pairs_from_runs()
+            variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
+            method[short & ~np.isnan(variance)] = FROM_RUNS
+        return variance, df, method
+
+    @property
+    def _noisy_reference(self) -> bool:
+        return self.data.reference.shared and self.data.reference.known
+
+    def _over(self, clusters: int) -> str:
+        return f"t over {self.data.cluster}s (G = {clusters})" + " and reference sd" * self._noisy_reference
+
+    @cached_property
+    def _pairs_over_clusters(self) -> tuple[Floats, Floats]:
+        return self._over_clusters(np.arange(self.data.n_pairs), self.data.n_pairs, np.ones(self.data.n_pairs))
+
+    def _over_clusters(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Floats]:
+        """Variance (NaN for fewer than two clusters) and number of clusters of each owner's weighted sum of pairs."""
+        if self.data.cluster is None:
+            return np.full(owners, np.nan), np.zeros(owners)
+        if self._too_large(owners):
+            scale = self._scale(weights)
+            used = ~np.isnan(self.data.deviation) & (scale[self.data.pair] != 0)
+            pair, cell = self.data.pair[used], self.data.table.cell[used]
+            influence = scale[pair] * self.data.unit_share[used]
+            influence *= self.data.deviation[used] - self.data.estimate[pair]
+            code, codes = compact(*joint([(owner[pair], owners), (self._clusters[cell], self._n_clusters)], pair.size))
+            scores = _sums(code, weights=influence, minlength=codes.size)
+            of_owner = codes // self._n_clusters
+            clusters = _sums(of_owner, minlength=owners)
+            return _variance(clusters, _sums(of_owner, weights=scores * scores, minlength=owners))
+        return _of_table(*self._cluster_scores(owner, owners, weights))
+
+    def _too_large(self, owners: int) -> bool:
+        """Whether a table of owners x clusters would be too large."""
+        return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
+
+    def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Mask]:
+        units = UnitValues(self.data.pair, self.data.table.cell, self.data.deviation, self.data.share)
+        means = PairMeans(owner, self.data.estimate, self._scale(weights))
+        return cluster_scores(units, means, self._clusters, owners, self._n_clusters)
+
+    def _scale(self, weights: Floats) -> Floats:
+        return np.where((weights != 0) & (self.data.items > 0), quotient(weights, self.data.items), 0.0)
+
+    def _pairs_from_reference(self) -> tuple[Floats, Floats]:
+        """Contribution of the reference to each pair: variances, and their squares over degrees of freedom."""
+        pair, row, weight = self.reference_shares
+        noise = np.nan_to_num(self.data.reference.variance)
+        squares, share = _over_df(noise, self.data.reference.df), weight**2
+        return (
+            _sums(pair, weights=share * noise[row], minlength=self.data.n_pairs),
+            _sums(pair, weights=share**2 * squares[row], minlength=self.data.n_pairs),
+        )
+
+    def _pairs_from_runs(self) -> tuple[Floats, Floats]:
+        """Exact variance of each pair's mean, from independent units; and its squared parts over degrees of freedom."""
+        defined = ~np.isnan(self.data.deviation)
+        weight = np.zeros(self.data.pair.size)
+        weight[defined] = (self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]) ** 2
+        v, result = self.unit_variance, []
+        for part, power in ((v, 1), (_over_df(v, self._unit_df), 2)):
+            total = part if self.data.reference.used else self._with_peers(part, 2 * power)
+            added = (weight**power * total)[defined]
+            result.append(_sums(self.data.pair[defined], weights=added, minlength=self.data.n_pairs))
+        if self.data.reference.used:
+            result = [x + y for x, y in zip(result, self._pairs_from_reference(), strict=True)]
+        for values in result:
+            values[self.data.items == 0] = np.nan
+        return result[0], result[1]
+
+    def _with_peers(self, part: Floats, power: int) -> Floats:
+        """Sum over the units of a deviation's cell, times a power of each unit's coefficient."""
+        cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
+        scored = ~np.isnan(self.data.table.mean)
+        others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
+        if self.data.exclude_self:
+            return part + quotient(others, (n - 1.0) ** power)
+        return np.asarray((1 - quotient(1, n)) ** power * part + quotient(others, n**power))
+
+    def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
+        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner: `owner`, `weights` (P,).
+
+        Over clusters if every pair has two or more; else from the runs.
+        """
+        return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))
+
+    def contrast(self, owner: NDArray[np.int64], n_owners: int, left: Floats, right: Floats) -> list[list[Spread]]:
+        """:meth:`spreads` of `left`, of `right` (on other pairs), and of ``left - right``."""
+        weights = (left, right, left - right)
+        if self.data.cluster is None or self._too_large(2 * n_owners):
+            return [self.spreads(owner, n_owners, w) for w in weights]
+        scores, touched = self._cluster_scores(2 * owner + (right != 0), 2 * n_owners, left + right)
+        (a, b), (in_a, in_b) = (scores[::2], scores[1::2]), (touched[::2], touched[1::2])
+        sums = (_of_table(a, in_a), _of_table(b, in_b), _of_table(a - b, in_a | in_b))
+        return [self._spreads(owner, n_owners, w, *s) for w, s in zip(weights, sums, strict=True)]
+
+    def _spreads(
+        self, owner: NDArray[np.int64], n_owners: int, weights: Floats, variance: Floats, clusters: Floats
+    ) -> list[Spread]:
+        fewest = np.full(n_owners, np.inf)
+        taken = weights != 0
+        np.minimum.at(fewest, owner[taken], self._pairs_over_clusters[1][taken])
+        result = []
+        for o, (v, g) in enumerate(zip(variance.tolist(), clusters.tolist(), strict=True)):
+            if g < 2 or fewest[o] < 2:
+                result.append(self._from_runs(np.where(owner == o, weights, 0.0)))
+                continue
+            df = g - 1
+            if self._noisy_reference:
+                noise = self._reference_scores(np.where(owner == o, weights, 0.0)) ** 2
+                v, df = self._plus_reference(v, df, noise)
+            n_effective = float(self.data.worth[taken & (owner == o)].max())
+            result.append(Spread(v, df, self._over(int(g)), int(g), n_effective))
+        return result
+
+    def spread(self, weights: Floats) -> Spread:
+        """Uncertainty of one weighted sum of the pairs, with the score of each source (a cluster, or a unit)."""
+        taken = weights != 0
+        if self.data.cluster is None or not taken.any() or self._pairs_over_clusters[1][taken].min() < 2:
+            return self._from_runs(weights)
+        table, touched = self._cluster_scores(np.zeros(self.data.n_pairs, dtype=np.int64), 1, weights)
+        scores, g = table[0], int(touched.sum())
+        scores *= math.sqrt(g / (g - 1))
+        df = g - 1.0
+        if self._noisy_reference:
+            noise = self._reference_scores(weights)
+            _, df = self._plus_reference(float(scores @ scores), df, noise**2)
+            scores = np.append(scores, noise)
+        return Spread(float(scores @ scores), df, self._over(g), g, float(self.data.worth[taken].max()), scores)
+
+    def _plus_reference(self, variance: float, df: float, noise: Floats) -> tuple[float, float]:
+        """Sum of the variance over clusters and of the reference rows, with its degrees of freedom."""
+        total = variance + float(noise.sum())
+        squares = variance**2 / df + float(_over_df(noise, self.data.reference.df).sum())
+        return total, float(_satterthwaite(np.array(total), np.array(squares)))
+
+    def _reference_scores(self, weights: Floats) -> Floats:
+        pair, row, share = self.reference_shares
+        total = _sums(row, weights=weights[pair] * share, minlength=self.data.reference.mean.size)
+        return -total * np.sqrt(np.nan_to_num(self.data.reference.variance))
+
+    def _from_runs(self, weights: Floats) -> Spread:
+        """Uncertainty from independent means of units (and of the reference), with their linear coefficients."""
+        taken = weights != 0
+        if self.data.shares_cluster or not taken.any() or (self.data.items[taken] == 0).any():
+            return Spread(math.nan, clusters=int(self.data.shares_cluster))
+        defined = ~np.isnan(self.data.deviation)
+        b = np.zeros(self.data.pair.size)
+        pair = self.data.pair[defined]
+        b[defined] = weights[pair] * self.data.unit_share[defined] / self.data.items[pair]
+        if self.data.reference.used:
+            coefficient = b
+        else:
+            cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
+            total = _sums(cell, weights=b, minlength=self.data.present.size)[cell]
+            coefficient = b - (quotient(total - b, n - 1.0) if self.data.exclude_self else quotient(total, n))
+        peers = 0 if self.data.reference.used else 1
+        counted = ~np.isnan(self.data.table.mean) & (coefficient != 0)
+        counted &= self.data.present[self.data.table.cell] > peers
+        scores = np.zeros(self.data.pair.size)
+        scores[counted] = coefficient[counted] * np.sqrt(self.unit_variance[counted])
+        df = self._unit_df
+        if self.data.reference.used:
+            scores = np.append(scores, self._reference_scores(weights))
+            df = np.append(df, self.data.reference.df)
+        variance = float(scores @ scores)
+        if math.isnan(variance):
+            return Spread(variance, scores=scores)
+        freedom = _satterthwaite(np.array(variance), np.array(_over_df(scores**2, df).sum()))
+        return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
+
+
+def _of_table(scores: Floats, touched: Mask) -> tuple[Floats, Floats]:
+    return _variance(touched.sum(axis=1, dtype=np.float64), np.einsum("ij,ij->i", scores, scores))
+
+
+def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
+    """G/(G - 1) times the sum of squares, NaN for a single cluster; and G."""
+    return quotient(clusters, clusters - 1, clusters > 1) * squares, clusters
+
+
+def _over_df(variance: Floats, df: Floats) -> Floats:
+    """Squared variances over their degrees of freedom: 0 where the variance is 0 or treated as known."""
+    return np.where((variance == 0) | np.isinf(df), 0.0, quotient(variance**2, df))
+
+
+def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
+    """Degrees of freedom of sums of variances, from the sums of :func:`_over_df`."""
+    return np.where(squares > 0, quotient(variance**2, squares), np.inf)
+
+
+def _sums(code: Any, weights: Any = None, minlength: int = 0) -> Floats:
+    return np.asarray(np.bincount(code, weights=weights, minlength=minlength), dtype=np.float64)
+
+
+def interval(estimate: Any, variance: Any, df: Any, conf_level: float) -> tuple[Any, Any, Any]:
+    """Standard error and two-sided interval: t where df is finite, normal where it is infinite, NaN where se is 0."""
+    se = np.sqrt(np.asarray(variance, dtype=float))
+    df = np.broadcast_to(np.asarray(df, dtype=float), se.shape)
+    finite = np.isfinite(df) & (df > 0)
+    quantile = np.where(finite, stdtrit(np.where(finite, df, 1.0), 0.5 + conf_level / 2), normal_quantile(conf_level))
+    degenerate = se <= 1e-12 * np.maximum(1.0, np.abs(estimate))
+    half = np.where(degenerate, np.nan, quantile * se)
+    return se, estimate - half, estimate + half

@@ -1,0 +1,64 @@
+"""Rows of a datasheet of ratings on the scores themselves: mean, missing scores, spread over repeats."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from judgestats import flags
+from judgestats.counting.cells import cells
+from judgestats.counting.counts import Counts
+from judgestats.counting.study import Study
+from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.consensus.stability import run_sd
+from judgestats.metrics.measure_registry import Options
+from judgestats.results import estimates, with_interval
+from judgestats.schema.coding import codes_of, rows_of_codes
+from judgestats.typing import Record
+
+
+def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
+    """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
+    by = [g for g in groups if g != "judge"]
+    present = Study.of(data).names
+    table = cells(data, by)
+    numbered = "replicate" in present or "score" not in present
+    codes = codes_of(table, groups)
+    rows: list[Record] = []
+    rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
+    means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
+    parts = rows_of_codes(codes.code, codes.size)
+    for g, key in enumerate(means[groups].to_dict("records")):
+        of_judge = table.iloc[parts[g]]
+        averaged = flags.SEVERAL_AVERAGED if not numbered and (of_judge["runs"] > 1).any() else ""
+        rows.append({**key, **mean_of_scores(of_judge, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
+        counts = Counts.of(pd.DataFrame({"n": [float(of_judge["runs"].sum()), float(of_judge["n_missing"].sum())]}))
+        (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
+        rows.append({**key, **row})
+    rows += options.call(run_sd, data, ratios=False).to_dict("records")
+    return estimates(rows, groups)
+
+
+def mean_of_scores(table: pd.DataFrame, value: float, conf_level: float, averaged: str = "") -> Record:
+    """Cells of a mean over systems of means over items, whose value is known, with t clustered by item."""
+    scored = (
+        table.dropna(subset=["mean"]).groupby(["system", "item"], dropna=False, sort=False)["mean"].mean().reset_index()
+    )
+    row: Record = {"term": "mean_score", "n": len(scored), "method": "mean over systems, t clustered by item"}
+    if scored.empty:
+        return {**row, "estimate": math.nan, "flag": flags.NO_DATA}
+    of_system = scored.groupby("system", dropna=False)["mean"]
+    systems = scored["system"].nunique(dropna=False)
+    weight = 1 / (systems * of_system.transform("size"))
+    influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
+    clusters = len(influence)
+    if clusters < 2:
+        return {**row, "estimate": value, "flag": flags.join(flags.ONE_UNIT, averaged)}
+    error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
+    half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
+    flag = flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged)
+    return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
