@@ -145,11 +145,11 @@ def _with_clustering(
     if kind == "calls":
         study, clustering = clustered(Study.of(table), [*groups, "probe"], cluster)
         return study.columns.frame(), clustering
-    cluster_columns = clusters(cluster)
-    grouping(cluster_columns or (), table.columns)
+    requested = clusters(cluster)
+    grouping(requested or (), table.columns)
     pattern = PATTERNS["revision" if kind == "joint" else "anchoring"]
     sharing = shared_counts(Study.of(table), pattern, [*groups, "probe"])
-    return table, Clusters.of(cluster_columns(cluster_columns, sharing), sharing, auto=cluster_columns is None)
+    return table, Clusters.of(cluster_columns(requested, sharing), sharing, auto=requested is None)
 
 
 def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
