@@ -109,6 +109,8 @@ def estimated(record, data, options):
         arguments = dict(record.arguments(data, options)) if record.arguments else {}
         if "by" in signature(record.function).parameters:
             arguments["by"] = list(options.by)
+        if record.take is not None and "baseline" in signature(record.function).parameters:
+            arguments["baseline"] = dict(options.baseline)
         signature(record.function).bind(data, **arguments)
     except (TypeError, KeyError):
         return None
