@@ -37,7 +37,7 @@ NO_MODULE = {
     "design/test_recovery_bias.py": "every measure of simulated judges",
     "models/test_coverage_models.py": "the study in docs/coverage.md",
     "models/bayes/test_arviz.py": "ArviZ on fits and posteriors",
-    "models/bayes/test_calibration.py": "the study in docs/calibration.md",
+    "models/bayes/test_simulated_calibration.py": "the study in docs/calibration.md",
     "models/bayes/test_smoke.py": "every Bayesian model once",
     "published/test_audit_can_fail.py": "every check of every paper",
     "published/test_audit_mutations.py": "every printed number of every paper",

@@ -109,8 +109,8 @@ def estimated(record, data, options):
         arguments = dict(record.arguments(data, options)) if record.arguments else {}
         if "by" in signature(record.function).parameters:
             arguments["by"] = list(options.by)
-        if record.take is not None and "baseline" in signature(record.function).parameters:
-            arguments["baseline"] = dict(options.baseline)
+        if record.function is js.compare_versions:  # with one old version of several
+            arguments["baseline"] = dict([*options.baseline.items()][:1])
         signature(record.function).bind(data, **arguments)
     except (TypeError, KeyError):
         return None

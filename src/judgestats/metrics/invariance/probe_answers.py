@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.changes import matched_changes
 from judgestats.counting.clustering import Cluster, clusters
-from judgestats.counting.clusters import Clusters
+from judgestats.counting.clusters import Clusters, cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered, selected
