@@ -60,9 +60,9 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 def _cache_folder() -> str:
     """Where numba keeps what it compiled."""
-    from judgestats.kernels import compiling, renumbering
+    from judgestats.kernels import coincidences, compiling
 
-    kernel = next(k for k in vars(renumbering).values() if isinstance(k, compiling.Kernel))
+    kernel = next(k for k in vars(coincidences).values() if isinstance(k, compiling.Kernel))
     return getattr(kernel._cache, "cache_path", None) or "not kept: every process compiles again"
 
 

@@ -109,6 +109,7 @@ def report(
     Examples
     --------
     >>> import tempfile
+    >>> import pandas as pd
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
     ...                       "choice": ["first", "second"]})
     >>> page = report(calls, Path(tempfile.mkdtemp()) / "report.html")
