@@ -99,7 +99,7 @@ def report(
 
 def _refuse_identity(verdicts: pd.DataFrame, identity: dict[str, str]) -> None:
     """Refuse names that are not systems or judges before anything is measured."""
-    from judgestats.metrics.consensus.panel import identities
+    from judgestats.metrics.consensus.judge_identities import identities
 
     if not identity:
         return

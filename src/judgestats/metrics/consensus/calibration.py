@@ -35,8 +35,10 @@ from judgestats.metrics.consensus.calibration_functions import (
     name_of,
     shuffled,
 )
+from judgestats.metrics.consensus.judge_identities import identities
 from judgestats.metrics.consensus.linear_uncertainty import interval
-from judgestats.metrics.consensus.panel import against, identities, prepare
+from judgestats.metrics.consensus.other_references import reference_matcher
+from judgestats.metrics.consensus.panel import prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.metrics.scales import apart_from_gold, refuse_several_scales, unmeasured
@@ -73,7 +75,7 @@ def reference_of(
 ) -> Floats:
     """Reference of each unit."""
     if not isinstance(reference, str):
-        target: Floats = against(reference, False, final, identity)(table, groups).of_cell[table.cell]
+        target: Floats = reference_matcher(reference, False, final, identity)(table, groups).of_cell[table.cell]
         return target
     if reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and score.")

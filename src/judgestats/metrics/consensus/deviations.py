@@ -18,9 +18,11 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.consensus.judge_identities import identities, own_pairs
 from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty, interval
+from judgestats.metrics.consensus.other_references import reference_matcher
 from judgestats.metrics.consensus.pair_flags import PairFlags
-from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
+from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
@@ -190,7 +192,7 @@ def consensus_deviation(
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
-    source = None if peers else against(reference, per_criterion, overall_criterion, identity)
+    source = None if peers else reference_matcher(reference, per_criterion, overall_criterion, identity)
     column = None if cluster is False else clustered_by(ratings, names(by), cluster, whole="item").column
     data = panel(
         ratings,
