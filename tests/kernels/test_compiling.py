@@ -114,7 +114,7 @@ def compiled(code: str, folder: Path) -> set[str]:
 def test_a_logit_with_one_intercept_compiles_neither_probit_nor_thresholds(tmp_path):
     assert compiled(FIRST_FIT, tmp_path) == {
         "likelihoods._logit_row",
-        *(f"quadrature.{name}" for name in ("_fall", "_mode", "_reach", "_sweep", "_trapezoid")),
+        *(f"quadrature.{name}" for name in ("_fall", "_group_mode", "_reach", "_sweep", "_trapezoid")),
     }
 
 

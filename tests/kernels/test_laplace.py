@@ -159,7 +159,7 @@ def test_the_trapezoidal_rule_is_the_integral(kind, scale):
     assert got == pytest.approx(sum(exact), abs=1e-8)
     assert more == pytest.approx(got, abs=1e-9)
     np.testing.assert_array_equal(finer.ranges.intervals, 2 * kernel.ranges.intervals)
-    for own, better in zip(kernel.by, finer.by, strict=True):
+    for own, better in zip(kernel.by[:4], finer.by[:4], strict=True):  # the last is of one node
         np.testing.assert_allclose(own, better, atol=1e-7)
 
 
