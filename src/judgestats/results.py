@@ -30,25 +30,14 @@ def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
     """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
-    listed = _in_order(list(rows), by) if sort else list(rows)
+    listed = list(rows)
     cells: Row = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
         cells[name] = np.array(cells[name], dtype=float)
     for name in ("method", "flag"):
         texts = [text if isinstance(text, str) else "" for text in cells[name]]
         cells[name] = pd.array(np.array(texts, dtype=object), dtype="str")
-    return pd.DataFrame(cells)
-
-
-def _in_order(rows: list[Mapping[str, Any]], by: Sequence[str]) -> list[Mapping[str, Any]]:
-    """As :func:`in_order`, of rows that are not yet a frame."""
-    absent = [[name for name in by if row.get(name) is None or row[name] != row[name]] for row in rows]
-    keys = [[(n in no, "" if n in no else row[n]) for n in by] for row, no in zip(rows, absent, strict=True)]
-    try:
-        order = sorted(range(len(rows)), key=keys.__getitem__)
-    except TypeError:
-        order = sorted(range(len(rows)), key=[[(no, str(label)) for no, label in key] for key in keys].__getitem__)
-    return [rows[i] for i in order]
+    return in_order(pd.DataFrame(cells), by) if sort and listed else pd.DataFrame(cells)
 
 
 def in_order(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
