@@ -14,14 +14,13 @@ import pandas as pd
 
 from judgestats.flags import explain as explain
 from judgestats.flags import flag_codes as flag_codes
+from judgestats.typing import Record
 
-#: Cells of one row, by column.
-Row = dict[str, Any]
 #: Columns of every estimate, after the ``by`` columns.
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
 
 
-def with_interval(std_error: float, low: float, high: float, /, **cells: object) -> Row:
+def with_interval(std_error: float, low: float, high: float, /, **cells: object) -> Record:
     """The cells of an interval, and others of its estimate."""
     return {**cells, "std_error": float(std_error), "conf_low": float(low), "conf_high": float(high)}
 
@@ -31,7 +30,7 @@ def estimates(
 ) -> pd.DataFrame:
     """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
     listed = list(rows)
-    cells: Row = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
+    cells: Record = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
         cells[name] = np.array(cells[name], dtype=float)
     for name in ("method", "flag"):

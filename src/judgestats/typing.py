@@ -14,18 +14,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Whole numbers of any width.
-Codes = NDArray[np.integer[Any]]
+Integers = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 #: Rows of a table, by number or by a mask.
-Rows = Codes | Mask
+Rows = Integers | Mask
 #: A column of any type.
 Column: TypeAlias = "pd.Series[Any]"
 #: None: another one each time.
 Seed = int | np.random.Generator | None
 #: A row of a table, or a JSON object.
 Record = dict[str, Any]
-#: A frame of narwhals, eager or lazy.
-Table: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 #: Frames that Narwhals has opened; `narwhals.stable.v2.typing.Frame` is either.
 EagerFrame: TypeAlias = "nw.DataFrame[Any]"
 LazyFrame: TypeAlias = "nw.LazyFrame[Any]"

@@ -16,7 +16,7 @@ from judgestats.kernels import resampling
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.columns import By, names
-from judgestats.typing import Codes, Floats, Record
+from judgestats.typing import Floats, Integers, Record
 
 if TYPE_CHECKING:
     from judgestats.counting.counts import Counts
@@ -198,11 +198,11 @@ def _drawn(
     return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
 
 
-def _sums(rows: Floats, code: Codes, size: int) -> Floats:
+def _sums(rows: Floats, code: Integers, size: int) -> Floats:
     return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T])
 
 
-def _strata(counts: Counts, strata: str | None, code: Codes, first: Codes, cluster: str) -> Codes | None:
+def _strata(counts: Counts, strata: str | None, code: Integers, first: Integers, cluster: str) -> Integers | None:
     if strata is None:
         return None
     stratum = counts.columns.codes([strata]).code
@@ -211,11 +211,11 @@ def _strata(counts: Counts, strata: str | None, code: Codes, first: Codes, clust
             f"{cluster!r} is not nested in {strata!r}: one {cluster} lies in several. Use a cluster that is nested in "
             "the strata, or leave strata= out."
         )
-    result: Codes = stratum[first]
+    result: Integers = stratum[first]
     return result
 
 
-def _influence(total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: Codes | None) -> Floats:
+def _influence(total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: Integers | None) -> Floats:
     """Jackknife influence of each unit for :func:`bca_interval`, with mean 0 in each stratum."""
     without = statistic(total[None, :] - added)
     usable_weight = np.where(np.isfinite(without), weight, 0.0)

@@ -22,7 +22,7 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import engine_errors, one_if, refuse_nested
-from judgestats.typing import Codes, Floats, LazyFrame, Mask, Record
+from judgestats.typing import Floats, Integers, LazyFrame, Mask, Record
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -42,8 +42,8 @@ class CellTable:
     judge: Ints
     mean: Floats  # over the runs of the unit, as `sd`; NaN where unknown
     sd: Floats
-    runs: Floats | Codes  # scores behind the mean (NaN where unknown)
-    missing: Floats | Codes  # scores excluded
+    runs: Floats | Integers  # scores behind the mean (NaN where unknown)
+    missing: Floats | Integers  # scores excluded
 
     @property
     def n_cells(self) -> int:
@@ -144,13 +144,13 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
 
 
 #: Takes the unit of each row, how many there are, and whether they may repeat; raises where a column splits them.
-_Check = Callable[[Codes, int, bool], None]
+_Check = Callable[[Integers, int, bool], None]
 
 
 def _check(data: Frame, keys: list[str], judge: str | None, key_names: list[str]) -> _Check:
     """Search for columns that split the units; rows without a judge are raters, which nothing else distinguishes."""
 
-    def check(unit: Codes, n_units: int, may_repeat: bool) -> None:
+    def check(unit: Integers, n_units: int, may_repeat: bool) -> None:
         if not isinstance(data, nw.LazyFrame):
             if judge or not may_repeat:
                 refuse_splits(eager_splits(data, unit, n_units, keys, strict=may_repeat), key_names)
@@ -211,7 +211,7 @@ def _lazy_averages(data: LazyFrame, keys: list[str]) -> LazyFrame:
     )
 
 
-def _rescaled(sd: Floats, runs: Floats | Codes, ddof: int) -> Floats:
+def _rescaled(sd: Floats, runs: Floats | Integers, ddof: int) -> Floats:
     """Sd with the divisor ``runs - ddof``, from one with ``runs - 1``."""
     if ddof == 1:
         return sd
@@ -243,7 +243,7 @@ def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Ints, Record, d
     return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
 
 
-def _decoded(codes: Codes, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
+def _decoded(codes: Integers, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
     keys: dict[str, Ints] = {}
     for name in reversed(about):
         levels = max(len(coded[name].labels), 1)
@@ -253,7 +253,7 @@ def _decoded(codes: Codes, coded: dict[str, Factor], about: list[str]) -> dict[s
 
 
 def _looked_up(
-    cell: Codes, n_cells: int, unit: Codes, n_units: int, coded: dict[str, Factor], about: list[str]
+    cell: Integers, n_cells: int, unit: Integers, n_units: int, coded: dict[str, Factor], about: list[str]
 ) -> dict[str, Ints]:
     row_of_unit, unit_of_cell = np.zeros(n_units, np.int64), np.zeros(n_cells, np.int64)
     row_of_unit[unit] = np.arange(len(unit))
@@ -316,7 +316,7 @@ def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str
     return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
 
 
-def _refuse_twice(unit: Codes, coded: dict[str, Factor]) -> None:
+def _refuse_twice(unit: Integers, coded: dict[str, Factor]) -> None:
     twice = np.bincount(unit)[unit] > 1
     row = int(np.flatnonzero(twice)[0])
     example = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())

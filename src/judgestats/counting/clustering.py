@@ -15,7 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.factors import Factors
-from judgestats.typing import Codes, Floats, LazyFrame
+from judgestats.typing import Floats, Integers, LazyFrame
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
@@ -128,7 +128,7 @@ class _Coded:
         self._columns = columns
         self._groups = groups
 
-    def levels(self, name: str) -> Codes | Floats:
+    def levels(self, name: str) -> Integers | Floats:
         group = self._columns.codes(self._groups)
         both = self._columns.codes([*self._groups, name])
         return np.bincount(group.code[both.first], minlength=group.size)
@@ -145,7 +145,7 @@ class _Lazy:
         self._data = with_pair(data) if makes_pair else data
         self._groups = groups
 
-    def levels(self, name: str) -> Codes | Floats:
+    def levels(self, name: str) -> Integers | Floats:
         distinct = self._data.select(*self._groups, name).unique()
         if not self._groups:
             return np.array([self._size(name)])
@@ -160,7 +160,7 @@ class _Lazy:
         return self._size(one, two) in (self._size(one), self._size(two))
 
 
-def cluster_codes(table: pd.DataFrame, column: str) -> Codes:
+def cluster_codes(table: pd.DataFrame, column: str) -> Integers:
     """Cluster of each row of a table of calls or pairs, by a column, or by pair where the table has no such column."""
     if column == "pair" and column not in table:
         low, high, _ = candidate_codes(table)

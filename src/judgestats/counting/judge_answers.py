@@ -20,7 +20,7 @@ from judgestats.schema import coding
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
-from judgestats.typing import Codes, Column, Floats, LazyFrame, Mask
+from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
 
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
@@ -41,11 +41,11 @@ class Labels:
     """Answers of the judges, sorted by the thing judged and the judge."""
 
     kind: Kind
-    coded: dict[str, tuple[Codes, pd.Index]]  # of each row: codes and labels of the `by` columns and of those kept
-    unit: Codes  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
-    judge: Codes
-    answer: Codes  # -1 where there is none
-    row: Codes  # (U,): a row of the table that holds each thing
+    coded: dict[str, tuple[Integers, pd.Index]]  # of each row: codes and labels of the `by` columns and of those kept
+    unit: Integers  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
+    judge: Integers
+    answer: Integers  # -1 where there is none
+    row: Integers  # (U,): a row of the table that holds each thing
     weight: Floats  # (U,): how many identical things each stands for
     judges: pd.Index  # sorted names
     answers: pd.Index  # sorted scores, or :data:`SIDES`
@@ -56,7 +56,7 @@ class Labels:
         codes, labels = self.coded[column]
         return codes[self.row], len(labels)
 
-    def label(self, column: str, units: Codes) -> pd.Index:
+    def label(self, column: str, units: Integers) -> pd.Index:
         """Labels of some units in a `by` or kept column."""
         codes, labels = self.coded[column]
         return labels.take(codes[self.row[units]])
@@ -115,7 +115,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
     )
 
 
-def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Codes, pd.Index]:
+def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Integers, pd.Index]:
     """Code of the answer of each call, -1 for none, and the labels."""
     if kind == "ratings":
         return _scores(calls.columns.series(answer_column(calls.names)))
@@ -153,7 +153,7 @@ def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame
     return chosen.rename({"mean": "score"}) if "mean" in chosen.collect_schema().names() else chosen, kind, groups
 
 
-def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Codes, pd.Index]:
+def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Integers, pd.Index]:
     """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
     if kind == "ratings":
         return _scores(table[column or "score"])
@@ -194,7 +194,7 @@ def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
     return code.astype(np.int8)
 
 
-def _scores(values: Column) -> tuple[Codes, pd.Index]:
+def _scores(values: Column) -> tuple[Integers, pd.Index]:
     """Rank of each score among the distinct ones; NaN is no answer."""
     if pd.api.types.is_float_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
@@ -227,7 +227,7 @@ def _refuse_text(values: Column, numbers: Floats) -> None:
 
 def _unit_numbers(
     data: Frame, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
-) -> tuple[Codes, Codes, bool]:
+) -> tuple[Integers, Integers, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(calls.columns)
     number, combos = coding.compact(*coding.joint([*parts, judge], rows))
@@ -251,7 +251,7 @@ def _unit_numbers(
     return number, combos, shared
 
 
-def refusal(table: pd.DataFrame, number: Codes, frame: Calls | None = None) -> DesignError:
+def refusal(table: pd.DataFrame, number: Integers, frame: Calls | None = None) -> DesignError:
     """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
     return repeated_answer(table.iloc[int(np.flatnonzero(times > 1)[0])], int((times > 1).sum()), frame)
@@ -274,7 +274,7 @@ def repeated_answer(row: Column, rows: int, frame: Calls | None) -> DesignError:
     )
 
 
-def _weights(calls: Study, unit: Codes, sorted_rows: Codes, first: Codes) -> Floats:
+def _weights(calls: Study, unit: Integers, sorted_rows: Integers, first: Integers) -> Floats:
     if calls.weight is None:
         return np.ones(first.size)
     n = calls.weight[sorted_rows]

@@ -17,7 +17,7 @@ from judgestats.errors import DesignError
 from judgestats.schema.coding import Coded, codes_of, column_codes, compact, each, is_constant, joint
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
 from judgestats.schema.opening import one_if
-from judgestats.typing import Codes, Column, EagerFrame, LazyFrame
+from judgestats.typing import Column, EagerFrame, Integers, LazyFrame
 
 #: What a rating is of and by whom, in the order of a message.
 KEYS = ("judge", "system", "item", "criterion", "replicate")
@@ -70,7 +70,13 @@ def _describes_outcome(name: str) -> bool:
 
 
 def eager_splits(
-    data: EagerFrame, unit: Codes, n_units: int, keys: Collection[str], kind: Kind = "ratings", *, strict: bool = True
+    data: EagerFrame,
+    unit: Integers,
+    n_units: int,
+    keys: Collection[str],
+    kind: Kind = "ratings",
+    *,
+    strict: bool = True,
 ) -> list[Split]:
     """The columns that split the cells of a frame in memory; none of them splits once the others are named.
 
@@ -88,14 +94,14 @@ def eager_splits(
     call, n_calls = unit, n_units
     if others and "replicate" in data.columns and "replicate" not in keys:
         call, n_calls = _with_runs(unit, n_units, data["replicate"].to_pandas())
-    result: dict[str, tuple[Codes, Codes]] = {}
+    result: dict[str, tuple[Integers, Integers]] = {}
     for columns, group, size in ((conditions, unit, n_units), (others, call, n_calls)):
         if columns and size < rows:
             result |= _differing(data, columns, group, size, strict=strict)
     return _without_the_determined(result, (call, n_calls), data)
 
 
-def _with_runs(unit: Codes, n_units: int, runs: Column) -> tuple[Codes, int]:
+def _with_runs(unit: Integers, n_units: int, runs: Column) -> tuple[Integers, int]:
     """Number of each row by unit and run, and how many there are; without a number each where no two rows share one."""
     rows = len(unit)
     if pd.api.types.is_integer_dtype(runs.dtype) and not runs.hasnans:
@@ -115,8 +121,8 @@ def _with_runs(unit: Codes, n_units: int, runs: Column) -> tuple[Codes, int]:
 
 
 def _differing(
-    data: EagerFrame, columns: list[str], group: Codes, size: int, *, strict: bool
-) -> dict[str, tuple[Codes, Codes]]:
+    data: EagerFrame, columns: list[str], group: Integers, size: int, *, strict: bool
+) -> dict[str, tuple[Integers, Integers]]:
     """Columns that differ within a group: the rows of the groups that each splits, and its codes there."""
     again = np.flatnonzero((np.bincount(group, minlength=size) > 1)[group])
     whole = again.size == len(group)
@@ -125,7 +131,7 @@ def _differing(
     first = np.zeros(size, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
 
-    def look(values: Column) -> tuple[Codes, Codes] | None:
+    def look(values: Column) -> tuple[Integers, Integers] | None:
         values = values if whole else values.iloc[again]
         if is_constant(values):
             return None
@@ -147,7 +153,7 @@ def _differing(
     return {c: f for c, f in zip(columns, differences, strict=True) if f is not None}
 
 
-def _belongs_to_rows(values: Column, rows: Codes, group: Codes, size: int, code: Codes, levels: int) -> bool:
+def _belongs_to_rows(values: Column, rows: Integers, group: Integers, size: int, code: Integers, levels: int) -> bool:
     """Whether a column is an id or free text: its values are mostly met in one cell only, or are long and many."""
     different, occurring = compact(code[rows], levels)
     place, total = joint([(group[rows], size), (different, occurring.size)], rows.size)
@@ -160,7 +166,7 @@ def _belongs_to_rows(values: Column, rows: Codes, group: Codes, size: int, code:
 
 
 def _without_the_determined(
-    differences: dict[str, tuple[Codes, Codes]], calls: tuple[Codes, int], data: EagerFrame
+    differences: dict[str, tuple[Integers, Integers]], calls: tuple[Integers, int], data: EagerFrame
 ) -> list[Split]:
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import IntoFrame
+from narwhals.stable.v2.typing import Frame, IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
@@ -20,7 +20,7 @@ from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.findings import Finding
 from judgestats.schema.opening import in_memory
 from judgestats.schema.validation import faults_of, findings, in_codes
-from judgestats.typing import EagerFrame, Floats, Mask, Table
+from judgestats.typing import EagerFrame, Floats, Mask
 
 R = TypeVar("R")
 
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
 
 
 #: A frame of any library, or what has been read of it.
-Calls: TypeAlias = "IntoFrame | Table | Study"
+Calls: TypeAlias = "IntoFrame | Frame | Study"
 
 
 class Study:

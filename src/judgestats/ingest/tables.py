@@ -23,7 +23,7 @@ from judgestats.schema.coding import hashed, neither
 from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Kind
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.opening import few
-from judgestats.typing import Codes, Ints
+from judgestats.typing import Integers, Ints
 
 #: A plain number as text; ``007`` is not one.
 NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
@@ -165,7 +165,7 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
     return table.assign(**new) if new else table
 
 
-def _coded(values: pd.Series) -> tuple[Codes, NDArray[np.object_]]:
+def _coded(values: pd.Series) -> tuple[Integers, NDArray[np.object_]]:
     """Code of each cell (-1 for a missing one) and the distinct texts; cells that are not text are all distinct."""
     if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
         return hashed(values)

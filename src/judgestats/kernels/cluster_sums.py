@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 
-def cluster_sums(influence: Floats, n: Floats, unit: Codes | None) -> tuple[Floats, Floats]:
+def cluster_sums(influence: Floats, n: Floats, unit: Integers | None) -> tuple[Floats, Floats]:
     """Sums of influences (N, k) of n units over clusters (N,), and for how many clusters each of them stands."""
     if unit is None:
         return influence, n.astype(float)
@@ -18,19 +18,19 @@ def cluster_sums(influence: Floats, n: Floats, unit: Codes | None) -> tuple[Floa
     return sums, np.ones(size)
 
 
-def covariance(influence: Floats, n: Floats, unit: Codes | None) -> Floats:
+def covariance(influence: Floats, n: Floats, unit: Integers | None) -> Floats:
     """Sums of products (k, k) of influences summed within clusters."""
     sums, alike = cluster_sums(influence, n, unit)
     return np.asarray((sums * alike[:, None]).T @ sums, np.float64)
 
 
-def n_clusters(rows: Mask, n: Floats, unit: Codes | None) -> float:
+def n_clusters(rows: Mask, n: Floats, unit: Integers | None) -> float:
     """Number of clusters, or of units where they are not clustered, among some rows."""
     rows = rows & (n > 0)
     return float(n[rows].sum() if unit is None else np.unique(unit[rows]).size)
 
 
-def small_sample(rows: Mask, n: Floats, unit: Codes | None, ddof: int) -> float:
+def small_sample(rows: Mask, n: Floats, unit: Integers | None, ddof: int) -> float:
     """The factor G / (G - ddof) of a variance over the clusters of some rows; NaN where there are too few."""
     clusters = n_clusters(rows, n, unit)
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 
 class Kappa(NamedTuple):
@@ -62,7 +62,7 @@ def _complete(expected: Floats) -> Mask:
     return result
 
 
-def weighted_kappa(totals: Floats, row: Codes, column: Codes, weights: Floats) -> Floats:
+def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Floats) -> Floats:
     """Cohen's kappa (B,) of B tables, given by totals (B, P) of cells at `row`, `column` (P,); NaN where undefined."""
     m = len(weights)
     with np.errstate(divide="ignore", invalid="ignore"):

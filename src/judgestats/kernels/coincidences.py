@@ -10,7 +10,7 @@ import scipy  # scipy.sparse is loaded by its first use
 
 from judgestats.kernels.compiling import njit
 from judgestats.kernels.resampling import cluster_index, multinomial_totals, times_drawn
-from judgestats.typing import Codes, Floats
+from judgestats.typing import Floats, Integers
 
 #: Numbers held in memory at a time.
 _HELD = 2**22
@@ -21,12 +21,12 @@ _DENSE = 64
 class Units(NamedTuple):
     """How often each unit was given each answer; units alike are one pattern."""
 
-    start: Codes  # (Q + 1,): where each pattern begins in `code`
-    code: Codes  # (E,): answers of a pattern, each once, 0 to m - 1
+    start: Integers  # (Q + 1,): where each pattern begins in `code`
+    code: Integers  # (E,): answers of a pattern, each once, 0 to m - 1
     times: Floats  # (E,): how many judges gave each of them
 
     @property
-    def pattern(self) -> Codes:
+    def pattern(self) -> Integers:
         """Pattern of each entry, (E,)."""
         return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
 
@@ -50,7 +50,7 @@ class Disagreement(NamedTuple):
     values: Floats  # (B,): answers in units that have two or more
 
 
-def krippendorff(units: Units, weight: Codes | Floats, values: Floats, level: str) -> Disagreement:
+def krippendorff(units: Units, weight: Integers | Floats, values: Floats, level: str) -> Disagreement:
     """Krippendorff's alpha of many weightings (B, Q) of the same units: one row for the data, B for resamples.
 
     Units with fewer than two answers are ignored; `values` (m,) ascend. No table of coincidences is made: nominal and
@@ -72,7 +72,7 @@ def alpha_draws(
     level: str,
     rng: np.random.Generator,
     n_resamples: int,
-    cluster: Codes | None = None,
+    cluster: Integers | None = None,
 ) -> Floats:
     """Alpha of each resample of `n` (Q,) units of each pattern, or of whole clusters, as in :func:`unit_weights`."""
     if level == "ordinal":
@@ -201,7 +201,7 @@ def _ratio_expected(margins: Floats, values: Floats) -> Floats:
 
 
 def unit_weights(
-    n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None = None
+    n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Integers | None = None
 ) -> Iterator[Floats]:
     """How often each of Q patterns is drawn, in blocks (b, Q) of the resamples; `n` (Q,): whole numbers of units.
 
@@ -211,7 +211,7 @@ def unit_weights(
         yield times if cluster is None else times[:, cluster] * np.rint(n)
 
 
-def _times(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Codes | None) -> Iterator[Floats]:
+def _times(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Integers | None) -> Iterator[Floats]:
     """How often each pattern, or each cluster where there are any, is drawn, in blocks of the resamples."""
     whole = np.rint(n).astype(np.int64)
     per_resample = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1

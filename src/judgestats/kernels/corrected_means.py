@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judgestats.kernels.cluster_sums import covariance, small_sample
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 
 def corrected_share(p: ArrayLike, specificity: ArrayLike, sensitivity: ArrayLike) -> Floats:
@@ -92,7 +92,7 @@ def prediction_powered(
     verdicts: Floats,
     labels: Floats,
     n: Floats,
-    unit: Codes | None = None,
+    unit: Integers | None = None,
     *,
     ddof: int = 1,
     coefficients: Floats | None = None,
@@ -120,7 +120,7 @@ def prediction_powered(
     return Powered(estimate, coefficients, influence)
 
 
-def _optimal(verdicts: Floats, centred: Floats, labelled: Mask, n: Floats, unit: Codes | None, ddof: int) -> Floats:
+def _optimal(verdicts: Floats, centred: Floats, labelled: Mask, n: Floats, unit: Integers | None, ddof: int) -> Floats:
     """Coefficients with the smallest variance: Σff⁻¹ ΣfY / (1 + n/N), from the clustered covariances.
 
     Where labelled and other verdicts share clusters, those of the difference of the two means of the verdicts.
@@ -158,7 +158,7 @@ def inversely_weighted(
     labels: Floats,
     probability: Floats,
     n: Floats,
-    unit: Codes | None = None,
+    unit: Integers | None = None,
     *,
     ddof: int = 1,
     coefficients: Floats | None = None,
@@ -196,7 +196,7 @@ class ClassRates(NamedTuple):
 
 
 def class_rates(
-    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Codes | None = None, *, ddof: int = 0
+    verdicts: Floats, labels: Floats, n: Floats, judged: Mask, unit: Integers | None = None, *, ddof: int = 0
 ) -> ClassRates:
     """Share of positive verdicts among the rows `judged`, specificity and sensitivity from the labels of other rows."""
     parts = [(judged, verdicts), (~judged & (labels == 0), 1 - verdicts), (~judged & (labels == 1), verdicts)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 #: A variance below this share of its sum of squares is rounding.
 _NOTHING = 1e-12
@@ -24,7 +24,7 @@ def midrange(x: Floats) -> Floats:
         return np.where(np.isfinite(low), low / 2 + high / 2, np.nan)
 
 
-def grouped(values: Floats, owner: Codes, n_owners: int) -> Floats:
+def grouped(values: Floats, owner: Integers, n_owners: int) -> Floats:
     """Sums (n_owners, ...) of the rows of `values` (N, ...) of each owner."""
     result = np.zeros((n_owners, *values.shape[1:]))
     if len(owner) == n_owners and (np.diff(owner) > 0).all():
@@ -37,7 +37,7 @@ def grouped(values: Floats, owner: Codes, n_owners: int) -> Floats:
     return result
 
 
-def pair_sums(x: Floats, y: Floats, owner: Codes, n_owners: int) -> Floats:
+def pair_sums(x: Floats, y: Floats, owner: Integers, n_owners: int) -> Floats:
     """Sums (O, K, 6) behind the Pearson correlations of K pairs x, y (K, N), by owner (N,): what a bootstrap draws.
 
     Count, and the sums of x, y, x², y², xy about midranges; a point with a NaN on either side is left out of its pair.
@@ -61,7 +61,7 @@ def _pearson(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats
         return np.where(defined, np.clip(cov / np.sqrt(vx * vy), -1.0, 1.0), np.nan)
 
 
-def all_pairs(scores: Floats, owner: Codes, n_owners: int, weights: Floats) -> Floats:
+def all_pairs(scores: Floats, owner: Integers, n_owners: int, weights: Floats) -> Floats:
     """Pearson correlation (B, R, P) of each pair of judges in each row of scores (R, J, N), by weights (B, O).
 
     Pairs are in the order of the upper triangle. Judges who rated all that anybody rated have one sum and one sum of
@@ -153,7 +153,7 @@ def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     return pearson_of(np.stack([p.sum(axis=1) for p in parts], axis=-1))
 
 
-def icc_sums(scores: Floats, owner: Codes, n_owners: int) -> Floats:
+def icc_sums(scores: Floats, owner: Integers, n_owners: int) -> Floats:
     """Sums (O, k + 3) behind the ICC of k raters x N subjects, by owner; a subject with a NaN is left out.
 
     Count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 #: Codes of a slot answer; the order of ``judgestats.counting.patterns.SLOT_ANSWERS``.
 FIRST, SECOND, TIE, INVALID, MISSING = 0, 1, 2, 3, 4
@@ -36,7 +36,7 @@ class Decomposition:
     non_ties: Floats  # (G,): those of them that are not ties
 
 
-def pair_orders(unit: Codes, reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
+def pair_orders(unit: Integers, reverse: Mask, answer: NDArray[np.int8], n_units: int) -> PairOrders:
     """Match the two orders of each of U pairs: pair, order and answer by slot of N calls."""
     answers = np.full(2 * n_units, MISSING, np.int8)
     slot = 2 * unit.astype(np.int64) + reverse
@@ -50,7 +50,7 @@ def pair_orders(unit: Codes, reverse: Mask, answer: NDArray[np.int8], n_units: i
     return PairOrders(answers.reshape(-1, 2), duplicates, first)
 
 
-def pair_table(answers: NDArray[np.int8], group: Codes, weight: Floats | None, n_groups: int) -> Floats:
+def pair_table(answers: NDArray[np.int8], group: Integers, weight: Floats | None, n_groups: int) -> Floats:
     """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
     counts: Floats = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)

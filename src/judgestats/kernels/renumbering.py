@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.typing import Codes
+from judgestats.typing import Integers
 
 
-def by_appearance(code: Codes, size: int) -> tuple[NDArray[np.int32], Codes]:
+def by_appearance(code: Integers, size: int) -> tuple[NDArray[np.int32], Integers]:
     """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
     row = row_type(code.size)
     table = np.full(size, code.size, row)

@@ -11,7 +11,7 @@ from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
-from judgestats.typing import Codes, Floats, Ints
+from judgestats.typing import Floats, Integers, Ints
 
 #: Draws held in memory at a time.
 _DRAWS = 2**22
@@ -64,7 +64,9 @@ def resampled_totals(counts: Floats, index: Ints) -> Floats:
     return totals
 
 
-def cluster_totals(counts: Floats, rng: np.random.Generator, n_resamples: int, strata: Codes | None = None) -> Floats:
+def cluster_totals(
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: Integers | None = None
+) -> Floats:
     """Counts (B, P) of each resample of the clusters (G, P), drawn within `strata` (G,) where there are any.
 
     A few million draws are held at a time. Of many clusters with few distinct counts, the number of each kind is drawn.
@@ -101,7 +103,7 @@ def _kinds(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def multinomial_totals(
-    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: Codes | None = None
+    counts: Floats, rng: np.random.Generator, n_resamples: int, strata: Integers | None = None
 ) -> Floats:
     """Counts (B, P) of each resample of independent rows, of which `counts` (P,), whole numbers, are alike.
 
@@ -139,7 +141,9 @@ def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[
     return totals
 
 
-def two_way_totals(row: Codes, column: Codes, counts: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
+def two_way_totals(
+    row: Integers, column: Integers, counts: Floats, rng: np.random.Generator, n_resamples: int
+) -> Floats:
     """Counts (B, P) of each resample when both factors of a crossed design are drawn, from counts (C, P) of its cells.
 
     A cell counts as often as its row was drawn, times as often as its column was: the pigeonhole bootstrap (Owen 2007,

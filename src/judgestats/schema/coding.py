@@ -20,8 +20,7 @@ from judgestats.kernels.renumbering import by_appearance, row_type
 from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Codes as Integers
-from judgestats.typing import Column, EagerFrame, Floats, Ints, Mask, Record
+from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
 
 R = TypeVar("R")
 #: Rows from which a kernel, or a thread, is worth its start.

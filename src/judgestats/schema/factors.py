@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
-from judgestats.typing import Codes as Integers
-from judgestats.typing import Column, Floats, Mask, Rows
+from judgestats.typing import Column, Floats, Integers, Mask, Rows
 
 
 class Factor(NamedTuple):

@@ -15,8 +15,7 @@ from judgestats.errors import DesignError, data_rows
 from judgestats.schema.coding import Coded, Codes, codes_of, column_codes, combine
 from judgestats.schema.columns import COUNTS, Column, kind_of
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Codes as Integers
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Integers, Ints, Mask
 from judgestats.verdicts.latent_classes import Labels
 
 #: Name of the judge when judges are aggregated over.

@@ -22,7 +22,7 @@ from judgestats.kernels.correlation import (
 )
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
-from judgestats.typing import Codes, Floats, Record
+from judgestats.typing import Floats, Integers, Record
 
 Method = Literal["pearson", "spearman"]
 
@@ -112,7 +112,7 @@ def sd_defined(x: Floats, ddof: int = 1) -> Floats:
 def from_draws(
     value: float,
     draws: Floats,
-    sizes: Floats | Codes,
+    sizes: Floats | Integers,
     plan: Bootstrap,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> Record:

@@ -49,7 +49,7 @@ from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.typing import Codes, Floats, Ints, Record
+from judgestats.typing import Floats, Integers, Ints, Record
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
@@ -251,7 +251,7 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> Record:
     return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
 
 
-def _student_cells(fit: Chance, n: Floats, cluster: Codes | None, conf_level: float) -> Record:
+def _student_cells(fit: Chance, n: Floats, cluster: Integers | None, conf_level: float) -> Record:
     """Student's interval over units or clusters, and the test of 0."""
     estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
     small = flags.SMALL_N if units < 30 else ""

@@ -26,7 +26,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Codes, Floats, Ints, Record
+from judgestats.typing import Floats, Integers, Ints, Record
 
 #: The usual facets of ratings; ``replicate`` is nested: the first runs of two cells have nothing in common.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
@@ -37,7 +37,7 @@ class Design:
     """Scores of one group with the levels of their facets."""
 
     y: Floats  # (N,)
-    codes: Mapping[str, Codes]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
+    codes: Mapping[str, Integers]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
     single: tuple[str, ...]  # facets with one level in this group
     repeated: bool  # whether some combination of levels has several scores
     notes: list[str]  # flags for what was averaged or excluded
@@ -55,7 +55,7 @@ class Design:
             effects += [pair for pair in combinations(crossed, 2) if len(crossed) > 2]
         return [*effects, crossed] if self.repeated and len(crossed) > 1 else effects
 
-    def code(self, effect: Sequence[str]) -> Codes:
+    def code(self, effect: Sequence[str]) -> Integers:
         """Level of each score in an effect."""
         levels = self.levels
         return compact(*joint([(self.codes[f], levels[f]) for f in effect], len(self.y)))[0]
@@ -121,7 +121,7 @@ def _group_designs(
 
 
 def _design(
-    y: Floats, n: Floats | None, codes: dict[str, Codes], rows: Ints, facets: Sequence[str], notes: list[str]
+    y: Floats, n: Floats | None, codes: dict[str, Integers], rows: Ints, facets: Sequence[str], notes: list[str]
 ) -> Design:
     scored = ~np.isnan(y[rows])
     w = np.ones(rows.size) if n is None else n[rows]

@@ -32,7 +32,7 @@ from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Codes, Floats, Ints, Mask, Record
+from judgestats.typing import Floats, Integers, Ints, Mask, Record
 
 #: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
@@ -143,14 +143,14 @@ def _laid_out(
     return Matrices(labels, scores, start, silent, notes, raters, clusters.astype(np.int64))
 
 
-def _of_row(code: Codes, row: Codes, rows: int) -> Codes:
+def _of_row(code: Integers, row: Integers, rows: int) -> Integers:
     """A code of each row, from the codes of its cells: the last of them."""
     row_code = np.zeros(rows, code.dtype)
     row_code[row] = code
     return row_code
 
 
-def _score_matrix(table: CellTable, row: Codes, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
+def _score_matrix(table: CellTable, row: Integers, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
     """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge

@@ -25,7 +25,7 @@ from judgestats.metrics.agreement.block_correlations import (
 from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, rated_cells, refuse_empty
 from judgestats.metrics.clustered import clustered_by
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Codes, Floats, Ints, Mask
+from judgestats.typing import Floats, Integers, Ints, Mask
 
 #: Column with the side of a rating: before (0) or after (1).
 SIDE = "_side"
@@ -99,7 +99,7 @@ def _units_of_sides(block: Block) -> Mask:
     return units_with_code(block, block.rows[SIDE].to_numpy(), 2)
 
 
-def units_with_code(block: Block, code: Codes, size: int) -> Mask:
+def units_with_code(block: Block, code: Integers, size: int) -> Mask:
     """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
     points = np.asarray((~np.isnan(block.scores)).any(axis=1))
     present = np.zeros((size, block.n_units), dtype=bool)

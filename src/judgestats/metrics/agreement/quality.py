@@ -38,7 +38,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Codes, Floats, Mask, Record
+from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Tiers of the paper, worst first.
 TIERS = ("Base", "Instruct", "Thinking")
@@ -415,7 +415,7 @@ def _ordering_row(
     right: Mask,
     pairs: Mask,
     weights: Floats,
-    family: Codes | None,
+    family: Integers | None,
     plan: Bootstrap,
     excluded: str,
     lower: str,

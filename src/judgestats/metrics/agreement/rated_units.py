@@ -20,7 +20,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.coincidences import Units
 from judgestats.schema.coding import Coded, compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.typing import Codes, Floats, Ints, Record
+from judgestats.typing import Floats, Integers, Ints, Record
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[UnitGro
 
 
 def _patterns(
-    first: Ints, answer: Codes, weight: Floats, size: int, cluster: Coded | None
+    first: Ints, answer: Integers, weight: Floats, size: int, cluster: Coded | None
 ) -> tuple[Units, Floats, Ints]:
     """Collapse units with the same answers into patterns; also returns their counts and one unit of each."""
     n_units = first.size - 1

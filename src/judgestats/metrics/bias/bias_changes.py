@@ -29,7 +29,7 @@ from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factor
-from judgestats.typing import Codes, Floats, Mask, Record
+from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Column of strata: the samples within which a bootstrap draws.
 STRATUM = "_sample"
@@ -46,9 +46,9 @@ class Sample:
     left_out: float  # pairs without a valid answer under both; of independent samples the calls without one
 
     @property
-    def strata(self) -> Codes:
+    def strata(self) -> Integers:
         """Strata of a bootstrap, (R,): independent samples are drawn separately."""
-        strata: Codes = self.whole.columns["strategy"].code[self.rows]
+        strata: Integers = self.whole.columns["strategy"].code[self.rows]
         return strata if self.answers.shape[1] == 6 else np.zeros_like(strata)
 
     @property
@@ -319,7 +319,7 @@ class _PairClusters:
     """Clusters of the pairs of one or several samples."""
 
     samples: list[Sample]
-    codes: list[Codes]  # (R,): cluster of each row, of each sample
+    codes: list[Integers]  # (R,): cluster of each row, of each sample
     size: int  # G
 
     def sides(self, sample: Sample) -> tuple[Floats, Floats]:

@@ -8,13 +8,14 @@ from collections.abc import Collection, Sequence
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.study import Calls, Study
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.opening import one_if
-from judgestats.typing import Mask, Record, Table
+from judgestats.typing import Mask, Record
 
 
 def flag_forced(rows: list[Record], calls: Calls, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
@@ -73,7 +74,7 @@ def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     return {tuple(map(str, key)) for key in labels.itertuples(index=False, name=None)}
 
 
-def _confounded_there(data: Table, groups: Sequence[str], reported: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def _confounded_there(data: Frame, groups: Sequence[str], reported: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """:func:`_confounded` of a lazy frame: none where some rows show each group two candidates in both orders."""
     some = _orders_there(data.head(SOME), groups)
     both = some.loc[some["_turned"] == 1, [*groups]].itertuples(index=False, name=None)
@@ -85,7 +86,7 @@ def _confounded_there(data: Table, groups: Sequence[str], reported: set[tuple[st
     return {tuple(map(str, key)) for key in table.loc[confounded, [*groups]].itertuples(index=False, name=None)}
 
 
-def _orders_there(data: Table, groups: Sequence[str]) -> pd.DataFrame:
+def _orders_there(data: Frame, groups: Sequence[str]) -> pd.DataFrame:
     """How candidates are shown in each group, in the engine: least and greatest in place of several values."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))

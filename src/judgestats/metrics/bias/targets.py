@@ -9,6 +9,7 @@ from operator import or_
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+from narwhals.stable.v2.typing import Frame
 
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.study import Calls, Study
@@ -18,7 +19,6 @@ from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Options, column_names
 from judgestats.schema.columns import By, grouping, required
 from judgestats.schema.declared_counts import counted
-from judgestats.typing import Table
 
 #: Column that says in which slot the target stood.
 TARGET_SLOT = "target_slot"
@@ -103,13 +103,13 @@ def with_slot(calls: Study) -> Study:
 
 
 def _sides(
-    data: Table,
+    data: Frame,
     present: list[str],
     target: str | None,
     attribute: str | None,
     value: str | None,
     family: Mapping[str, str] | None,
-) -> tuple[Table, _Sides]:
+) -> tuple[Frame, _Sides]:
     if attribute is not None:
         return data, _by_attribute(data, present, attribute, value)
     if family is not None:
@@ -131,7 +131,7 @@ def _sides(
     return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target")
 
 
-def _by_attribute(data: Table, present: list[str], attribute: str, value: str | None) -> _Sides:
+def _by_attribute(data: Frame, present: list[str], attribute: str, value: str | None) -> _Sides:
     columns = [f"{attribute}_{slot}" for slot in SLOTS]
     missing = [c for c in columns if c not in present]
     if missing:
@@ -154,7 +154,7 @@ def _by_attribute(data: Table, present: list[str], attribute: str, value: str | 
     return _Sides((one > two).fill_null(False), (one < two).fill_null(False), f"calls of equal or unknown {attribute}")
 
 
-def _by_family(data: Table, present: list[str], family: Mapping[str, str]) -> _Sides:
+def _by_family(data: Frame, present: list[str], family: Mapping[str, str]) -> _Sides:
     judges = [str(j) for j in _distinct(data, "judge")]
     for judge in judges:
         problem = f"family= does not name the judge {judge!r}"
@@ -175,7 +175,7 @@ def _by_family(data: Table, present: list[str], family: Mapping[str, str]) -> _S
     return _Sides(first & ~second, second & ~first, "calls with both or neither of its family")
 
 
-def _by_candidate(data: Table, target: str) -> _Sides:
+def _by_candidate(data: Frame, target: str) -> _Sides:
     hits = [_text(slot) == target for slot in SLOTS]
     if not _any(data, hits[0] | hits[1]):
         candidates = sorted({str(c) for slot in SLOTS for c in _distinct(data, slot)})
@@ -187,7 +187,7 @@ def _by_candidate(data: Table, target: str) -> _Sides:
     return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls without {target}")
 
 
-def _refuse_strangers(data: Table) -> None:
+def _refuse_strangers(data: Frame) -> None:
     """Raise where the target is given and is neither candidate."""
     target = _text("target")
     stray = ~target.is_null() & (target != "") & (target != _text("first")) & (target != _text("second"))
@@ -205,16 +205,16 @@ def _text(column: str) -> nw.Expr:
     return nw.col(column).cast(nw.String)
 
 
-def _distinct(data: Table, column: str) -> list[str]:
+def _distinct(data: Frame, column: str) -> list[str]:
     labels = data.lazy().select(_text(column).alias("_v")).unique().collect(backend="pandas").to_native()["_v"]
     return sorted(labels.dropna().tolist())
 
 
-def _row_count(data: Table) -> int:
+def _row_count(data: Frame) -> int:
     return int(data.lazy().select(nw.len().alias("_n")).collect(backend="pandas").to_native()["_n"].iloc[0])
 
 
-def _any(data: Table, mask: nw.Expr) -> bool:
+def _any(data: Frame, mask: nw.Expr) -> bool:
     return _row_count(data.filter(mask.fill_null(False))) > 0
 
 

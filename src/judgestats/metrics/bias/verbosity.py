@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import narwhals.stable.v2 as nw
 import pandas as pd
-from narwhals.stable.v2.typing import IntoFrame
+from narwhals.stable.v2.typing import Frame, IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import InvalidDirection
@@ -16,7 +16,7 @@ from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
-from judgestats.typing import Record, Table
+from judgestats.typing import Record
 
 
 @Measure(
@@ -127,7 +127,7 @@ def verbosity_bias(
     return estimates(targets.excluded.flagged(pairs, within), within, ["reading", "point_reading"])
 
 
-def _of_kinds(calls: Calls, expansion: str, truncation: str) -> Table:
+def _of_kinds(calls: Calls, expansion: str, truncation: str) -> Frame:
     """Calls of the two kinds of pairs."""
     data, present = Study.of(calls).data, Study.of(calls).names
     if "bias" not in present:
@@ -143,7 +143,7 @@ def _of_kinds(calls: Calls, expansion: str, truncation: str) -> Table:
                 f"{argument}={name!r} is not in 'bias'. It has: {', '.join(kinds) or 'nothing'}."
                 f"{suggestion(name, kinds)}"
             )
-    pairs: Table = data.filter(kind.is_in([expansion, truncation]))
+    pairs: Frame = data.filter(kind.is_in([expansion, truncation]))
     return pairs
 
 

@@ -16,7 +16,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
 from judgestats.metrics.correctness.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
-from judgestats.typing import Codes, Floats, Mask, Record
+from judgestats.typing import Floats, Integers, Mask, Record
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Labelled:
     f: Floats  # (N,): verdict of each row
     y: Floats  # (N,): label, NaN where there is none
     n: Floats  # (N,): units of each row
-    unit: Codes | None  # (N,): cluster of each row; None if they are independent
+    unit: Integers | None  # (N,): cluster of each row; None if they are independent
     flag: str  # cautions about clustering
 
 

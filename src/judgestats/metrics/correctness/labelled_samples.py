@@ -29,7 +29,7 @@ from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.typing import Codes, Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 #: How a tie counts for a candidate: as no win, or as half of one.
 TiesOfWins = Literal["exact", "half"]
@@ -85,7 +85,7 @@ class Group:
     f: Floats  # (N, k): numbers of the verdicts
     y: Floats  # labels
     n: Floats
-    unit: Codes | None
+    unit: Integers | None
     cluster: str | None
 
     @cached_property

@@ -21,9 +21,9 @@ from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile
-from judgestats.results import Row, estimates
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Items and judges with fewer calls are flagged.
 FEW_HERE = 5
@@ -166,7 +166,7 @@ def _level_rows(
     facets: dict[str, tuple[str, ...]],
     kinds: dict[str, str],
     conf_level: float,
-) -> list[Row]:
+) -> list[Record]:
     """One row for each level of a facet, with the other facet at its mean."""
     fitted_levels = facets[facet]
     eta, se = _predictors(whole, facet, fitted_levels, kinds)

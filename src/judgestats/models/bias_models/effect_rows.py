@@ -15,8 +15,7 @@ from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation.coefficient_tables import wide
 from judgestats.models.postestimation.degrees_of_freedom import degrees
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
-from judgestats.results import Row
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: A larger log-odds, or one with a larger standard error, is taken as infinite.
 ENDLESS, VAGUE = 15.0, 30.0
@@ -40,7 +39,7 @@ def critical(conf_level: float, df: float | None) -> float:
     return normal if df is None else float(stdtrit(df, 0.5 + conf_level / 2))
 
 
-def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: str, df: float | None = None) -> Row:
+def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: str, df: float | None = None) -> Record:
     """Row of an estimate with Wald's interval."""
     ends = {"conf_low": value - z * se, "conf_high": value + z * se}
     about = {"n": fit.n, "method": described(fit, df), "flag": fit_flags(fit), "scale": scale}
@@ -49,7 +48,7 @@ def wald_row(fit: Fitted, term: str, value: float, se: float, z: float, scale: s
 
 def effect_row(
     fit: Fitted, c: Floats, term: str, conf_level: float, scale: str = "log-odds", df: float | None = None
-) -> Row:
+) -> Record:
     """Estimate of a linear function c (P,) of the parameters, with Wald's interval; NaN and flagged if infinite."""
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     endless = bool((c[np.isin(fit.names, fit.options.separated)] != 0).any())
@@ -62,7 +61,7 @@ def effect_row(
     return {**row, "flag": flags.join(flags.SEPARATION, row["flag"])} if endless else row
 
 
-def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
+def ratio_row(row: Record, scale: str = "odds ratio") -> Record:
     """Turn a row of log-odds into one of odds ratios, with the interval transformed from the logarithm."""
     ratio = math.exp(row["estimate"])
     ends = {k: math.exp(row[k]) for k in ("conf_low", "conf_high")}
@@ -71,7 +70,7 @@ def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
 
 def points_row(
     fit: Fitted, X: Floats, base: Floats | None, term: str, conf_level: float, df: float | None = None
-) -> Row:
+) -> Record:
     """Change of the mean response in percentage points, averaged over rows and over scalar random effects of 1 or -1.
 
     `X`, `base` (M, K): the first K columns of the design in the two states; base None: a constant one half.
@@ -91,7 +90,7 @@ def points_row(
     return {**row, "conf_low": low, "conf_high": high}
 
 
-def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
+def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Record]:
     """Standard deviation of each scalar random term in `names` (factor -> term), with the interval of its logarithm."""
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):

@@ -14,8 +14,7 @@ from judgestats import flags
 from judgestats.models.bias_models.effect_rows import fit_flags, without
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.delta_method import spread
-from judgestats.results import Row
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Columns of the tests, after the grouping columns.
 TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
@@ -26,12 +25,12 @@ def by_rule(terms: int) -> Literal["auto"] | int:
     return "auto" if terms <= 1 else 1
 
 
-def tested(question: str, compared: str, test: str, statistic: float, df: float, p_value: float, flag: str) -> Row:
+def tested(question: str, compared: str, test: str, statistic: float, df: float, p_value: float, flag: str) -> Record:
     """One row of the tests."""
     return dict(zip(TESTS, (question, compared, test, statistic, df, p_value, flag), strict=True))
 
 
-def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
+def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Record:
     """Compare two nested fits; `variance`: they differ by one variance only, 0 under the smaller model.
 
     The null distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
@@ -52,7 +51,7 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
     return tested(question, compared, "LR", statistic, df, p, flag)
 
 
-def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
+def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Record:
     """Joint Wald test that K linear functions of the parameters, `C` (K, P), are 0."""
     value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
     estimable = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
@@ -61,7 +60,7 @@ def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
     return tested(question, compared, "Wald", statistic, len(C), p, fit_flags(fit))
 
 
-def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
+def comparisons(rows: Sequence[Record], by: Sequence[str] = ()) -> pd.DataFrame:
     """Frame of tests; grouping columns `by` are empty text in rows that compare the groups."""
     table = pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])
     table["flag"] = table["flag"].astype(object).where(table["flag"].notna(), "").astype("str")

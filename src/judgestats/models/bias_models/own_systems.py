@@ -26,8 +26,9 @@ from judgestats.models.estimation import fit
 from judgestats.models.families import FamilyName
 from judgestats.models.fits import Fit
 from judgestats.models.links import LINKS
-from judgestats.results import Row, estimates
+from judgestats.results import estimates
 from judgestats.schema.columns import By
+from judgestats.typing import Record
 
 #: Largest number of systems with an effect for each.
 MOST_SYSTEMS = 40
@@ -266,10 +267,10 @@ def _rating_specification(
 
 def _compared_models(
     spec: _Specification, own: Mapping[str, str], conf_level: float
-) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+) -> tuple[list[Record], list[Record], dict[str, Fit]]:
     """Models with and without the system-by-item effect, the own effect common or by judge."""
-    rows: list[Row] = []
-    tests: list[Row] = []
+    rows: list[Record] = []
+    tests: list[Record] = []
     fits: dict[str, Fit] = {}
     by_judge = f" + {' + '.join(own.values())}"
     no_estimate = {"judge": ALL, "term": OWN, "estimate": math.nan, "n": float(spec.calls.table["n"].sum())}
@@ -321,7 +322,7 @@ def _own_fit(spec: _Specification, own: str, random: str, most: str) -> Fit:
     return fit(formula, spec.calls.table, counts="n", n_quadrature=rule, family=spec.family)
 
 
-def _own_rows(model: Fit, name: str, conf_level: float) -> list[Row]:
+def _own_rows(model: Fit, name: str, conf_level: float) -> list[Record]:
     """Rows of an own effect; NaN if it is a linear combination of other effects."""
     if any(n.startswith("own") for n in model.design.fixed.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": flags.CONFOUNDED}]

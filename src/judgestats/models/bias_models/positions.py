@@ -21,9 +21,9 @@ from judgestats.models.bias_models.model_comparisons import by_rule, comparisons
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.results import Row, estimates
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
@@ -139,8 +139,8 @@ class _Analysis:
     ties: TiesOfPositions
     unsigned: bool
     conf_level: float
-    rows: list[Row] = field(default_factory=list)
-    tests: list[Row] = field(default_factory=list)
+    rows: list[Record] = field(default_factory=list)
+    tests: list[Record] = field(default_factory=list)
     fits: dict[str, Fit] = field(default_factory=dict)
 
 
@@ -224,7 +224,7 @@ def _df(whole: Fit) -> float | None:
     return judges[0] - 1.0 if judges else None
 
 
-def _slot_rows(whole: Fit, analysis: _Analysis) -> list[Row]:
+def _slot_rows(whole: Fit, analysis: _Analysis) -> list[Record]:
     df = _df(whole)
     slot = effect_row(whole, _slot(whole), FIRST, analysis.conf_level, df=df)
     rows = [slot, ratio_row(slot), _slot_points(whole, analysis, df)]
@@ -237,7 +237,7 @@ def _slot_rows(whole: Fit, analysis: _Analysis) -> list[Row]:
     return [*rows, *spread_rows(whole, _SPREADS, analysis.conf_level)]
 
 
-def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Row:
+def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Record:
     """Share of the first slot minus one half; with a tie model, share of first minus share of second."""
     if not whole.distribution.ordered:
         X = np.zeros((1, whole.n_fixed))
@@ -250,7 +250,7 @@ def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Row:
     return points_row(whole, state, base, FIRST, analysis.conf_level, df)
 
 
-def _slot_tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> list[Row]:
+def _slot_tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> list[Record]:
     rows = [_no_bias(whole, table, slopes, right, analysis)]
     for k, name in enumerate(analysis.slopes):
         without = _slot_fit(f"1{slopes.replace(f' + slope{k}', '')}{right}", table, analysis)
@@ -261,7 +261,7 @@ def _slot_tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analys
     return rows
 
 
-def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> Row:
+def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> Record:
     question, compared = "there is a slot bias", "with a slot bias against without"
     df = _df(whole)
     if not whole.distribution.ordered and df is None:

@@ -19,9 +19,9 @@ from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.coding.model_frames import columns
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
-from judgestats.results import Row, estimates
+from judgestats.results import estimates
 from judgestats.schema.columns import COUNTS, By, N, names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Smallest number of judges for a variance of the effects between them.
 ENOUGH = 5
@@ -124,8 +124,8 @@ def strategy_effects(
             f"baseline={baseline!r} is not a value of {strategy!r}. Values: {', '.join(sorted(strategies))}."
             f"{suggestion(str(baseline), strategies)}"
         )
-    rows: list[Row] = []
-    tests: list[Row] = []
+    rows: list[Record] = []
+    tests: list[Record] = []
     fits: dict[str, Fit] = {}
     judges = sorted(set(table["judge"]))
     for name in [*judges, *([ALL] if pooled and len(judges) > 1 else [])]:
@@ -161,7 +161,7 @@ def _accuracy_table(
 
 def _judge_results(
     name: str, table: pd.DataFrame, baseline: str, has_item: bool, crossed: bool, conf_level: float
-) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+) -> tuple[list[Record], list[Record], dict[str, Fit]]:
     """Rows, tests and fits of a judge, or of all of them."""
     levels = ordered_labels(table["strategy"], baseline)
     no_estimate = {"term": "strategy", "estimate": math.nan, "n": float(table["n"].sum())}
@@ -179,7 +179,7 @@ def _judge_results(
         none = _accuracy_fit(f"{'benchmark' if crossed else '1'}{random}", calls)
     except (DesignError, FitError) as error:
         return [{**no_estimate, "flag": flags.NOT_FITTED.of(reason=error)}], [], {}
-    rows: list[Row] = []
+    rows: list[Record] = []
     df = table["judge"].nunique() - 1.0 if VARYING in random else None
     for bench in benches or ("",):
         effects = _strategy_rows(whole, levels, bench if crossed else "", conf_level, df)
@@ -211,7 +211,7 @@ def _accuracy_fit(right: str, table: pd.DataFrame, larger: str = "") -> Fit:
     return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((larger or right).count("|")))
 
 
-def _strategy_rows(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:
+def _strategy_rows(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Record]:
     """Effect of each strategy, in three units."""
 
     def coded(strategy: str) -> Floats:
@@ -235,7 +235,7 @@ def _strategy_rows(whole: Fit, levels: Sequence[str], bench: str, conf_level: fl
     return rows
 
 
-def _interaction_tests(steady: Fit, whole: Fit) -> list[Row]:
+def _interaction_tests(steady: Fit, whole: Fit) -> list[Record]:
     """Tests whether effects differ between benchmarks."""
     terms = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
     C = np.array([linear(whole, {n: 1.0}) for n in terms]).reshape(len(terms), len(whole.params))
@@ -245,7 +245,7 @@ def _interaction_tests(steady: Fit, whole: Fit) -> list[Row]:
 
 def _main_tests(
     table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]
-) -> list[Row]:
+) -> list[Record]:
     """Tests whether strategies matter, and whether judges differ in their effects."""
     compared = f"{plain} against without strategy"
     if VARYING in random:

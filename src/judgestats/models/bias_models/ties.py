@@ -22,8 +22,8 @@ from judgestats.models.bias_models.tie_answers import answers
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.delta_method import normal_quantile, spread
-from judgestats.results import Row, estimates
-from judgestats.typing import Floats
+from judgestats.results import estimates
+from judgestats.typing import Floats, Record
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
@@ -131,8 +131,8 @@ def tie_model(
     table = calls.table
     by = by or ""
     options = _Options(by, tuple(links), content and not folded, alpha, conf_level, folded)
-    result: list[Row] = []
-    tests: list[Row] = []
+    result: list[Record] = []
+    tests: list[Record] = []
     fits: dict[str, Fit] = {}
     for judge in sorted(set(table["judge"])):
         of_judge = table[table["judge"] == judge]
@@ -169,7 +169,7 @@ class _Options:
 
 def _judge_results(
     table: pd.DataFrame, kinds: Sequence[str], options: _Options
-) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+) -> tuple[list[Record], list[Record], dict[str, Fit]]:
     """Table, tests and fits of one judge."""
     lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
     constant = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
@@ -183,8 +183,8 @@ def _judge_results(
         calls[f"x{k}"] = calls["x"] * (calls["group"] == kind)
     paired = calls[calls["pair"] != ""]
     shared = paired["n"].sum() > paired["pair"].nunique() > 0
-    rows: list[Row] = []
-    tests: list[Row] = []
+    rows: list[Record] = []
+    tests: list[Record] = []
     fits: dict[str, Fit] = {}
     for link in options.links:
         try:
@@ -238,7 +238,7 @@ def _tie_fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, boo
 
 def _condition_rows(
     whole: Fit, kinds: Sequence[str], options: _Options, single: Mapping[str, Fit] = MappingProxyType({})
-) -> list[Row]:
+) -> list[Record]:
     """Rows of each condition, from the fit of all conditions or from `single` fits."""
     rows = []
     for k, kind in enumerate(kinds):
@@ -267,10 +267,10 @@ def _threshold_weights(whole: Fit, stem: str, kind: str, weight: float = 1.0) ->
     return {f"{stem}[{kind}]" if f"{stem}[{kind}]" in whole.names else stem: weight}
 
 
-def _parameter_ratio(whole: Fit, one: Floats, two: Floats, term: str, conf_level: float) -> Row:
+def _parameter_ratio(whole: Fit, one: Floats, two: Floats, term: str, conf_level: float) -> Record:
     """Ratio of two positive parameters, with the interval of its logarithm."""
     above, below = float(one @ whole.params), float(two @ whole.params)
-    row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
+    row: Record = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
     if not (above > 0 and below > 0):
         ends = dict.fromkeys(("estimate", "conf_low", "conf_high"), math.nan)
         return {**row, **ends, "flag": flags.join(row["flag"], flags.NO_RATIO)}
@@ -281,7 +281,7 @@ def _parameter_ratio(whole: Fit, one: Floats, two: Floats, term: str, conf_level
     return {**row, "estimate": ratio, "std_error": ratio * se, **ends}
 
 
-def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], options: _Options) -> list[Row]:
+def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], options: _Options) -> list[Record]:
     """Likelihood ratio tests under one link, and the verdict."""
     steps = [
         ("criterion moved", (False, False), (True, False), "resolution common"),
@@ -308,7 +308,7 @@ def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], option
     ]
 
 
-def _overall(tests: Sequence[Row]) -> Row:
+def _overall(tests: Sequence[Record]) -> Record:
     """Verdict over the links, if they agree."""
     each = [t for t in tests if t["question"] == "what moved"]
     agree = len({t["verdict"] for t in each}) == 1

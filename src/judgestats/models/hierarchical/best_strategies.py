@@ -38,9 +38,8 @@ from judgestats.models.hierarchical.posteriors import (
     with_top_parameters,
 )
 from judgestats.models.hierarchical.strategy_counts import Arms, paired, read
-from judgestats.results import Row
 from judgestats.schema.columns import By
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 ALL = "all judges"
 
@@ -63,11 +62,11 @@ def miss_probability(effect: Floats, discordance: Floats, n: float, level: float
 
 def choice_rows(
     arms: Arms, draws: Draws, priors: Mapping[str, float], margin: float, level: float, conf_level: float, flag: str
-) -> list[Row]:
+) -> list[Record]:
     """Rows under one joint distribution: effects by judge and strategy, the best one, and the same over all judges."""
     accuracy, both = joint(arms, draws.values)
     odds, there = draws.values["logit"], arms.there
-    rows: list[Row] = []
+    rows: list[Record] = []
     shared = {"conf_level": conf_level, "dependence": arms.law, "draws": draws}
     for j, name in enumerate(arms.judges):
         used = np.flatnonzero(there[j])
@@ -86,7 +85,9 @@ def choice_rows(
     return rows
 
 
-def _effect_rows(effect: Floats, odds: Floats, not_seen: Floats, margin: float, more: Row, flag: str) -> list[Row]:
+def _effect_rows(
+    effect: Floats, odds: Floats, not_seen: Floats, margin: float, more: Record, flag: str
+) -> list[Record]:
     real = (100 * np.abs(effect) > margin).astype(float)
     share = real.mean()
     probability = {**more, "scale": "probability"}
@@ -103,16 +104,16 @@ def _effect_rows(effect: Floats, odds: Floats, not_seen: Floats, margin: float, 
     ]
 
 
-def _best_rows(accuracy: Floats, more: list[Row], flag: str) -> list[Row]:
+def _best_rows(accuracy: Floats, more: list[Record], flag: str) -> list[Record]:
     best, loss = ranked(accuracy)
     rows = [probability_row("best", best[..., i], flag=flag, scale="probability", **m) for i, m in enumerate(more)]
-    points: Row = {"flag": flag, "scale": "percentage points"}
+    points: Record = {"flag": flag, "scale": "percentage points"}
     return rows + [row("loss", 100 * loss[..., i], **points, **m) for i, m in enumerate(more)]
 
 
 def _pooled_rows(
-    arms: Arms, draws: Draws, accuracy: Floats, priors: Mapping[str, float], shared: Row, flag: str
-) -> list[Row]:
+    arms: Arms, draws: Draws, accuracy: Floats, priors: Mapping[str, float], shared: Record, flag: str
+) -> list[Record]:
     rows, there = [], arms.there
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
@@ -254,8 +255,8 @@ def strategies(
     laws, why = _joint_laws(counts, dependence)
     partial = counts.partial if selected is None else selected
     stated = _prior_frame(replace(counts, law=laws[0]), chosen)
-    rows: list[Row] = []
-    checks: list[Row] = []
+    rows: list[Record] = []
+    checks: list[Record] = []
     predicted: list[pd.DataFrame] = []
     options = sampling_options(sampling)
     designs = [replace(paired(counts) if law == "discordant" else counts, law=law) for law in laws]
@@ -307,8 +308,8 @@ def _replicated_arms(arms: Arms, draws: Draws, priors: Mapping[str, float], seed
     return again, [prior_draw(arms, priors, rng)[1] for _ in range(200)]
 
 
-def _predictive_checks(arms: Arms, again: list[Arms]) -> list[Row]:
-    checks: list[Row] = []
+def _predictive_checks(arms: Arms, again: list[Arms]) -> list[Record]:
+    checks: list[Record] = []
     for what, name in COUNTED.items():
         seen = getattr(arms, name)
         present = np.isfinite(seen)

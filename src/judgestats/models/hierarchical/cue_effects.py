@@ -19,8 +19,7 @@ from judgestats.models.hierarchical.cue_counts import Favoured, Outcomes, favour
 from judgestats.models.hierarchical.cue_shifts import Probed, Terms
 from judgestats.models.hierarchical.posterior_checks import finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, result, scales, tabled, with_top_parameters
-from judgestats.results import Row
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Ints, Mask, Record
 
 #: Name -> scale of the prior.
 PRIORS: dict[str, float] = {"mean": 3.0, "probe": 2.5, "sd_blind": 1.0, "sd_probe": 2.0}
@@ -231,7 +230,7 @@ def _cell_labels(data: Outcomes, seen: Mask) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "scheme", "probe", "outcome"])
 
 
-def _data_checks(data: Outcomes) -> list[Row]:
+def _data_checks(data: Outcomes) -> list[Record]:
     """Rows of ``checks`` on the data."""
     empty = float((data.counts.sum(axis=(0, 2)) == 0).sum())
     rare = "Their shares are near 0; how near depends on the prior. Vary mean and probe in priors=."

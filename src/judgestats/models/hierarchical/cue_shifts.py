@@ -12,11 +12,10 @@ from judgestats import flags
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.cue_counts import Outcomes
 from judgestats.models.hierarchical.posteriors import row
-from judgestats.results import Row
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 Terms = dict[str, Floats]
-Rows = Iterator[Row]
+Rows = Iterator[Record]
 
 #: Values of the column ``judge`` in rows about all judges.
 MEAN, ANOTHER = "mean of judges", "another judge"
@@ -109,11 +108,11 @@ class Probed:
             yield MEAN, counted, float(n.sum()), bool(tieless.all()), few
             yield ANOTHER, [len(data.judges)] if counted else [], float(n.sum()), bool(tieless.all()), few
 
-    def _key(self, judge: str, one: int, two: int | None = None) -> Row:
+    def _key(self, judge: str, one: int, two: int | None = None) -> Record:
         labels = {"judge": judge, "scheme": self.data.schemes[one], "probe": self.data.probes[self.probe]}
         return {**labels, "against": "" if two is None else self.data.schemes[two], "favoured": self.favoured}
 
-    def _mean_row(self, term: str, values: Floats, n: float, flag: str, key: Row) -> Row:
+    def _mean_row(self, term: str, values: Floats, n: float, flag: str, key: Record) -> Record:
         """Row of the mean over the last axis; NaN if that is empty."""
         if not values.shape[-1] or np.isnan(values).any():
             return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
@@ -158,7 +157,7 @@ class Probed:
                 yield {**key, "term": name, "estimate": share, "n": n, "method": self.draws.method, "flag": flag}
 
 
-def clipped(gain: Row, signed: Row) -> Row:
+def clipped(gain: Record, signed: Record) -> Record:
     """The row of a gain from the row of its signed shift, clipped at 0; without an interval if that would be [0, 0]."""
     clipped_row = {
         **gain,

@@ -14,8 +14,7 @@ from judgestats.models.hierarchical.cue_shifts import MEAN
 from judgestats.models.hierarchical.ladders import Ladder, threshold
 from judgestats.models.hierarchical.posterior_checks import of_prior
 from judgestats.models.hierarchical.posteriors import row
-from judgestats.results import Row
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 Fits = Mapping[tuple[str, str], "Fitted"]
 
@@ -66,10 +65,10 @@ def _prior_driven(term: str, values: Floats, prior: Floats, wide: Floats | None)
     return flags.PRIOR_DRIVEN if moved else ""
 
 
-def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[Row]:
+def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[Record]:
     """Rows of every judge, condition, link and prior; `fits` are by link and prior."""
     data = next(iter(fits.values())).data
-    rows: list[Row] = []
+    rows: list[Record] = []
     for j, judge in enumerate(data.judges):
         for g, condition in enumerate(data.conditions):
             for link, prior in fits:
@@ -86,8 +85,8 @@ def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> l
 
 
 def _of_curve(
-    fits: Fits, which: tuple[str, str], j: int, g: int, key: Row, level: float, conf_level: float
-) -> Iterator[Row]:
+    fits: Fits, which: tuple[str, str], j: int, g: int, key: Record, level: float, conf_level: float
+) -> Iterator[Record]:
     fitted = fits[which]
     data = fitted.data
     cells = (data.judge == j) & (data.condition == g)
@@ -114,8 +113,8 @@ def _of_curve(
 
 
 def _threshold_row(
-    values: Floats, data: Ladder, cells: Mask, conf_level: float, flag: str, driven: str, common: Row
-) -> Row:
+    values: Floats, data: Ladder, cells: Mask, conf_level: float, flag: str, driven: str, common: Record
+) -> Record:
     """Posterior median and quantiles; a limit above the last step is inf."""
     steps = np.abs(data.x[cells & (data.x != 0)]) * data.unit
     empty = {**common, "term": "threshold", "estimate": math.nan, "flag": flags.join(flag, flags.NO_STEP)}
@@ -137,8 +136,8 @@ def _threshold_row(
 
 
 def _of_change(
-    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: Row, conf_level: float
-) -> Iterator[Row]:
+    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: Record, conf_level: float
+) -> Iterator[Record]:
     """Log ratios of criterion and slope to the baseline, and the probability that the criterion changed more."""
     fitted = fits[which]
     data = fitted.data

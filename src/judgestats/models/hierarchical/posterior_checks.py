@@ -9,14 +9,13 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, mixing_flags
-from judgestats.results import Row
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 #: Power-scaling sensitivity at and above which a prior, or a likelihood, matters (Kallioinen et al. 2024).
 SENSITIVE = 0.05
 
 
-def finding(what: str, value: float, flag: str = "", todo: str = "") -> Row:
+def finding(what: str, value: float, flag: str = "", todo: str = "") -> Record:
     """One row of ``checks``; what to do is given only with a flag, by default the explanation of its record."""
     remedy = (todo or " ".join(flags.explain(flag)["explanation"])) if flag else ""
     return {"what": what, "value": value, "flag": flag, "remedy": remedy}
@@ -39,14 +38,14 @@ def parts(column: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def flagged(table: pd.DataFrame) -> list[Row]:
+def flagged(table: pd.DataFrame) -> list[Record]:
     """Rows of ``checks`` on the column ``flag`` of estimates, one for each flag."""
     return [
         finding(f"{n:,} estimate{'s' * (n > 1)}: {flag}", float(n), flag) for flag, n in parts(table["flag"]).items()
     ]
 
 
-def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[Row]:
+def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[Record]:
     """Rows of ``checks`` on the chains, or on the importance weights, with advice that names the priors of spreads."""
     if not np.isnan(draws.pareto_k):
         k, ess, suffix = draws.pareto_k, draws.importance_ess, f" ({of})" if of else ""
@@ -70,7 +69,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[Row]:
     ]
 
 
-def conflicts(draws: Draws, of: str = "") -> list[Row]:
+def conflicts(draws: Draws, of: str = "") -> list[Record]:
     """Rows of ``checks`` on parameters whose prior conflicts with the data; one without a flag, if none does."""
     suffix = f" ({of})" if of else ""
     tails = draws.conflicts().items()
@@ -79,7 +78,7 @@ def conflicts(draws: Draws, of: str = "") -> list[Row]:
     return rows or [finding(f"smallest tail area under a prior{suffix}", least)]
 
 
-def predictive(what: str, observed: Floats, simulated: Floats) -> list[Row]:
+def predictive(what: str, observed: Floats, simulated: Floats) -> list[Record]:
     """Posterior predictive check, a row of ``checks``: share of (N,) counts within 95 % of (S, N) replicated ones."""
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     share = float(((observed >= low) & (observed <= high)).mean())

@@ -17,8 +17,8 @@ from judgestats.models.bayes.draws import Draws, TopParameter, diagnostics, infe
 from judgestats.models.bayes.replicates import Kind, of_kind
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, flagged, of_prior
 from judgestats.models.hierarchical.posterior_text import summary
-from judgestats.results import Row, estimates, with_interval
-from judgestats.typing import Floats
+from judgestats.results import estimates, with_interval
+from judgestats.typing import Floats, Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ class Posterior:
         return self.summary()
 
 
-def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any) -> Row:
+def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any) -> Record:
     """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged."""
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -186,7 +186,7 @@ def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float,
     return with_interval(values.std(ddof=1), low, high, **cells)
 
 
-def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> Row:
+def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> Record:
     """Row of a probability: the mean of (chains, draws) of 0 and 1, with its Monte Carlo error and no interval."""
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
@@ -196,7 +196,7 @@ def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", 
     return {**more, **estimate, "method": draws.method, "flag": flag}
 
 
-def tabled(rows: list[Row], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
+def tabled(rows: list[Record], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
     """The rows as a frame of estimates, in their order, with the condition columns `by` and `extra` ones."""
     return estimates(rows, by, extra, sort=False)
 
@@ -206,7 +206,7 @@ Laws = Mapping[str, tuple[str, str]]
 
 
 def result(
-    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Row], predicted: pd.DataFrame
+    question: str, table: pd.DataFrame, draws: Draws, laws: Laws, checks: list[Record], predicted: pd.DataFrame
 ) -> Posterior:
     """What a model that was drawn once returns, its chains and priors checked before the rest."""
     priors = prior_table(laws)

@@ -25,9 +25,8 @@ from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posterior_checks import convergence, finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, result, row, tabled
 from judgestats.models.specifications import Model
-from judgestats.results import Row
 from judgestats.schema.columns import By
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Record
 
 #: Parameter -> its meaning.
 MEANINGS = {
@@ -286,7 +285,7 @@ def _empty(data: Scores, priors: pd.DataFrame, why: str) -> Posterior:
     return Posterior("What is the agreement of the judges?", table, priors, checks, Draws({}, {}, 0, "no posterior"))
 
 
-def _component_row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> Row:
+def _component_row(term: str, values: Floats, draws: Draws, conf_level: float, n: float, *notes: str) -> Record:
     estimate = row(term, values, draws, conf_level=conf_level, n=n, flag=flags.join(*notes, *weight_flags(draws)))
     return {**estimate, "median": float(np.median(values))}
 

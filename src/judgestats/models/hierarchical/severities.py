@@ -34,10 +34,9 @@ from judgestats.models.hierarchical.crossed import (
 from judgestats.models.hierarchical.posterior_checks import finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, result, row, tabled
 from judgestats.models.hierarchical.score_panels import panel
-from judgestats.results import Row
 from judgestats.schema.columns import By
 from judgestats.schema.opening import engine_errors
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class Rows:
     conf_level: float
     notes: list[str]
 
-    def _severity_row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> Row:
+    def _severity_row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> Record:
         flag = flags.join(*self.notes, flag, *weight_flags(self.draws))
         keys = {"condition": "", "judge": "", "system": "", **more}
         estimate = row(term, values, self.draws, conf_level=self.conf_level, n=n, flag=flag, **keys)
@@ -59,7 +58,7 @@ class Rows:
         """Number of scores with these codes."""
         return int(np.logical_and.reduce([getattr(self.data, k) == v for k, v in where.items()]).sum())
 
-    def main_effects(self) -> list[Row]:
+    def main_effects(self) -> list[Record]:
         """Severity by condition and judge, quality by condition and system."""
         rows = []
         for term, factor in (("severity", "judge"), ("severity_to_reference", "judge"), ("quality", "system")):
@@ -73,7 +72,7 @@ class Rows:
                     rows.append(self._severity_row(term, values, n, flag, condition=where, **{factor: label}))
         return rows
 
-    def selves(self) -> list[Row]:
+    def selves(self) -> list[Record]:
         """Self-preference and excess by condition and judge, and the population mean."""
         if "self_preference" not in self.draws.values:
             return []
@@ -91,7 +90,7 @@ class Rows:
             rows.append(self._severity_row("mean_self_preference", value, len(who), few, condition=where))
         return rows
 
-    def attenuations(self, base: int, blinded: int) -> list[Row]:
+    def attenuations(self, base: int, blinded: int) -> list[Record]:
         """Attenuation and its ratio for each judge, and mean attenuation."""
         if "self_preference" not in self.draws.values:
             return []
@@ -107,7 +106,7 @@ class Rows:
             rows.append(self._severity_row(f"mean_{term}", change.mean(axis=-1), len(who)))
         return rows
 
-    def _ratio_row(self, term: str, a: Floats, b: Floats, judge: str) -> Row:
+    def _ratio_row(self, term: str, a: Floats, b: Floats, judge: str) -> Record:
         value = np.abs(b) / np.abs(a)
         tail = (1 - self.conf_level) / 2
         low, high = np.quantile(a, [tail, 1 - tail])
@@ -115,7 +114,7 @@ class Rows:
         median, below_1 = float(np.median(value)), float((value < 1).mean())
         return {**estimate, "estimate": median, "std_error": np.nan, "probability": below_1}
 
-    def spreads(self, priors: Mapping[str, Prior]) -> list[Row]:
+    def spreads(self, priors: Mapping[str, Prior]) -> list[Record]:
         """The sds."""
         rows = []
         for name in self.data.sds:

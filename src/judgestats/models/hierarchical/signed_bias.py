@@ -28,9 +28,8 @@ from judgestats.models.hierarchical.posteriors import (
     with_top_parameters,
 )
 from judgestats.models.hierarchical.target_counts import Cells, read
-from judgestats.results import Row
 from judgestats.schema.columns import By
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Mask, Record
 
 #: Scales of the priors, on the log-odds scale.
 PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive": 1.0}
@@ -134,7 +133,7 @@ def bias(
     table = tabled(_estimate_rows(counts, draws, chosen, margin, conf_level, seed), [*counts.keys, "judge"])
     again = _replicated_outcomes(counts, draws, seed)
     predicted = _predicted_outcomes(counts, again, chosen, draws.method, seed)
-    checks: list[Row] = []
+    checks: list[Record] = []
     for what, k, mask in _counted_cells(counts):
         if mask.any():
             checks += predictive(what, counts.counts[mask, k], again[:, mask, k])
@@ -249,9 +248,9 @@ def _of_new_judge(cells: Cells, values: Mapping[str, Floats], condition: int, rn
 
 def _estimate_rows(
     cells: Cells, draws: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
-) -> list[Row]:
+) -> list[Record]:
     p, rng = _probabilities(cells, draws.values), np.random.default_rng(seed)
-    rows: list[Row] = []
+    rows: list[Record] = []
     shared = {"conf_level": conf_level, "draws": draws}
     no_ties = EQUAL if "topic" in cells.terms and cells.net.all() else flags.NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
@@ -271,14 +270,14 @@ def _estimate_rows(
             predicted = _of_new_judge(cells, draws.values, c, rng).mean(axis=-2)
             rows += _bias_rows(np.mean(each, axis=0), net, margin, "", {**more, "judge": ALL})
             rows += _bias_rows(predicted, net, margin, "", {**more, "judge": NEW})
-    total: Row = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
+    total: Record = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
     for name, scale in _scales(cells, priors).items():
         values, prior = draws.values[name], scale * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
         rows.append(row(name, values, flag=flags.PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
     return rows
 
 
-def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: Row) -> list[Row]:
+def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: Record) -> list[Record]:
     b = p[..., 0] - p[..., 1]
     return [
         row("bias", b, flag=flag, **more),
