@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.clustering import CANDIDATES, Sharing, pair_label
+from judgestats.counting.clustering import CANDIDATES, NAMED, Sharing, pair_label
 from judgestats.counting.clusters import cluster_columns, cluster_of_counts
 from judgestats.counting.engines import collected
 from judgestats.counting.pairing import low_and_high, refuse_nameless
@@ -36,19 +36,23 @@ class Matched(NamedTuple):
     other: NDArray[np.intp]
 
 
-def count_changes(calls: Study, query: Query, baseline: str | None) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
+def count_changes(
+    calls: Study, query: Query, present: Sequence[str], baseline: str | None
+) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
     """Pairs by their outcome under the baseline and under each other value of ``pattern.across``; their clusters.
 
-    A pair that one side lacks is kept as ``missing``.
+    A pair that one side lacks is kept as ``missing``. `present`: the columns of the frame, without those made of them.
     """
-    pattern, split = query.pattern, grouping(query.split, calls.names)
-    groups, keys = query.groups(calls.names, split, query.cluster or ()), query.keys(calls.names)
+    pattern, split = query.pattern, grouping(query.split, present)
+    groups, keys = query.groups(present, split, query.cluster or ()), query.keys(present)
     pairs = matched_changes(calls, pattern.across, groups, baseline)
     either = np.where(pairs.other < 0, pairs.base, pairs.other)
     n = np.ones(either.size) if calls.weight is None else calls.weight[either]
     if calls.weight is not None and (calls.weight[np.where(pairs.base < 0, pairs.other, pairs.base)] != n).any():
         raise DesignError(_UNEVEN_SIDES)
-    sharing = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
+    sharing = NAMED
+    if not query.cluster:
+        sharing = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
     by_column = cluster_columns(query.cluster, sharing)
     outcome = calls.columns["outcome"]
     answers = Factor(np.append(outcome.code, len(outcome.labels)), [*outcome.labels, MISSING]).recoded({}, MISSING)
@@ -64,8 +68,9 @@ def matched_changes(calls: Study, across: str, groups: list[str], baseline: str 
     """Calls on one pair under the baseline and under each other value of `across`."""
     columns, rows = calls.columns, len(calls.columns)
     _refuse_unnamed(columns.series(across), across, 1)
-    used, code = np.unique(columns[across].code, return_inverse=True)
-    values = [str(columns[across].labels[i]) for i in used]
+    factor = columns[across].recoded({label: str(label) for label in columns[across].labels}, "")
+    used, code = np.unique(factor.code, return_inverse=True)
+    values = [factor.labels[i] for i in used]
     base = values.index(_baseline(values, across, baseline))
     low, high, _ = calls.ordered
     keys = [c for c in unit_columns(calls.names, groups) if c != across]
@@ -95,9 +100,11 @@ def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bo
     return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
 
 
-def lazy_changes(data: LazyFrame, query: Query, baseline: str | None) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+def lazy_changes(
+    data: LazyFrame, query: Query, present: Sequence[str], baseline: str | None
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
-    pattern, present = query.pattern, list(data.collect_schema().names())
+    pattern = query.pattern
     across, split = pattern.across, grouping(query.split, present)
     groups, keys = query.groups(present, split, query.cluster or ()), query.keys(present)
     refuse_nameless(data)
@@ -136,9 +143,12 @@ def lazy_changes(data: LazyFrame, query: Query, baseline: str | None) -> tuple[p
     answers = (nw.col(c).fill_null(MISSING) for c in ("baseline", "outcome"))
     label = [] if "pair" in groups else [pair_label(nw.col("item"), nw.col("_low"), nw.col("_high")).alias("pair")]
     table = table.with_columns(counted.alias(N), *answers, *label)
-    table_columns = table.collect_schema().names()
-    units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table_columns))
-    sharing = cluster_of_counts(units, keys, pattern, float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0))
+    sharing = NAMED
+    if not query.cluster:
+        table_columns = table.collect_schema().names()
+        units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table_columns))
+        n_pairs = float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0)
+        sharing = cluster_of_counts(units, keys, pattern, n_pairs)
     by_column = cluster_columns(query.cluster, sharing)
     columns = list(dict.fromkeys([*split, *by_column, *groups, across, "baseline", "outcome"]))
     return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), sharing, by_column

@@ -41,6 +41,10 @@ class Sharing(NamedTuple):
     items: bool = False  # whether its levels share an item in their turn, of which there are too few to be clusters
 
 
+#: What calls share where the cluster is named: nothing is left to be found.
+NAMED = Sharing("", True)
+
+
 def clusters(cluster: object) -> tuple[str, ...] | None:
     """Names of the columns of a ``cluster=``, none for False; None if the data decide."""
     if cluster is False:

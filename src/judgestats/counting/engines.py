@@ -11,7 +11,16 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
-from judgestats.counting.clustering import ALIKE, CANDIDATES, ENOUGH, MERGED_ABOVE, Sharing, auto_cluster, with_pair
+from judgestats.counting.clustering import (
+    ALIKE,
+    CANDIDATES,
+    ENOUGH,
+    MERGED_ABOVE,
+    NAMED,
+    Sharing,
+    auto_cluster,
+    with_pair,
+)
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
@@ -146,7 +155,7 @@ def count_lazily(
     if pattern.unit == "side" or "opponent" in pattern.columns:
         refuse_nameless(data)
     if cluster:
-        sharing = Sharing("", True)  # a named cluster is what they share
+        sharing = NAMED
     elif pattern.unit == "side":
         sharing = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
     elif "item" not in present:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.clustering import NAMED, Sharing, auto_cluster
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.pairing import ANSWER_CODE, UNEVEN, refuse_answers, repeated_calls
 from judgestats.counting.patterns import SLOT_ANSWERS, Pattern
@@ -43,7 +43,7 @@ def count_study(
         raise SchemaError(
             f"'first' or 'second' is missing in {study.nameless:,} of {len(study.columns):,} rows. Name both."
         )
-    sharing = Sharing("", True) if cluster else shared(study, pattern, groups, keys)  # one named is what they share
+    sharing = NAMED if cluster else shared(study, pattern, groups, keys)
     columns = cluster_columns(cluster, sharing)
     if "pair" in columns:
         study = study.with_pair()

@@ -11,7 +11,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.cells import cells
 from judgestats.counting.changes import count_changes, lazy_changes
-from judgestats.counting.clustering import ALIKE, CANDIDATES, Cluster, Sharing, auto_cluster, clusters, with_pair
+from judgestats.counting.clustering import ALIKE, CANDIDATES, NAMED, Cluster, Sharing, auto_cluster, clusters, with_pair
 from judgestats.counting.clusters import Clusters, cluster_columns, cluster_of_counts
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
@@ -170,8 +170,8 @@ def _of_raters(study: Study, query: Query, baseline: Any) -> _Tallied:
     cluster = query.cluster
     if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
         study = one_answer(study, "mode", [*query.by, *(cluster or ()), *query.beside])[0]
-    sharing = Sharing("", False)
-    if {"judge", "item"} <= {*study.names}:  # else refused when counted
+    sharing = NAMED if cluster else Sharing("", False)
+    if not cluster and {"judge", "item"} <= {*study.names}:  # else refused when counted
         groups = [c for c in query.keys(study.names) if c != "other"]
         n_calls = number_of_calls(study.data) if study.lazy else study.n_calls
         sharing = auto_cluster(study.data if study.lazy else study.candidates, groups, query.pattern.cluster, n_calls)
@@ -193,11 +193,12 @@ def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
     if study.lazy:
         rows = chosen(study.data, query.pattern, query.measure, query.stimulus)
         study.refuse_undeclared([*query.split, *(query.cluster or ())])
-        table, sharing, by_column = lazy_changes(with_outcome(rows, query.pattern), query, baseline)
+        table, sharing, by_column = lazy_changes(with_outcome(rows, query.pattern), query, study.names, baseline)
         return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
     calls = counted_rows(study, query.pattern, query.measure, query.stimulus)
     study.refuse_undeclared([*query.split, *(query.cluster or ())])
-    return count_changes(Study(calls.columns.but(**made_factors(calls, query.pattern))), query, baseline)
+    made = made_factors(calls, query.pattern)
+    return count_changes(Study(calls.columns.but(**made)), query, study.names, baseline)
 
 
 def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
@@ -241,10 +242,10 @@ def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[St
     """The calls of a measure that :func:`count` does not count, with ``pair`` if that is chosen; their clusters."""
     cluster_names, data = clusters(cluster), study.data
     grouping(cluster_names or (), study.names)
-    n = number_of_calls(data) if study.lazy else study.n_calls
-    sharing = (
-        auto_cluster(data if study.lazy else study.candidates, groups, "item", n) if "item" in study.names else None
-    )
+    sharing = NAMED if cluster_names else None
+    if not cluster_names and "item" in study.names:
+        n = number_of_calls(data) if study.lazy else study.n_calls
+        sharing = auto_cluster(data if study.lazy else study.candidates, groups, "item", n)
     by_column = cluster_columns(cluster_names, sharing)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(data)) if study.lazy else study.with_pair()

@@ -70,5 +70,5 @@ def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Flo
         one, two = (shares @ np.eye(m)[i] for i in (row, column))
         expected = ((one @ weights) * two).sum(axis=1)
         observed = shares @ weights[row, column]
-        kappa: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
+        kappa: Floats = (observed - expected) / np.where(_complete(expected), np.nan, 1 - expected)
     return kappa

@@ -19,7 +19,7 @@ _PSEUDO = 0.25
 
 
 def quotient(top: ArrayLike, bottom: ArrayLike, where: ArrayLike = True) -> Floats:
-    """`top` over `bottom`, element by element and without a warning; NaN where it is not `known`."""
+    """`top` over `bottom`, element by element and without a warning; NaN except `where`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(where, np.true_divide(top, bottom), np.nan)
     return result[()]  # a number for numbers

@@ -115,6 +115,8 @@ def multinomial_totals(
         for stratum in np.unique(strata):
             totals[:, strata == stratum] = multinomial_totals(whole[strata == stratum], rng, n_resamples)
         return totals
+    if not whole.size:
+        return np.zeros((n_resamples, 0))
     if whole.size > _MANY and (whole == 1).all():
         return times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
     resampled: Floats = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
