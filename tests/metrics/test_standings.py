@@ -161,3 +161,14 @@ def test_a_mean_of_fractions_that_cancel_is_0_and_has_no_interval(scale):
 def test_a_small_difference_of_large_marks_is_no_residue():
     value = 1e6 + 1e-3 * np.random.default_rng(3).normal((1.0, 0.0), 0.1, size=(40, 2))
     assert standing(marks(value)).winner == "judge 00"
+
+
+def test_a_mark_that_is_no_number_leaves_its_judge_without_a_mean_and_the_pair_as_it_is():
+    whole = marks(np.random.default_rng(3).integers(0, 2, (40, 2)))
+    one_missing = whole.assign(value=whole["value"].where(whole.index > 0))
+    compared = standing(one_missing)
+    assert np.isnan(compared.means.set_index("judge").loc["judge 00", "estimate"])
+    rest = standing(whole[whole["unit"] > 0]).pairs
+    assert compared.pairs[["estimate", "conf_low", "conf_high"]].to_numpy() == pytest.approx(
+        rest[["estimate", "conf_low", "conf_high"]].to_numpy()
+    )

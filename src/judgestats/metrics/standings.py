@@ -74,7 +74,7 @@ def standing(
     values[at], weights[at] = marks["value"], marks["weight"]
     cluster, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
     means = means_of(marks, lower_is_better=lower_is_better, conf_level=conf_level)
-    binary = bool(marks["value"].isin([0.0, 1.0]).all())
+    binary = bool(marks["value"].dropna().isin([0.0, 1.0]).all())
     pairs = _pairs(values, weights, list(judges), cluster, len(levels), binary, conf_level, seed)
     if means.empty or means["estimate"].isna().all():
         return Standing(means, pairs, "", (), "")
@@ -152,9 +152,9 @@ def _mean(value: Floats, weight: Floats, cluster: Ints, size: int, largest: floa
     """The mean of values made of marks up to `largest`: sums and errors that are no more than their rounding are 0."""
     total = weight.sum()  # divided by last: sums of whole numbers that cancel are 0, not a residue of rounding
     estimate = float(weight @ value / total)
-    estimate = estimate if abs(estimate) > ROUNDING * largest else 0.0
+    estimate = 0.0 if abs(estimate) <= ROUNDING * largest else estimate
     parts = np.bincount(cluster, weight * (value - estimate), size) / total
-    parts = parts if np.sqrt(parts @ parts) > ROUNDING * largest else np.zeros(size)
+    parts = np.zeros(size) if np.sqrt(parts @ parts) <= ROUNDING * largest else parts
     return _Mean(estimate, value.size, parts, _several(cluster, size))
 
 
