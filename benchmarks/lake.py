@@ -2,7 +2,7 @@
 
 ``python benchmarks/lake.py --rows 1e5,1e6,1e7`` generates the calls in build/lake, times each measure and its SQL in
 processes of their own, with the same limit of memory, and writes the table and the plot of docs/scale.md. With
-``--items 20000`` there are so many items whatever the number of calls, and their table is written.
+``--rows 1e7 --items 20000`` there are so many items whatever the number of calls, and their table is written.
 """
 
 from __future__ import annotations
@@ -221,6 +221,8 @@ if __name__ == "__main__":
     parser.add_argument("--once", nargs=2)
     asked = parser.parse_args()
     sizes = [int(float(n)) for n in asked.rows.split(",")]
+    if min(sizes) < (fewest := 2 * JUDGES * asked.items):
+        parser.error(f"--items {asked.items} needs --rows {fewest:,} or more: each judge has both orders of an item")
     if asked.once:
         once(*asked.once, sizes[0], asked.items, asked.limit)
     else:
