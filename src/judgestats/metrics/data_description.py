@@ -48,7 +48,7 @@ def describe(data: IntoFrame) -> pd.DataFrame:
         ("frame", kind),
         ("rows", f"{len(table):,}"),
         ("judges", _several(study, "judge")),
-        ("items", f"{sum(x is not None for x in study.columns['item'].labels):,}"),
+        ("items", f"{len(study.columns.labels('item')):,}"),
     ]
     if kind == "preferences":
         calls = number_of_calls(table)

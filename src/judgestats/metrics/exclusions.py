@@ -28,10 +28,10 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
     if not {value, "judge"} <= {*study.names}:
         return found
     by = [c for c in dict.fromkeys(by) if c in study.names and c in found.columns and c != "judge"]
-    table = (_missing_there if study.lazy else _missing)(study, value, [*by, "judge"])
+    table = _missing(study, value, [*by, "judge"])
     if table.empty:
         return found
-    times, what = table.pop("_n").tolist(), "answer(s)" if value == "choice" else "score(s)"
+    times, what = table.pop("_without").tolist(), "answer(s)" if value == "choice" else "score(s)"
     columns = table.astype(str)
     totals: dict[tuple[bool, ...], dict[tuple[str, ...], Counter[str]]] = {}
     raters = [c for c in ("judge", "other") if c in found]
@@ -55,20 +55,12 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
 
 def _missing(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
     """How many answers are missing for each combination of the keys."""
-    absent = study.columns.series(value).isna().to_numpy()
-    kinds, n = study.where(absent).columns.counted(keys, None if study.weight is None else study.weight[absent])
-    return kinds.frame(keys).assign(_n=n)
-
-
-def _missing_there(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
-    """:func:`_missing` of a lazy frame, in its own engine."""
-    answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
-    absent = answer.is_null() | answer.is_nan() if is_float else answer.is_null()
-    n = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
-    table: pd.DataFrame = (
-        study.data.filter(absent).group_by(*keys).agg(n.alias("_n")).collect(backend="pandas").to_native()
-    )
-    return table
+    if study.lazy:
+        answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
+        absent = Study.of(study.data.filter(answer.is_null() | answer.is_nan() if is_float else answer.is_null()))
+    else:
+        absent = study.where(study.columns.series(value).isna().to_numpy())
+    return ExcludedCalls.of(absent, keys, "").table
 
 
 @dataclass(frozen=True)

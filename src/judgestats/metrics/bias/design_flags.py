@@ -17,6 +17,9 @@ from judgestats.schema.coding import Codes, combine
 from judgestats.schema.opening import one_if
 from judgestats.typing import Mask, Record
 
+#: Rows of a lazy frame that are looked at before all of them are.
+SOME = 50_000
+
 
 def flag_forced(rows: list[Record], calls: Calls, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
     """Flag the rows of `terms` in groups where all calls were forced choices (``ties_allowed`` False)."""
@@ -104,7 +107,3 @@ def _orders_there(data: Frame, groups: Sequence[str]) -> pd.DataFrame:
     )
     table: pd.DataFrame = group_orders.collect(backend="pandas").to_native()
     return table
-
-
-#: Rows of a lazy frame that are looked at before all of them are.
-SOME = 50_000

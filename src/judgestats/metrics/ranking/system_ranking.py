@@ -284,10 +284,14 @@ class _Ranking:
         return self.options.interval == "percentile" and any(size > MOST_CLUSTERS for size in sizes)
 
     @cached_property
+    def _cluster_sizes(self) -> Floats:
+        return cluster_sizes(self.comparisons)
+
+    @cached_property
     def _few(self) -> str:
         if not self.comparisons.clusters or self.options.interval == "model":
             return ""
-        return flags.few_clusters(cluster_sizes(self.comparisons))
+        return flags.few_clusters(self._cluster_sizes)
 
     @cached_property
     def _method(self) -> str:
@@ -314,8 +318,8 @@ class _Ranking:
         shifted = np.where(np.outer(inside, inside), shifted, math.nan)
         data = self.comparisons.counted(self.comparisons.n)
         calls = data.counts.sum(axis=1)
-        n = np.bincount(data.system, calls, size) + np.bincount(data.opponent, calls, size)
         first = np.bincount(data.system, calls, size)
+        n = first + np.bincount(data.opponent, calls, size)
         bootstrap = None
         if options.interval == "percentile" and not self._has_many_clusters:
             bootstrap = bootstrap_of(self.comparisons, fit, options, self.key)
@@ -372,7 +376,7 @@ class _Ranking:
         method = f"{self._method.split(', sandwich')[0]}, {cells['method']}"
         if self.fit.limit[k] != 0:
             return {"method": method}
-        few = flags.few_clusters(cluster_sizes(self.comparisons), resampled=True) if clusters else ""
+        few = flags.few_clusters(self._cluster_sizes, resampled=True) if clusters else ""
         lost = flags.UNDEFINED.of(int(np.isnan(strengths).sum()), what="resample(s)")
         return {**cells, "method": method, "flag": flags.join(flag, few, cells["flag"], lost)}
 
