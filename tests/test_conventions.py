@@ -3,6 +3,8 @@
 import conventions
 import pytest
 
+pytestmark = pytest.mark.xdist_group("conventions")  # the places are counted once
+
 PLANTED = '''"""A module."""
 
 from typing import Any

@@ -743,7 +743,7 @@ def incomplete_ladder(steps: NDArray[np.float64], names: NDArray[np.float64] | N
 
 
 def few_clusters(sizes: NDArray[Any], *, resampled: bool = False, alike: NDArray[Any] | None = None) -> str:
-    """Flag of an interval by clusters that are too few or too unequal, for a bootstrap (`drawn`) sooner; else empty.
+    """Flag of an interval by clusters that are too few or too unequal, sooner for a bootstrap (`resampled`); or empty.
 
     `sizes` (G,): those of size 0 do not count. `alike` (G,): for how many clusters of this size each stands.
     """

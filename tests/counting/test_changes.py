@@ -22,7 +22,7 @@ def calls(*probes: object) -> pd.DataFrame:
 
 @pytest.mark.parametrize("engine", [pd.DataFrame, pl.LazyFrame])
 def test_a_column_that_counting_makes_is_none_of_the_frame(engine):
-    with pytest.raises(SchemaError, match="'outcome' is not a column of the frame. Columns: judge, item"):
+    with pytest.raises(SchemaError, match=r"'outcome' is not a column of the frame\. Columns: judge, item"):
         js.tally(engine(calls("1", "2").to_dict("list")), "revision", by="outcome", baseline="1", cluster=False)
 
 

@@ -119,7 +119,7 @@ def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Ar
         if is_text(column.type):
             column.validate(full=True)
             column = column.cast(pa.large_string())
-            return empty_as_missing(column, pc.equal(column, ""))
+            return empty_as_missing(column)
         return pa.array([cell_text(v) for v in column.to_pylist()], pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError) as problem:
         reason = str(problem).splitlines()[0][:120]
@@ -129,8 +129,9 @@ def _plain_column(column: pa.Array, name: str, where: str, coded: bool) -> pa.Ar
         ) from None
 
 
-def empty_as_missing(text: pa.Array, empty: pa.Array) -> pa.Array:
+def empty_as_missing(text: pa.Array) -> pa.Array:
     """Text whose empty cells are missing. (`if_else` of PyArrow 23 misreads a part of an array of text.)"""
+    empty = pc.equal(text, "")
     return pc.replace_with_mask(text, empty, pa.scalar(None, text.type)) if pc.any(empty).as_py() else text
 
 

@@ -107,7 +107,7 @@ class File:
         if self.container == "json":
             records = self.records()
             if not records:
-                raise self._no_records
+                raise SchemaError(f"{self.path.name} holds no records.")
             if lines is not None:
                 lines.extend(range(1, len(records) + 1))
             return table_of(records)
@@ -122,10 +122,6 @@ class File:
         )
         gaps = [n for n in table.columns if table[n].dtype == object]
         return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
-
-    @property
-    def _no_records(self) -> SchemaError:
-        return SchemaError(f"{self.path.name} holds no records.")
 
     @property
     def counted_in(self) -> str:

@@ -13,7 +13,6 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from judgestats.errors import SchemaError
@@ -167,9 +166,7 @@ def _json_cells(column: pa.Array) -> pa.Array | None:
         if not (np.abs(numbers) < _EXACT).all():
             return None
         return pa.array([cell_text(float(v)) for v in numbers], pa.large_string()).take(coded.indices)
-    text = column.cast(pa.large_string())
-    empty = pc.equal(text, "")
-    return empty_as_missing(text, empty)
+    return empty_as_missing(column.cast(pa.large_string()))
 
 
 def _line_blocks(text: IO[str]) -> Iterator[tuple[str, bool]]:

@@ -10,9 +10,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats import flags
-from judgestats.metrics.marks import (
-    people_marks,
-)
+from judgestats.metrics.marks import people_marks
 from judgestats.metrics.measure_registry import Options
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.people_columns import PeopleAgreement

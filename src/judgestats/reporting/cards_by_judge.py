@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from judgestats.metrics.datasheets.judge_profiles import profile
 from judgestats.reporting.estimate_rows import whose
+from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import noun
 from judgestats.reporting.sheets import (
     datasheet_rows,
     headline_rows,
 )
 from judgestats.results import COLUMNS
-
-if TYPE_CHECKING:
-    pass
-from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.typing import Record
 
 #: With more judges than this, their cards are folded.

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from judgestats.reporting.formatting import count
 from judgestats.reporting.markup import bar
-from judgestats.reporting.summary_parts import Column, Summary
-
-if TYPE_CHECKING:
-    pass
 from judgestats.reporting.page_data import PageData
+from judgestats.reporting.summary_parts import Column, Summary
 from judgestats.typing import Record
 
 #: With more columns than this, the bars and intervals of a table stand below its numbers.

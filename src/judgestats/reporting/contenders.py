@@ -14,6 +14,10 @@ from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun
 from judgestats.schema.columns import CONDITIONS
 from judgestats.schema.factors import Factor
+from judgestats.typing import Column
+
+#: Share of the items of the judge with fewer of them that two judges share if they are of one group.
+TOGETHER = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,13 @@ class Contenders:
         rows = study.columns.take(study.columns.codes(columns).first).frame(columns)
         return cls(rows.set_axis(whose(rows.assign(term="")).where(rows["judge"].notna(), "—")))
 
+    def among(self, labels: Iterable[str]) -> pd.DataFrame:
+        """Judge and conditions of some labels; values that print alike are one."""
+        return self.rows[~self.rows.index.duplicated()].loc[list(labels)]
+
     def said(self, labels: Iterable[str]) -> str:
         """How many they are: 3 judges; 4 judges in 3 conditions."""
-        contenders = self.rows.loc[list(labels)]
+        contenders = self.among(labels)
         judges, ways = contenders["judge"].nunique(), len(contenders.drop(columns="judge").drop_duplicates())
         if judges == len(contenders):
             return noun(judges, "judge")
@@ -49,3 +57,26 @@ def calls_by_contender(study: Study, who: Contenders, columns_of_contender: Sequ
     for w in one:
         columns = columns.without(w)
     return Study(columns, nw.from_native(data, eager_only=True))
+
+
+def together(judges: Column, items: Column) -> list[list[str]]:
+    """Groups of judges that share at least half of the items of the one with fewer, the largest first.
+
+    >>> together(pd.Series(["a", "a", "b", "b", "c"]), pd.Series(["1", "2", "1", "2", "9"]))
+    [['a', 'b'], ['c']]
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    who, names = pd.factorize(judges.astype(str), sort=True)
+    what, things = pd.factorize(items.astype(str))
+    marks = csr_array((np.ones(len(who)), (who, what)), shape=(len(names), len(things)))
+    marks.sum_duplicates()
+    marks.data[:] = 1.0
+    shared = (marks @ marks.T).tocoo()
+    own = shared.diagonal()
+    linked = shared.data >= TOGETHER * np.minimum(own[shared.row], own[shared.col])
+    links = csr_array((np.ones(linked.sum()), (shared.row[linked], shared.col[linked])), shape=shared.shape)
+    component = connected_components(links, directed=False)[1]
+    parts = pd.Series(names.astype(str)).groupby(component).agg(list) if len(names) else []
+    return sorted(parts, key=lambda g: (-len(g), g))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -15,11 +15,8 @@ from judgestats.errors import DesignError
 from judgestats.metrics.data_description import answers_given, number_of_calls
 from judgestats.metrics.references import CONTROLLED, References
 from judgestats.reporting.formatting import count, noun, number
-from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
-
-if TYPE_CHECKING:
-    pass
 from judgestats.reporting.page_data import PageData
+from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
 
 #: Conditions over which pooling hides a difference between instruments.
 _POOLED_CONDITIONS = (*CONTROLLED, "temperature")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,10 +14,6 @@ from judgestats.reporting.sheets import (
 )
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Columns that are not shown if they have one value.
 _QUIET = ("unit", "embed", "adjustment")

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from judgestats.csv_files import as_csv
 from judgestats.metrics.datasheets.datasheet_sections import INSTRUMENTS
-from judgestats.metrics.measure_registry import (
-    measures,
-)
-from judgestats.reporting.formatting import noun
-from judgestats.reporting.markup import anchor, page
-from judgestats.reporting.pictures import beside_people, between_judges, pictures
-from judgestats.schema.columns import answer_column
-
-if TYPE_CHECKING:
-    pass
+from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.cards_by_judge import judge_cards
 from judgestats.reporting.comparison_tables import axes_of, comparison
 from judgestats.reporting.design_sentences import design, next_step, pooled, references_in_words, shown_separately
 from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.reporting.formatting import noun
+from judgestats.reporting.markup import anchor, page
 from judgestats.reporting.page_chapters import OPEN_ROWS, PARTS, chapters
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import CITE, cautions, limits_of, method_facts
+from judgestats.reporting.pictures import beside_people, between_judges, pictures
 from judgestats.reporting.source_tables import how_read, rows_section, sources
+from judgestats.schema.columns import answer_column
 from judgestats.typing import Record
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
+from judgestats.reporting.comparison_tables import plain_comparison
+from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.markup import visible
+from judgestats.reporting.page_data import PageData
+from judgestats.reporting.page_method import call_again, limits_of
 from judgestats.reporting.sheets import (
     markdown_table,
     markdown_text,
     to_markdown,
 )
-
-if TYPE_CHECKING:
-    pass
-from judgestats.reporting.comparison_tables import plain_comparison
-from judgestats.reporting.estimate_tables import estimates_table
-from judgestats.reporting.page_data import PageData
-from judgestats.reporting.page_method import call_again, limits_of
 
 
 def as_markdown(page: PageData, command: str = "") -> str:

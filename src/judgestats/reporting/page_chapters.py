@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,12 +14,9 @@ from judgestats.metrics.measure_registry import (
     measures,
 )
 from judgestats.reporting import plots
+from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.pictures import PAIRS, Picture, drawing
-
-if TYPE_CHECKING:
-    pass
-from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.typing import Record
 
 #: Rows of a table that are shown at once, and at all.

@@ -21,9 +21,7 @@ from judgestats.metrics.references import Baseline, Humans, References, of_peopl
 from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.pictures import concordances
-from judgestats.reporting.sheets import (
-    shown_measures,
-)
+from judgestats.reporting.sheets import shown_measures
 from judgestats.reporting.summary import summarise
 from judgestats.reporting.summary_parts import Summary
 from judgestats.schema import kind_of

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judgestats import __version__, flags
 from judgestats.errors import masked
 from judgestats.reporting.formatting import count
-
-if TYPE_CHECKING:
-    pass
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.source_tables import readings
 from judgestats.typing import Record

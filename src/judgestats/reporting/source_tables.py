@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +12,6 @@ from judgestats.reporting.formatting import NONE, count, noun
 from judgestats.reporting.markup import breakable, places
 from judgestats.schema.findings import PLACES
 from judgestats.typing import Record
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Files listed one by one.
 MOST_FILES = 20

@@ -11,13 +11,12 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import masked
-from judgestats.metrics.common_items import together
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
 from judgestats.reporting.cards import best_card, bias_card
 from judgestats.reporting.caution_card import caution_card
-from judgestats.reporting.contenders import Contenders, calls_by_contender
+from judgestats.reporting.contenders import Contenders, calls_by_contender, together
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.pairs_first import pairs_first_screen
@@ -96,9 +95,7 @@ def summarise(
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against),
-        _line_of_counts(
-            calls, _judged_in_words(calls, kind), kind, findings, screen.against, people.why or screen.apart, options
-        ),
+        _line_of_counts(calls, kind, findings, screen.against, people.why or screen.apart, options),
         tuple(cards),
         filled_columns,
         groups,
@@ -162,7 +159,7 @@ def overview(sheet: pd.DataFrame) -> Summary:
 
 
 def _title_question(labels: Sequence[str], who: Contenders, trusted: bool, against: str) -> str:
-    contenders = who.rows.loc[list(labels)]
+    contenders = who.among(labels)
     if len(contenders) == 1:
         return f"Can {labels[0]} be trusted?" if trusted else f"How {labels[0]} answers"
     if contenders["judge"].nunique() == 1:
@@ -178,7 +175,6 @@ def _title_question(labels: Sequence[str], who: Contenders, trusted: bool, again
 
 def _line_of_counts(
     calls: Study,
-    judged: str,
     kind: Kind,
     findings: pd.DataFrame,
     against: str,
@@ -189,8 +185,7 @@ def _line_of_counts(
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
     verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
-    things = "verdicts on " if verdicts else "scores of "
-    things += judged
+    things = ("verdicts on " if verdicts else "scores of ") + _judged_in_words(calls, kind)
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()

@@ -204,7 +204,7 @@ def _random_part(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
 
 
 def _slot_fit(right: str, table: pd.DataFrame, analysis: _Analysis, larger: str = "") -> Fit:
-    """Fit, with Laplace's approximation if the larger model `beside` needs it."""
+    """Fit, with Laplace's approximation if the model `larger` needs it."""
     rule = by_rule((larger or right).count("|"))
     if analysis.ties != "model":
         return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=rule)

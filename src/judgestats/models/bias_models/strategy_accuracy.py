@@ -207,7 +207,7 @@ def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[st
 
 
 def _accuracy_fit(right: str, table: pd.DataFrame, larger: str = "") -> Fit:
-    """Fit, with Laplace's approximation if the larger model `beside` needs it."""
+    """Fit, with Laplace's approximation if the model `larger` needs it."""
     return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((larger or right).count("|")))
 
 

@@ -1,4 +1,4 @@
-"""Engines: each fits a :class:`judgestats.models.ml.Model` and returns a `Fitted`."""
+"""Engines: each fits a :class:`judgestats.models.specifications.Model` and returns a `Fitted`."""
 
 from __future__ import annotations
 

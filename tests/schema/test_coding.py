@@ -1,11 +1,11 @@
-"""Numbering by first appearance against its twin."""
+"""Codes of labels: numbering by first appearance against its twin."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import twins
-from judgestats.kernels.renumbering import by_appearance
+from judgestats.schema.coding import by_appearance
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.sampled_from([np.int16, np.int32, np.int64]))
