@@ -197,8 +197,8 @@ def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
         return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
     calls = counted_rows(study, query.pattern, query.measure, query.stimulus)
     study.refuse_undeclared([*query.split, *(query.cluster or ())])
-    made = made_factors(calls, query.pattern)
-    return count_changes(Study(calls.columns.but(**made)), query, study.names, baseline)
+    columns = calls.columns.but(**made_factors(calls, query.pattern))
+    return count_changes(Study(columns), query, study.names, baseline)
 
 
 def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
