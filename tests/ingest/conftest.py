@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 
@@ -36,3 +37,15 @@ CANONICAL = "judge,item,first,second,choice\ng,1,x,y,first\ng,1,y,x,tie\n"
 def canonical_csv(write: Callable[..., Path]) -> Path:
     """Two calls under canonical names."""
     return write("calls.csv", CANONICAL)
+
+
+@pytest.fixture
+def replies() -> list[str]:
+    """Two answers, a tie, and three replies without an answer."""
+    return ["[[A]]", "[[B]]", "Winner: tie", "[[A]] or [[B]]", "", "I'm sorry, but I can't help with that."]
+
+
+@pytest.fixture
+def reply_table(replies: list[str]) -> pd.DataFrame:
+    """Replies in a column, under names that are not canonical."""
+    return pd.DataFrame({"j": "g", "q": list("112233"), "a": ["x", "y"] * 3, "b": ["y", "x"] * 3, "reply": replies})

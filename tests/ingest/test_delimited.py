@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ingest.file_contents import contents_or_refusal
 from judgestats.errors import SchemaError
 from judgestats.ingest import delimited
 from judgestats.ingest.delimited import header_names
-from judgestats.ingest.files import File
 
 
 class Counted(str):
@@ -46,16 +45,6 @@ def test_a_header_is_checked_in_linear_time() -> None:
     assert "'c' (columns 1, 2, 3, 4, 5, 6 and 49994 more)" in str(caught.value)
 
 
-def _outcome(path: Path) -> Any:
-    """The cells and the lines of a file, or why it is refused."""
-    lines = array("q")
-    try:
-        table = File.of(path).table(lines)
-    except SchemaError as problem:
-        return str(problem)
-    return table.columns.tolist(), table.astype(object).where(table.notna(), None).to_numpy().tolist(), list(lines)
-
-
 @pytest.mark.parametrize("block", [17, 60, 2**24])
 def test_arrow_reads_a_csv_file_as_the_csv_module_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
@@ -81,10 +70,10 @@ def test_arrow_reads_a_csv_file_as_the_csv_module_does(
         path.write_bytes(text.encode())
         with monkeypatch.context() as fast:
             fast.setattr(delimited, "_plain_rows", counted)
-            outcome = _outcome(path)
+            outcome = contents_or_refusal(path)
         with monkeypatch.context() as strict:
             strict.setattr(delimited, "_plain_rows", lambda *_, **__: None)
-            assert outcome == _outcome(path), text
+            assert outcome == contents_or_refusal(path), text
         sound += not isinstance(outcome, str)
     assert sound > 200
     assert by_arrow > 100

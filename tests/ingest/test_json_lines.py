@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from judgestats.errors import SchemaError
+from ingest.file_contents import contents_or_refusal
 from judgestats.ingest import json_lines
-from judgestats.ingest.files import File
-
-
-def _outcome(path: Path) -> Any:
-    """The cells and the lines of a file, or why it is refused."""
-    lines = array("q")
-    try:
-        table = File.of(path).table(lines)
-    except SchemaError as problem:
-        return str(problem)
-    return table.columns.tolist(), table.astype(object).where(table.notna(), None).to_numpy().tolist(), list(lines)
 
 
 @pytest.mark.parametrize("block", [5, 60, 2**24])
@@ -48,9 +35,9 @@ def test_arrow_reads_json_lines_as_the_json_module_does(
                 f'{{"{name}": {value}, "b": {rng.choice(common)}}}' + rng.choice(ends, p=[0.3] * 3 + [0.02] * 5)
             )
         path.write_bytes("".join(lines).encode())
-        by_arrow = _outcome(path)
+        by_arrow = contents_or_refusal(path)
         with monkeypatch.context() as strict:
             strict.setattr(json_lines.JsonLines, "_cells", lambda *_: None)
-            assert by_arrow == _outcome(path), lines
+            assert by_arrow == contents_or_refusal(path), lines
         sound += not isinstance(by_arrow, str)
     assert sound > 100

@@ -340,16 +340,8 @@ def test_columns_are_those_of_the_answers():
     assert list(parse_verdicts(["x"], answer="score")) == ["score", *tail]
 
 
-REPLIES = ["[[A]]", "[[B]]", "Winner: tie", "[[A]] or [[B]]", "", "I'm sorry, but I can't help with that."]
-
-
-@pytest.fixture
-def table() -> pd.DataFrame:
-    return pd.DataFrame({"j": "g", "q": list("112233"), "a": ["x", "y"] * 3, "b": ["y", "x"] * 3, "reply": REPLIES})
-
-
-def test_preferences_and_ratings_take_the_result(table: pd.DataFrame):
-    calls = table[["j", "q", "a", "b"]].join(parse_verdicts(table["reply"], answer="choice"))
+def test_preferences_and_ratings_take_the_result(reply_table: pd.DataFrame):
+    calls = reply_table[["j", "q", "a", "b"]].join(parse_verdicts(reply_table["reply"], answer="choice"))
     frame = js.preferences(calls, judge="j", item="q", first="a", second="b")
     assert frame["status"].tolist() == ["ok", "ok", "ok", "parse", "empty", "refused"]
     scores = pd.DataFrame({"judge": "g", "item": list("abc")}).join(

@@ -13,25 +13,19 @@ import pytest
 import judgestats as js
 from judgestats.errors import SchemaError
 
-REPLIES = ["[[A]]", "[[B]]", "Winner: tie", "[[A]] or [[B]]", "", "I'm sorry, but I can't help with that."]
 MAPPING = {"judge": "j", "item": "q", "first": "a", "second": "b", "choice": "reply"}
 
 
-@pytest.fixture
-def table() -> pd.DataFrame:
-    return pd.DataFrame({"j": "g", "q": list("112233"), "a": ["x", "y"] * 3, "b": ["y", "x"] * 3, "reply": REPLIES})
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars", "csv"])
-def test_read_parses_a_column_of_replies(kind: str, table: pd.DataFrame, tmp_path: Path):
-    source: Any = {"pandas": table, "polars": pl.from_pandas(table), "csv": tmp_path / "calls.csv"}[kind]
+def test_read_parses_a_column_of_replies(kind: str, replies: list[str], reply_table: pd.DataFrame, tmp_path: Path):
+    source: Any = {"pandas": reply_table, "polars": pl.from_pandas(reply_table), "csv": tmp_path / "calls.csv"}[kind]
     if kind == "csv":
-        table.to_csv(source, index=False)
+        reply_table.to_csv(source, index=False)
     frame = js.read(source, columns=MAPPING, parse="auto")
     frame = frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
     assert frame["choice"].tolist() == ["first", "second", "tie", "invalid", "invalid", "invalid"]
     assert frame["status"].tolist() == ["ok", "ok", "ok", "parse", "empty", "refused"]
-    assert frame["rationale"].tolist()[:4] == REPLIES[:4]
+    assert frame["rationale"].tolist()[:4] == replies[:4]
     assert frame["reply_note"].tolist()[3] == "two answers: A, B"
     assert set(frame) == {
         "judge",
@@ -46,15 +40,15 @@ def test_read_parses_a_column_of_replies(kind: str, table: pd.DataFrame, tmp_pat
     }
 
 
-def test_read_exchanges_swapped_candidates_of_parsed_replies(table: pd.DataFrame):
-    calls = table.assign(a="x", b="y", swap=[0, 1] * 3)
+def test_read_exchanges_swapped_candidates_of_parsed_replies(reply_table: pd.DataFrame):
+    calls = reply_table.assign(a="x", b="y", swap=[0, 1] * 3)
     frame = js.read(calls, columns={**MAPPING, "swapped": "swap"}, parse="auto")
     assert frame["first"].tolist() == ["x", "y"] * 3
     assert frame["choice"].tolist()[:2] == ["first", "second"]
 
 
-def test_read_takes_labels_a_scale_and_why_replies_ended(table: pd.DataFrame):
-    calls = table.assign(
+def test_read_takes_labels_a_scale_and_why_replies_ended(reply_table: pd.DataFrame):
+    calls = reply_table.assign(
         reply=["left", "right", "x", "left", "right", "left"], why=["stop"] * 3 + ["content_filter"] * 3
     )
     mapping = {**MAPPING, "finish": "why"}
@@ -81,30 +75,30 @@ def test_read_parses_a_wide_table_and_a_query():
     assert frame["choice"].tolist() == ["first", "second"]
 
 
-def test_a_status_of_the_call_has_priority(table: pd.DataFrame):
-    calls = table.assign(status=["ok", "error", "", None, "ok", "leak"])
+def test_a_status_of_the_call_has_priority(reply_table: pd.DataFrame):
+    calls = reply_table.assign(status=["ok", "error", "", None, "ok", "leak"])
     frame = js.read(calls, columns={**MAPPING, "status": "status"}, parse="auto")
     assert frame["status"].tolist() == ["ok", "error", "ok", "parse", "empty", "leak"]
     assert frame["choice"].tolist() == ["first", "invalid", "tie", "invalid", "invalid", "invalid"]
 
 
-def test_parse_is_refused_where_it_cannot_work(table: pd.DataFrame, tmp_path: Path):
+def test_parse_is_refused_where_it_cannot_work(reply_table: pd.DataFrame, tmp_path: Path):
     with pytest.raises(SchemaError, match="needs one column of replies"):
-        js.read(table, columns={**MAPPING, "choice": None}, parse="auto")
+        js.read(reply_table, columns={**MAPPING, "choice": None}, parse="auto")
     with pytest.raises(SchemaError, match="Leave lazy out"):
         js.read(tmp_path / "x.csv", columns=MAPPING, parse="auto", lazy=True)
     with pytest.raises(SchemaError, match=r"lazy\. Collect it first"):
-        js.read(pl.from_pandas(table).lazy(), columns=MAPPING, parse="auto")
+        js.read(pl.from_pandas(reply_table).lazy(), columns=MAPPING, parse="auto")
     with pytest.raises(SchemaError, match="'why' is not a column"):
-        js.read(table, columns={**MAPPING, "finish": "why"}, parse="auto")
+        js.read(reply_table, columns={**MAPPING, "finish": "why"}, parse="auto")
     log = tmp_path / "log.jsonl"
     log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
     with pytest.raises(SchemaError, match="parse= is for plain tables"):
         js.read(log, parse="auto")
 
 
-def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(table: pd.DataFrame, tmp_path: Path):
-    calls = table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
+def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(reply_table: pd.DataFrame, tmp_path: Path):
+    calls = reply_table.assign(reply=[f"Reply {i}: Assistant A is better because it is shorter." for i in range(6)])
     with pytest.raises(SchemaError, match=r"replies as text, such as 'Reply 0: .*' in 6 rows") as raised:
         js.read(calls, columns=MAPPING)
     assert len(raised.value.faults) == 1

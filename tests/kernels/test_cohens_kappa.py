@@ -12,11 +12,8 @@ from sklearn.metrics import cohen_kappa_score
 
 import twins_coincidence as twins
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
+from kernels.arguments import linear_weights
 from measured.debiasing_tables import kappa_from_margins
-
-
-def linear(m):
-    return np.array([[1 - abs(i - j) / max(m - 1, 1) for j in range(m)] for i in range(m)])
 
 
 @settings(max_examples=100)
@@ -26,7 +23,7 @@ def linear(m):
 )
 def test_kappa_of_many_tables(pairs, weights):
     one, two = np.array(pairs).T
-    w = np.eye(4) if weights is None else linear(4) if weights == "linear" else 1 - (1 - linear(4)) ** 2
+    w = np.eye(4) if weights is None else linear_weights(4) if weights == "linear" else 1 - (1 - linear_weights(4)) ** 2
     totals = np.stack([np.ones(len(pairs)), np.full(len(pairs), 2.0)])
     got = weighted_kappa(totals, one, two, w)
     expected = twins.kappa(one.tolist(), two.tolist(), w.tolist())

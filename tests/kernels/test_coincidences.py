@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import twins_coincidence as twins
 from judgestats.kernels.coincidences import Units, krippendorff, unit_weights
+from kernels.arguments import as_units
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 
@@ -20,21 +21,13 @@ LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 ANSWERS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5), min_size=1, max_size=8)
 
 
-def laid_out(units):
-    """Units as the kernels take them."""
-    counts = [np.unique(u, return_counts=True) for u in units]
-    start = np.cumsum([0, *(len(c) for c, _ in counts)])
-    code = np.concatenate([c for c, _ in counts]).astype(np.int64)
-    return Units(start, code, np.concatenate([t for _, t in counts]).astype(float))
-
-
 @settings(max_examples=150)
 @given(
     ANSWERS, st.sampled_from(LEVELS), st.sampled_from([[0, 1, 2, 3, 4], [0.5, 1.5, 2, 7, 40], [1, 1e3, 2e3, 5e3, 6e3]])
 )
 def test_alpha_is_its_definition(units, level, points):
     values = np.asarray(points, dtype=float)
-    fit = krippendorff(laid_out(units), np.ones((1, len(units))), values, level)
+    fit = krippendorff(as_units(units), np.ones((1, len(units))), values, level)
     expected = twins.alpha([[points[c] for c in unit] for unit in units], level)
     np.testing.assert_allclose(fit.alpha[0], expected, rtol=1e-11, atol=1e-11)
     assert fit.values[0] == sum(len(u) for u in units if len(u) > 1)
@@ -46,7 +39,7 @@ def test_a_weight_is_a_repetition(units, level, data):
     weights = data.draw(
         st.lists(st.lists(st.integers(0, 3), min_size=len(units), max_size=len(units)), min_size=1, max_size=3)
     )
-    fit = krippendorff(laid_out(units), np.array(weights), np.arange(1.0, 6.0), level)
+    fit = krippendorff(as_units(units), np.array(weights), np.arange(1.0, 6.0), level)
     for b, times in enumerate(weights):
         repeated = [[c + 1 for c in unit] for unit, t in zip(units, times, strict=True) for _ in range(t)]
         np.testing.assert_allclose(fit.alpha[b], twins.alpha(repeated, level), rtol=1e-11, atol=1e-11)
@@ -55,15 +48,15 @@ def test_a_weight_is_a_repetition(units, level, data):
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_answer_only_has_no_alpha(level):
     values = np.array([0.1, 0.3])  # 0.1 summed a hundred times is not 10
-    fit = krippendorff(laid_out([[0, 0, 0]] * 100), np.ones((1, 100)), values, level)
+    fit = krippendorff(as_units([[0, 0, 0]] * 100), np.ones((1, 100)), values, level)
     assert math.isnan(fit.alpha[0])
-    assert math.isnan(krippendorff(laid_out([[0], [1]]), np.ones((1, 2)), values, level).alpha[0])
+    assert math.isnan(krippendorff(as_units([[0], [1]]), np.ones((1, 2)), values, level).alpha[0])
 
 
 def test_interval_alpha_of_scores_far_from_zero():
     units = [[0, 1], [2, 2], [1, 3], [3, 3]]
     near, far = (
-        krippendorff(laid_out(units), np.ones((1, 4)), np.arange(4.0) + x, "interval").alpha[0] for x in (0, 1e9)
+        krippendorff(as_units(units), np.ones((1, 4)), np.arange(4.0) + x, "interval").alpha[0] for x in (0, 1e9)
     )
     assert far == pytest.approx(near, rel=1e-9)
 
@@ -113,7 +106,7 @@ def test_draws_come_in_blocks(monkeypatch):
     assert max(map(len, blocks)) == 10
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
     values = np.arange(1.0, 61.0)
-    units = laid_out([[i, (7 * i) % 60] for i in range(60)])
+    units = as_units([[i, (7 * i) % 60] for i in range(60)])
     monkeypatch.undo()
     all_at_once = krippendorff(units, np.ones((1, 60)), values, "ratio").alpha
     monkeypatch.setattr("judgestats.kernels.coincidences._HELD", 500)

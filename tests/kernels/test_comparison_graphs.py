@@ -8,11 +8,7 @@ from scipy.optimize import minimize
 
 from judgestats.kernels import comparison_graphs
 from judgestats.kernels import paired_comparisons as kernel
-
-
-def comparisons(one, two, counts, extra=None):
-    extra = np.zeros((len(one), 0)) if extra is None else np.asarray(extra, dtype=float)
-    return kernel.Comparisons(np.asarray(one, np.int64), np.asarray(two, np.int64), extra, np.asarray(counts, float))
+from kernels.arguments import comparisons
 
 
 def square(pairs, size):

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 import twins_paired_comparisons as twins
 from judgestats.kernels import paired_comparisons as kernel
+from kernels.arguments import comparisons
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -22,11 +23,6 @@ def reference(data, model, quantity):
     table = pd.read_csv(REFERENCE / "paired_comparisons.csv", comment="#")
     here = table[(table["data"] == data) & (table["model"] == model) & (table["quantity"] == quantity)]
     return here.set_index("name")["value"]
-
-
-def comparisons(one, two, counts, extra=None):
-    extra = np.zeros((len(one), 0)) if extra is None else np.asarray(extra, dtype=float)
-    return kernel.Comparisons(np.asarray(one, np.int64), np.asarray(two, np.int64), extra, np.asarray(counts, float))
 
 
 def votes(ties):

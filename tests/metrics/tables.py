@@ -278,6 +278,10 @@ def read(folder, name):
     return pd.read_csv(folder / "merchant_risk" / f"{name}.csv", dtype=str)
 
 
+def rows(result, *terms):
+    return result.set_index("term").loc[list(terms)]
+
+
 def scored_responses(n: int = 12) -> pd.DataFrame:
     rng = np.random.default_rng(2)
     rows = [(j, f"i{i}", s) for j in "gh" for i in range(n) for s in "abc"]
@@ -317,6 +321,10 @@ def signed_calls(
                         }
                     )
     return pd.DataFrame(rows)
+
+
+def terms(result, judge="g"):
+    return result[result["judge"] == judge].set_index("term")
 
 
 def value(table, term, **where):

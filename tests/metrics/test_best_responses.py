@@ -10,11 +10,7 @@ import pytest
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.correctness import best_of_accuracy
-from metrics.tables import scored_responses
-
-
-def terms(result: pd.DataFrame, judge: str = "g") -> pd.DataFrame:
-    return result[result["judge"] == judge].set_index("term")
+from metrics.tables import scored_responses, terms
 
 
 def responses(n: int = 40, k: int = 4, runs: int = 3, seed: int = 1) -> pd.DataFrame:

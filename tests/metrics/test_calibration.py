@@ -18,6 +18,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import CONSTANT, CONSTANT_GAP, FEW_CELLS, FEW_CLUSTERS, NO_FOLDS
 from judgestats.metrics.consensus import calibrate, consensus_deviation
 from judgestats.schema import check
+from metrics.tables import terms
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
@@ -41,10 +42,6 @@ def panel(**options):
     true = quality()
     shifts = {"a": -1.5, "b": 1.0, "c": 0.0}
     return pd.concat([judged(true, j, s, noise=0.3, **options) for j, s in shifts.items()], ignore_index=True)
-
-
-def terms(result, judge="g"):
-    return result[result["judge"] == judge].set_index("term")
 
 
 # ---------------------------------------------------------------- recovery

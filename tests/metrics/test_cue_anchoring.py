@@ -21,7 +21,7 @@ from judgestats.ingest import read
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, answer_shifts, cue_anchoring, protocol_difference
 from judgestats.metrics.invariance.answer_shifts import stuart_maxwell
-from metrics.tables import anchored_calls, but_for_clustering, cell, counts, margins, probed_calls
+from metrics.tables import anchored_calls, but_for_clustering, cell, counts, margins, probed_calls, rows
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
 
@@ -634,10 +634,6 @@ def test_the_joint_test_of_clusters_that_do_not_move():
     still = np.tile([1.0, 2, 0, 1, 2, 0], (12, 1))
     assert answer_shifts.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
     assert math.isnan(answer_shifts.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])
-
-
-def rows(result, *terms):
-    return result.set_index("term").loc[list(terms)]
 
 
 # anchoring

@@ -12,13 +12,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_check
 from judgestats.metrics.invariance.rationale_faults import mentions, stated_winner
-from metrics.tables import probed_calls
-
-
-def one(result, term):
-    here = result[result["term"] == term]
-    assert len(here) == 1
-    return here.iloc[0]
+from metrics.tables import cell, probed_calls, rows
 
 
 def explained_calls(choice, rationale, **columns):
@@ -66,7 +60,7 @@ def test_statements_are_read_against_the_verdict():
             "Summary 2 is better.",
         ],
     )
-    row = one(rationale_check(frame), "statement_conflict")
+    row = cell(rationale_check(frame), "statement_conflict")
     assert (row["estimate"], row["n"]) == (0.5, 4)
     assert (row["conf_low"], row["conf_high"]) == tuple(float(x) for x in wilson(2, 4))
 
@@ -78,7 +72,7 @@ def test_scores_are_read_against_the_verdict():
         score_first=[5, 2, 3, 4, 1, 5, None],
         score_second=[2, 5, 3, 3, "4", 1, 2],
     )
-    row = one(rationale_check(frame), "score_conflict")
+    row = cell(rationale_check(frame), "score_conflict")
     assert (row["estimate"], row["n"]) == (0.4, 5)  # items 2 and 4 of 1 to 5
     alone = rationale_check(frame.drop(columns="rationale"))
     assert list(alone["term"]) == ["score_conflict"]
@@ -96,11 +90,11 @@ def test_source_words_are_whole_words_in_any_case():
     ]
     assert list(mentions(texts, ("human", "AI", "LLM"))) == [True, True, False, False, True, False, False]
     frame = explained_calls(["first"] * 7, texts)
-    row = one(rationale_check(frame, lexicon=("human", "AI", "LLM")), "label_mentioned")
+    row = cell(rationale_check(frame, lexicon=("human", "AI", "LLM")), "label_mentioned")
     assert (row["estimate"], row["n"]) == (0.5, 6)
-    assert one(rationale_check(frame, lexicon=()), "label_mentioned")["estimate"] == 0
-    assert one(rationale_check(frame, lexicon=("a+b (c)",)), "label_mentioned")["estimate"] == 0
-    assert one(rationale_check(explained_calls(["first"], ["TradML wins"])), "label_mentioned")["estimate"] == 1
+    assert cell(rationale_check(frame, lexicon=()), "label_mentioned")["estimate"] == 0
+    assert cell(rationale_check(frame, lexicon=("a+b (c)",)), "label_mentioned")["estimate"] == 0
+    assert cell(rationale_check(explained_calls(["first"], ["TradML wins"])), "label_mentioned")["estimate"] == 1
 
 
 def test_quotations_are_looked_up_in_what_was_read():
@@ -114,14 +108,14 @@ def test_quotations_are_looked_up_in_what_was_read():
         "No quotation.",
     ]
     shown = {"text_first": "the cat sat on the mat", "text_second": "a bird sings"}
-    row = one(rationale_check(explained_calls(["first"] * 7, texts, **shown)), "quote_absent")
+    row = cell(rationale_check(explained_calls(["first"] * 7, texts, **shown)), "quote_absent")
     assert (row["estimate"], row["n"]) == (0.6, 5)
     sourced = explained_calls(["first"] * 7, texts, **shown, text_source="many source words that are here")
-    assert one(rationale_check(sourced), "quote_absent")["estimate"] == 0.4
+    assert cell(rationale_check(sourced), "quote_absent")["estimate"] == 0.4
     short = rationale_check(explained_calls(["first"] * 7, texts, **shown), min_words=2)
-    assert one(short, "quote_absent")["n"] == 6
+    assert cell(short, "quote_absent")["n"] == 6
     part = explained_calls(["first"], ['"he cat sat on the mat"'], **shown)  # not half a word
-    assert one(rationale_check(part), "quote_absent")["estimate"] == 1
+    assert cell(rationale_check(part), "quote_absent")["estimate"] == 1
 
 
 def test_groups_engines_counts_and_order():
@@ -142,7 +136,7 @@ def test_groups_engines_counts_and_order():
 
 
 def test_a_check_without_a_case_is_nan():
-    row = one(rationale_check(explained_calls(["first"], ["fine"])), "statement_conflict")
+    row = cell(rationale_check(explained_calls(["first"], ["fine"])), "statement_conflict")
     assert math.isnan(row["estimate"])
     assert row["flag"] == "no data"
 
@@ -168,10 +162,6 @@ def test_judges_alone_without_scheme_or_probe_are_counted_too():
     found = rationale_check(explained_calls).set_index("term")
     assert found.loc["statement_conflict", "n"] == 1
     assert "1 call without a case excluded" in found.loc["statement_conflict", "flag"]
-
-
-def rows(result, *terms):
-    return result.set_index("term").loc[list(terms)]
 
 
 # checks of texts

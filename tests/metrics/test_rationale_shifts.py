@@ -14,7 +14,7 @@ from judgestats.errors import DesignError
 from judgestats.flags import NOT_INDEPENDENT
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_alignment, rationale_check, rationale_shift
-from metrics.tables import probed_calls
+from metrics.tables import cell, probed_calls, rows
 
 #: Texts with a vector each, so that every cosine is known.
 PLANE = {
@@ -49,12 +49,6 @@ KNOWN = [
 ]
 
 
-def one(result, term):
-    here = result[result["term"] == term]
-    assert len(here) == 1
-    return here.iloc[0]
-
-
 def words(n=80, judges=("a", "b"), seed=0, probes=("blind", "truth", "flip")):
     rng = np.random.default_rng(seed)
     vocabulary = ["clear", "short", "fluent", "accurate", "model", "human", "better", "good", "text", "points"]
@@ -74,10 +68,10 @@ def test_a_property_is_compared_item_by_item_whatever_the_verdict():
     """Lengths known by hand: items valid in both, another decision too; the interval is that of the differences."""
     result = rationale_shift(calls(KNOWN), phi={"length": len}, embed=plane, n_resamples=2000)
     before, after = np.array([4, 4, 4, 4, 4]), np.array([4, 5, 4, 10, 4])
-    shift = one(result, "property_shift")
+    shift = cell(result, "property_shift")
     assert shift["estimate"] == pytest.approx((after - before).mean())
-    assert one(result, "property")["estimate"] == pytest.approx(after.mean())
-    assert one(result, "property_blind")["estimate"] == pytest.approx(before.mean())
+    assert cell(result, "property")["estimate"] == pytest.approx(after.mean())
+    assert cell(result, "property_blind")["estimate"] == pytest.approx(before.mean())
     assert (shift["n"], shift["n_items"], shift["embed"]) == (5, 5, "length")
     assert "1 item not valid in both excluded" in shift["flag"]
     assert "bootstrap of item" in shift["method"]
@@ -87,7 +81,7 @@ def test_a_property_is_compared_item_by_item_whatever_the_verdict():
 def test_the_interval_of_a_property_is_that_of_its_mean_difference():
     frame = words(n=150, judges=("a",), probes=("blind", "flip"))
     frame.loc[frame["probe"] == "flip", "rationale"] += " human"
-    row = one(rationale_shift(frame, phi=lambda t: t.split().count("human")), "property_shift")
+    row = cell(rationale_shift(frame, phi=lambda t: t.split().count("human")), "property_shift")
     wide = frame.assign(k=frame["rationale"].str.split().map(lambda w: w.count("human")))
     wide = wide.pivot(index="item", columns="probe", values="k")
     change = wide["flip"] - wide["blind"]
@@ -101,8 +95,8 @@ def test_the_interval_of_a_property_is_that_of_its_mean_difference():
 
 def test_an_undefined_property_is_excluded_and_counted():
     result = rationale_shift(calls(KNOWN), phi=lambda t: math.nan if t == "north" else len(t), embed=plane)
-    row = one(result, "property_shift")
-    assert row["n"] == one(result, "property")["n"] == one(result, "property_blind")["n"] == 4
+    row = cell(result, "property_shift")
+    assert row["n"] == cell(result, "property")["n"] == cell(result, "property_blind")["n"] == 4
     assert "1 item without the property excluded" in row["flag"]
 
 
@@ -127,19 +121,19 @@ def test_bad_property(phi, message):
 def test_drift_of_known_vectors(distance, scale):
     result = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale, n_resamples=200)
     distances = scale * np.array([0, 1, 2, 1 - 1 / math.sqrt(2)])
-    row = one(result, "drift")
+    row = cell(result, "drift")
     assert row["estimate"] == pytest.approx(distances.mean())
     assert (row["n"], row["n_same"], row["n_items"], row["embed"]) == (4, 4, 5, "plane")
-    rate = one(result, "drift_rate")
+    rate = cell(result, "drift_rate")
     assert rate["estimate"] == 0.25  # strictly more: a distance of exactly the threshold does not count
     assert (rate["conf_low"], rate["conf_high"]) == tuple(float(x) for x in wilson(1, 4))
     below = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale * 0.999, n_resamples=5)
-    assert one(below, "drift_rate")["estimate"] == 0.5
+    assert cell(below, "drift_rate")["estimate"] == 0.5
 
 
 def test_all_valid_items_where_the_decision_may_differ():
     result = rationale_shift(calls(KNOWN), embed=plane, same_decision=False, n_resamples=20)
-    row = one(result, "drift")
+    row = cell(result, "drift")
     assert row["estimate"] == pytest.approx(np.mean([0, 0.5, 1, (1 - 1 / math.sqrt(2)) / 2, 1]))
     assert (row["n"], row["n_same"], row["n_items"]) == (5, 4, 5)
 
@@ -151,10 +145,10 @@ def test_empty_explanations_and_zero_vectors_are_set_aside_and_counted():
         ("8", "tie", "  ", "tie", "east"),
         ("9", "tie", "nowhere", "tie", "east"),
     ]
-    row = one(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
+    row = cell(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
     assert (row["n"], row["n_same"], row["n_items"]) == (4, 7, 8)
     assert "3 items without a vector excluded" in row["flag"]
-    same = one(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
+    same = cell(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
     assert row["estimate"] == same["estimate"]
 
 
@@ -169,7 +163,7 @@ def test_an_empty_set_is_nan_and_told():
 
 def test_drift_that_does_not_vary_has_no_interval():
     rows = [(str(i), "first", "east", "first", "north") for i in range(12)]
-    row = one(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
+    row = cell(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
     assert row["estimate"] == 0.5
     assert math.isnan(row["conf_low"])
     assert "all resamples equal" in row["flag"]
@@ -193,7 +187,7 @@ def test_the_default_is_tfidf_of_the_texts_at_hand():
 
 def test_texts_without_a_word_have_no_vector():
     rows = [(str(i), "first", "!?", "first", "...") for i in range(3)]
-    row = one(rationale_shift(calls(rows), n_resamples=5), "drift")
+    row = cell(rationale_shift(calls(rows), n_resamples=5), "drift")
     assert math.isnan(row["estimate"])
     assert "3 items without a vector excluded" in row["flag"]
 
@@ -201,7 +195,7 @@ def test_texts_without_a_word_have_no_vector():
 def test_the_same_text_has_no_drift_with_any_embedder():
     rng = np.random.default_rng(0)
     rows = [(str(i), "first", f"text {i}", "first", f"text {i}") for i in range(20)]
-    row = one(rationale_shift(calls(rows), embed=lambda t: rng.normal(size=(len(t), 7)), n_resamples=5), "drift")
+    row = cell(rationale_shift(calls(rows), embed=lambda t: rng.normal(size=(len(t), 7)), n_resamples=5), "drift")
     assert row["estimate"] == 0
 
 
@@ -284,17 +278,17 @@ def test_alignment_of_known_vectors():
         ("5", "first", "east", "first", "nowhere"),  # no vector
     ]
     result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="north", embed=plane, n_resamples=100)
-    row = one(result, "alignment")
+    row = cell(result, "alignment")
     assert row["estimate"] == pytest.approx(0.5)
     assert (row["n"], row["n_same"], row["n_items"]) == (3, 4, 5)
     assert "1 item without a vector excluded" in row["flag"]
-    aligned = one(result, "cue_aligned")
+    aligned = cell(result, "cue_aligned")
     assert (aligned["estimate"], aligned["n"]) == (0.5, 4)  # items 1 and 4 of 1 to 4
-    blind = one(result, "cue_aligned_blind")
+    blind = cell(result, "cue_aligned_blind")
     assert (blind["estimate"], blind["n"]) == (3 / 5, 5)
     swapped = rationale_alignment(calls(rows), favoured_text="north", opposed_text="east", embed=plane, n_resamples=100)
-    assert one(swapped, "alignment")["estimate"] == pytest.approx(1 - row["estimate"])
-    assert one(swapped, "cue_aligned")["estimate"] == 0.25
+    assert cell(swapped, "alignment")["estimate"] == pytest.approx(1 - row["estimate"])
+    assert cell(swapped, "cue_aligned")["estimate"] == 0.25
 
 
 def test_as_near_is_half_in_floating_point_too():
@@ -304,8 +298,8 @@ def test_as_near_is_half_in_floating_point_too():
 
     frame = calls([("1", "first", "a", "first", "between"), ("2", "first", "a", "first", "between")])
     result = rationale_alignment(frame, favoured_text="a", opposed_text="b", embed=tilted, n_resamples=10)
-    assert one(result, "alignment")["estimate"] == 0.5
-    assert one(result, "cue_aligned")["estimate"] == 0
+    assert cell(result, "alignment")["estimate"] == 0.5
+    assert cell(result, "cue_aligned")["estimate"] == 0
 
 
 def test_each_probe_may_have_its_own_descriptions():
@@ -325,13 +319,9 @@ def test_each_probe_may_have_its_own_descriptions():
 def test_alignment_without_the_same_decision_is_nan():
     rows = [(str(i), "first", "east", "second", "north") for i in range(4)]
     result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="west", embed=plane, n_resamples=5)
-    assert math.isnan(one(result, "alignment")["estimate"])
-    assert "no item with the same decision" in one(result, "alignment")["flag"]
-    assert one(result, "cue_aligned_blind")["estimate"] == 1
-
-
-def rows(result, *terms):
-    return result.set_index("term").loc[list(terms)]
+    assert math.isnan(cell(result, "alignment")["estimate"])
+    assert "no item with the same decision" in cell(result, "alignment")["flag"]
+    assert cell(result, "cue_aligned_blind")["estimate"] == 1
 
 
 # rationales

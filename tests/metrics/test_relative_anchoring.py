@@ -12,18 +12,9 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.flags import RESAMPLES_AGREE
 from judgestats.metrics.invariance import anchoring, protocol_difference
-from metrics.tables import anchored_calls, cell, counts, margins, probed_calls
-
-
-def terms(result, judge="a"):
-    return result[result["judge"] == judge].set_index("term")
-
+from metrics.tables import anchored_calls, cell, counts, margins, probed_calls, rows
 
 SCHEMES = ("Baseline", "PBP")
-
-
-def rows(result, *terms):
-    return result.set_index("term").loc[list(terms)]
 
 
 # protocols

@@ -13,7 +13,7 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.invariance import revision
-from metrics.tables import but_for_clustering, probed_calls
+from metrics.tables import but_for_clustering, probed_calls, rows, terms
 
 RANK = {"llm": 1, "tie": 0, "ml": -1}
 
@@ -43,10 +43,6 @@ def said(frame, judge, probe):
     return result
 
 
-def terms(result, judge="a"):
-    return result[result["judge"] == judge].set_index("term")
-
-
 def test_shares_against_a_plain_count():
     frame = calls()
     result = revision(frame, favoured="llm")
@@ -70,7 +66,7 @@ def test_shares_against_a_plain_count():
 
 def test_towards_and_away_add_up_and_change_places_with_the_side():
     frame = calls()
-    one, two = (terms(revision(frame, favoured=s)) for s in ("llm", "ml"))
+    one, two = (terms(revision(frame, favoured=s), "a") for s in ("llm", "ml"))
     assert one.loc["towards", "estimate"] + one.loc["away", "estimate"] == pytest.approx(
         one.loc["revision", "estimate"]
     )
@@ -172,10 +168,6 @@ def test_margins_do_not_tell_a_revision():
     margins = tally(calls(), "anchoring")
     with pytest.raises(DesignError, match="revision needs"):
         revision(margins)
-
-
-def rows(result, *terms):
-    return result.set_index("term").loc[list(terms)]
 
 
 # revision

@@ -21,7 +21,7 @@ from judgestats.flags import (
 from judgestats.metrics.agreement import quality_agreement
 from judgestats.metrics.consensus import rank_correlation
 from judgestats.metrics.correctness import best_of_accuracy, score_error
-from metrics.tables import scored_responses, whole_scores
+from metrics.tables import scored_responses, terms, whole_scores
 
 
 def scored(n: int = 60, seed: int = 2) -> pd.DataFrame:
@@ -31,10 +31,6 @@ def scored(n: int = 60, seed: int = 2) -> pd.DataFrame:
     return pd.DataFrame(
         {"judge": "g", "system": "s", "item": [f"i{i}" for i in range(n)], "score": gold + noise, "gold": gold}
     )
-
-
-def terms(result: pd.DataFrame, judge: str = "g") -> pd.DataFrame:
-    return result[result["judge"] == judge].set_index("term")
 
 
 def test_against_scipy():

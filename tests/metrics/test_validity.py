@@ -9,31 +9,6 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.published import load
 
-#: Other names of the five models in the tables of the merchant_risk paper.
-NAMES = {
-    "Claude-4.5 Sonnet": "Claude",
-    "Claude 4.5 Sonnet": "Claude",
-    "Claude-4.5": "Claude",
-    "Gemini-2.5 Pro": "Gemini",
-    "Gemini 2.5 Pro": "Gemini",
-    "Gemini 2.5": "Gemini",
-    "Gemini-2.5": "Gemini",
-    "Grok-4": "Grok 4",
-    "Claude 4.5": "Claude",
-}
-
-
-@pytest.fixture(scope="module")
-def known():
-    """The three references of the paper, and the printed self-bias, a row per model."""
-    tables = pd.concat([load(f"merchant_risk/table{i}") for i in range(1, 6)])
-    final = tables[tables["criterion"] == "final"].replace({"judge": NAMES, "system": NAMES})
-    peers = final[final["judge"] != final["system"]].groupby("system")["mean"].mean()
-    own = load("merchant_risk/self_bias").query("condition == 'attributed'").set_index("system")["bias"]
-    people = load("merchant_risk/human_panel").set_index("system")["mean"]
-    outcomes = load("merchant_risk/correlations").set_index("system")["rho"]
-    return js.side_by_side({"peers": peers, "people": people, "outcomes": outcomes, "self_bias": own}, identity=NAMES)
-
 
 def test_progression_by_brute_force():
     rng = np.random.default_rng(1)

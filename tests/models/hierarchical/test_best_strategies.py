@@ -5,44 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 
 from judgestats.errors import DesignError
 from judgestats.models.hierarchical.best_strategies import miss_probability, ranked, strategies
-from judgestats.models.hierarchical.joint_distributions import (
-    bridge_quantile,
-)
-from judgestats.models.hierarchical.strategy_counts import read
-from judgestats.published import load
-from measured.debiasing_tables import MT_BENCH, correct, pairs_scored
+from models.strategy_tables import read_arms, strategy_calls, table1, table4
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
-
-
-def _read(table, baseline="B0", item="item"):
-    return read(table, baseline, "judge", "strategy", item, "exact", "drop")
-
-
-def _table1():
-    table = load("debiasing/table1")[["judge", "strategy"]]
-    keys = list(table.itertuples(index=False, name=None))
-    return table.assign(n=[pairs_scored(MT_BENCH, *k) for k in keys], k=[correct(MT_BENCH, *k) for k in keys])
-
-
-def _table4():
-    table = load("debiasing/table4")[["judge", "strategy", "baseline_only", "strategy_only"]]
-    return table.astype({"baseline_only": int, "strategy_only": int})
-
-
-def _calls(seed=0, items=300, judges=2, phi=0.4):
-    rng = np.random.default_rng(seed)
-    eta = np.array([[0.4, 0.4, 1.2], [0.7, 0.9, 1.4]])[:judges]
-    rows = []
-    for j in range(judges):
-        v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
-        rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
-    return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
 
 
 def test_missed_by_simulation():
@@ -62,17 +30,17 @@ def test_ties_for_best_are_split():
 
 
 def test_options():
-    table = _table1()
+    table = table1()
     with pytest.raises(DesignError, match="dependence"):
         strategies(table, baseline="B0", dependence="some")
     with pytest.raises(DesignError, match="baseline_only"):
         strategies(table, baseline="B0", dependence="discordant")
     with pytest.raises(DesignError, match="needs k"):
-        strategies(_table4().assign(n=400), baseline="B0", dependence="independent")
+        strategies(table4().assign(n=400), baseline="B0", dependence="independent")
     with pytest.raises(DesignError, match="priors has 'efect'"):
         strategies(table, baseline="B0", priors={"efect": 1})
     with pytest.raises(DesignError, match="twice"):
-        _read(pd.concat([_calls(items=5)] * 2))
+        read_arms(pd.concat([strategy_calls(items=5)] * 2))
 
 
 def _pick(fit, term, scale=None):
@@ -85,7 +53,7 @@ def _pick(fit, term, scale=None):
 def test_published_counts_and_who_is_best():
     """Debiasing, Tables 1 and 4 together."""
     pytest.importorskip("pymc")
-    fit = strategies(_table1().merge(_table4(), how="left", on=["judge", "strategy"]), baseline="B0", sampling=FEW)
+    fit = strategies(table1().merge(table4(), how="left", on=["judge", "strategy"]), baseline="B0", sampling=FEW)
     inside = fit.checks[fit.checks["what"].str.contains("inside")]
     assert len(inside) == 3
     assert (inside["value"] == 1).all()
@@ -108,7 +76,7 @@ def test_published_counts_and_who_is_best():
 @pytest.mark.slow
 def test_margins_are_bounded_by_the_extremes():
     pytest.importorskip("pymc")
-    two = _table1()[lambda t: t["strategy"].isin(["B0", "S8"])]
+    two = table1()[lambda t: t["strategy"].isin(["B0", "S8"])]
     two = two[two["judge"] != "GPT-4o"]
     fit = strategies(two, baseline="B0", sampling={**FEW, "draws": 200, "tune": 300})
     assert set(fit.table["dependence"]) == {"independent", "extreme positive", "extreme negative"}
@@ -124,7 +92,7 @@ def test_margins_are_bounded_by_the_extremes():
 def test_one_judge_with_items_agrees_with_the_shares():
     """Flat priors, one judge, many items: effects are the differences of the shares, their sd that of pairs."""
     pytest.importorskip("pymc")
-    calls = _calls(items=800, judges=1)
+    calls = strategy_calls(items=800, judges=1)
     fit = strategies(calls, baseline="B0", priors={"baseline": 10, "effect": 10, "link": 3}, sampling=FEW)
     wide = calls.pivot_table(index="item", columns="strategy", values="correct")
     effect = _pick(fit, "effect", "percentage points").loc[("items", "j0")]

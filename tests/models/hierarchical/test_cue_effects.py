@@ -11,7 +11,8 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.hierarchical import cue_effects
 from judgestats.models.hierarchical.cue_counts import Outcomes, outcomes
 from judgestats.models.hierarchical.cue_shifts import ANOTHER, MEAN
-from judgestats.published import load
+from metrics.tables import cell
+from models.printed_counts import outcomes_table, printed_tables
 
 pytest.importorskip("pymc")
 
@@ -19,27 +20,12 @@ pytest.importorskip("pymc")
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
 
-TABLES = {"blind": 2, "truth": 3, "flip": 4, "placebo": 5}
-
-
 FAVOURED = {"truth": "llm", "flip": "tradml", "placebo": "llm"}
-
-
-def printed(*probes):
-    return {p: load(f"rationalization/table{TABLES[p]}") for p in probes}
-
-
-def pick(table, term, **where):
-    here = table[table["term"] == term]
-    for column, value in where.items():
-        here = here[here[column] == value]
-    assert len(here) == 1, (term, where, len(here))
-    return here.iloc[0]
 
 
 @pytest.fixture(scope="module")
 def published():
-    return cue_effects.susceptibility(printed("blind", "truth", "flip"), favoured=FAVOURED, sampling=FEW)
+    return cue_effects.susceptibility(printed_tables("blind", "truth", "flip"), favoured=FAVOURED, sampling=FEW)
 
 
 @pytest.mark.slow
@@ -68,27 +54,21 @@ def test_a_thousand_items_leave_little_to_the_prior(published, term):
         assert np.nanmax(both["std_error"] / np.where(sd > 0.005, sd, np.nan)) < 1.2
 
 
-def outcomes_table(probes):
-    parts_ = [t.melt(["judge", "scheme"], ["tie", "llm", "tradml"], "outcome", "n").assign(probe=p)
-              for p, t in printed(*probes).items()]  # fmt: skip
-    return pd.concat(parts_, ignore_index=True)
-
-
 @pytest.mark.slow
 def test_pbp_helps_every_judge_under_truth_and_none_under_flip(published):
     sure = published.table[(published.table["scheme"] == "PBP") & (published.table["term"] == "probability_helps")]
     judges = ~sure["judge"].isin([MEAN, ANOTHER])
     assert (sure.loc[judges & (sure["probe"] == "truth"), "estimate"] > 0.999).all()
     assert (sure.loc[judges & (sure["probe"] == "flip"), "estimate"] < 0.01).all()  # Baseline has no LDS to reduce
-    every = pick(published.table, "probability_helps_all", scheme="PBP", probe="truth")
+    every = cell(published.table, "probability_helps_all", scheme="PBP", probe="truth")
     assert every["estimate"] > 0.999
 
 
 @pytest.mark.slow
 def test_the_parts_add_up_and_abstaining_is_about_half(published):
     where = {"judge": "Gemma-2-9B", "scheme": "PBP", "probe": "truth"}
-    whole = pick(published.table, "shift_favoured difference", **where)["estimate"]
-    abstaining, choosing = (pick(published.table, f"by_{k}", **where)["estimate"] for k in ("abstaining", "choosing"))
+    whole = cell(published.table, "shift_favoured difference", **where)["estimate"]
+    abstaining, choosing = (cell(published.table, f"by_{k}", **where)["estimate"] for k in ("abstaining", "choosing"))
     assert abstaining + choosing == pytest.approx(whole, abs=1e-12)
     # by hand from the printed counts: sides taken (1, 1) and (.063, .075), favoured among them (.54, 1), (.5397, .52)
     f = lambda t, q: t[1] * q[1] - t[0] * q[0]  # noqa: E731
@@ -100,17 +80,17 @@ def test_the_parts_add_up_and_abstaining_is_about_half(published):
 @pytest.mark.slow
 def test_ties_that_never_occur_are_prior_driven(published):
     for term in ("ts", "shift_tie", "tie"):
-        made = pick(published.table, term, judge="Gemma-2-9B", scheme="Baseline", against="", probe="truth")
+        made = cell(published.table, term, judge="Gemma-2-9B", scheme="Baseline", against="", probe="truth")
         assert "prior-driven" in made["flag"]
         assert abs(made["estimate"]) < 0.001
-    other = pick(published.table, "ts", judge="Gemma-2-9B", scheme="SCoT", against="", probe="truth")
+    other = cell(published.table, "ts", judge="Gemma-2-9B", scheme="SCoT", against="", probe="truth")
     assert "prior-driven" not in other["flag"]
 
 
 @pytest.mark.slow
 def test_lao_is_flagged_where_nothing_moves(published):
-    still = pick(published.table, "lao", judge="Zephyr-7B", scheme="PBP", against="", probe="truth")
-    moved = pick(published.table, "lao", judge="Zephyr-7B", scheme="Baseline", against="", probe="truth")
+    still = cell(published.table, "lao", judge="Zephyr-7B", scheme="PBP", against="", probe="truth")
+    moved = cell(published.table, "lao", judge="Zephyr-7B", scheme="Baseline", against="", probe="truth")
     assert "shift not significant" in still["flag"]
     assert "movement" not in moved["flag"]
     assert moved["estimate"] > 0.99
@@ -118,7 +98,7 @@ def test_lao_is_flagged_where_nothing_moves(published):
 
 @pytest.mark.slow
 def test_no_gain_has_no_interval(published):
-    made = pick(published.table, "lds", judge="Gemma-2-9B", scheme="Baseline", against="", probe="flip")
+    made = cell(published.table, "lds", judge="Gemma-2-9B", scheme="Baseline", against="", probe="flip")
     assert made["estimate"] == 0
     assert np.isnan(made["conf_low"])
     assert "no gain" in made["flag"]
@@ -171,18 +151,18 @@ def test_pooling_pulls_to_the_mean(planted):
 @pytest.mark.slow
 def test_thin_judges_are_flagged(planted):
     _, _, found = planted
-    one = pick(found.table, "lds", judge="j10")
-    none = pick(found.table, "lds", judge="j11")
+    one = cell(found.table, "lds", judge="j10")
+    none = cell(found.table, "lds", judge="j11")
     assert "n < 30" in one["flag"]
     others = found.table[(found.table["term"] == "shift_favoured") & (found.table["n"] == 200)]["std_error"]
-    assert pick(found.table, "shift_favoured", judge="j10")["std_error"] > 1.5 * others.max()
+    assert cell(found.table, "shift_favoured", judge="j10")["std_error"] > 1.5 * others.max()
     assert np.isnan(none["estimate"])
     assert "no data" in none["flag"]
 
 
 def test_model_and_prior_draw_are_one():
     """The model's log density less its prior is the multinomial's, at shares that NumPy draws."""
-    data = outcomes(printed("blind", "truth"), "blind")
+    data = outcomes(printed_tables("blind", "truth"), "blind")
     built = cue_effects.model(data)
     assert {"mean", "probe", "sd_blind", "sd_probe"} <= {v.name for v in built.free_RVs}
     rng = np.random.default_rng(0)
@@ -201,7 +181,7 @@ def test_model_and_prior_draw_are_one():
 
 
 def test_prior_draw_keeps_totals_and_its_priors():
-    data = outcomes(printed("blind", "truth"), "blind")
+    data = outcomes(printed_tables("blind", "truth"), "blind")
     rng = np.random.default_rng(0)
     drawn = [cue_effects.prior_draw(data, {"mean": 0.5, "probe": 2.0}, rng) for _ in range(300)]
     assert (drawn[0][1].sum(axis=-1) == data.counts.sum(axis=-1)).all()

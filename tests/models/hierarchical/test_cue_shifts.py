@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import judgestats as js
 from judgestats.models.hierarchical.cue_counts import outcomes
 from judgestats.models.hierarchical.cue_shifts import movement, parts
-from judgestats.published import load
+from models.printed_counts import outcomes_table
 
 pytest.importorskip("pymc")
-
-
-TABLES = {"blind": 2, "truth": 3, "flip": 4, "placebo": 5}
-
-
-def printed(*probes):
-    return {p: load(f"rationalization/table{TABLES[p]}") for p in probes}
-
-
-def outcomes_table(probes):
-    parts_ = [t.melt(["judge", "scheme"], ["tie", "llm", "tradml"], "outcome", "n").assign(probe=p)
-              for p, t in printed(*probes).items()]  # fmt: skip
-    return pd.concat(parts_, ignore_index=True)
 
 
 def test_movement_is_that_of_anchoring():

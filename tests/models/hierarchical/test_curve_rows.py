@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from judgestats.models.hierarchical.curve_rows import _threshold_row
-from judgestats.models.hierarchical.ladders import Ladder
+from models.ladder_calls import small_ladder
 
 pytest.importorskip("pymc")
-
-
-def small(folded, link="logit"):
-    judge, condition, x = (v.ravel() for v in np.meshgrid([0, 1], [0, 1], [0.0, 1.0, 3.0], indexing="ij"))
-    counts = np.tile([10.0, 6, 4, 0], (12, 1))
-    if folded:
-        counts[x == 0] = [0, 6, 0, 14]
-    return Ladder(("a", "b"), ("p", "q"), judge, condition, x, counts, folded, np.full((2, 3), 1 / 3), 1.0, link)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +22,7 @@ def small(folded, link="logit"):
 )
 def test_flags_of_a_threshold(low, high, flag):
     """Steps 1 and 3; draws spread evenly."""
-    data = small(False)
+    data = small_ladder(False)
     draws = np.linspace(low, high, 2001).reshape(1, -1)
     made = _threshold_row(draws, data, data.judge == 0, 0.99, "", "", {})
     assert made["flag"] == "; ".join(["incomplete ladder: not asked at 2", *([flag] if flag else [])])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import expit
 
@@ -13,21 +12,15 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.ties import tie_model
 from judgestats.models.hierarchical import curves
 from judgestats.models.hierarchical.curves import LAPSE_CENTRE, MOST_LAPSE
-from judgestats.models.hierarchical.ladders import Ladder, ladder, shares
+from judgestats.models.hierarchical.ladders import ladder, shares
 from judgestats.published import paper_tables
+from metrics.tables import cell
+from models.ladder_calls import TRUTH, calls_of, small_ladder
 
 pytest.importorskip("pymc")
 
 
 FEW = {"draws": 300, "tune": 500, "chains": 2, "progress": False}
-
-
-def pick(table, term, **where):
-    here = table[table["term"] == term]
-    for column, value in where.items():
-        here = here[here[column] == value]
-    assert len(here) == 1, (term, where, len(here))
-    return here.iloc[0]
 
 
 @pytest.fixture(scope="module")
@@ -80,32 +73,6 @@ def test_the_criterion_moved_more_whatever_link_and_prior(published):
     assert resolution["flag"].str.contains("prior-driven").all()
 
 
-def calls_of(rng, judges, steps, n, truth):
-    """Calls in both orders; truth: judge -> slope, criterion, bias, lapse."""
-    rows = []
-    for judge in judges:
-        slope, criterion, bias, lapse = truth[judge]
-        for step in steps:
-            for sign in (1, -1) if step else (1,):
-                d = sign * step
-                one, two = expit(slope * d + bias - criterion), expit(-slope * d - bias - criterion)
-                p = (1 - lapse) * np.array([one, 1 - one - two, two]) + lapse / 3
-                rows += [(judge, step, sign, o, k) for o, k in
-                         zip(("first", "tie", "second"), rng.multinomial(n, p), strict=True)]  # fmt: skip
-    made = pd.DataFrame(rows, columns=["judge", "delta", "sign", "choice", "n_identical"])
-    return made.assign(item="i", first=np.where(made["sign"] > 0, "good", "bad"),
-                       second=np.where(made["sign"] > 0, "bad", "good"),
-                       better=np.where(made["delta"] > 0, "good", None)).drop(columns="sign")  # fmt: skip
-
-
-TRUTH = {
-    "a": (0.8, 1.0, 0.5, 0.03),
-    "b": (1.2, 0.6, -0.3, 0.03),
-    "c": (0.6, 1.4, 0.8, 0.06),
-    "d": (1.0, 0.9, 0.1, 0.02),
-}
-
-
 @pytest.fixture(scope="module")
 def planted():
     calls = calls_of(np.random.default_rng(3), TRUTH, (0, 1, 2, 3, 4, 6, 9), 200, TRUTH)
@@ -128,7 +95,7 @@ def test_the_threshold_is_where_three_quarters_are_right(planted):
     for judge, (s, c, b, lapse) in TRUTH.items():
         x = np.linspace(0, 20, 200001)
         right = (1 - lapse) * (expit(s * x + b - c) + expit(s * x - b - c)) / 2 + lapse / 3
-        made = pick(planted[1].table, "threshold", judge=judge)
+        made = cell(planted[1].table, "threshold", judge=judge)
         assert made["conf_low"] - 0.1 < x[np.argmax(right >= 0.75)] < made["conf_high"] + 0.1
 
 
@@ -143,7 +110,7 @@ def test_flat_priors_and_many_calls_give_the_maximum_of_the_likelihood():
     plain = tie_model(calls, by=None, links="logit", content=False).table.set_index("term")["estimate"]
     best = brute(calls, MOST_LAPSE / (1 + np.exp(-LAPSE_CENTRE)))
     for k, term in enumerate(("slope", "criterion", "slot_bias")):
-        made = pick(found.table, term)
+        made = cell(found.table, term)
         assert abs(made["estimate"] - best[k]) < 0.25 * made["std_error"]
     without = brute(calls, 0.0)
     np.testing.assert_allclose(without, plain[["resolution", "criterion", "slot bias"]], atol=1e-3)
@@ -169,7 +136,7 @@ def test_model_and_numpy_have_one_likelihood(link, folded):
     """A model that was built for the other link and other priors, and given these."""
     import pymc as pm
 
-    data = small(folded, link)
+    data = small_ladder(folded, link)
     built = curves.model(replace(data, link="probit" if link == "logit" else "logit"), {"slope": 5.0, "bias": 3.0})
     with built:
         pm.set_data(curves.model_data(data))
@@ -184,21 +151,13 @@ def test_model_and_numpy_have_one_likelihood(link, folded):
     assert float(found) == pytest.approx((data.counts[:, :3] * np.log(p)).sum() + either.sum(), rel=1e-9)
 
 
-def small(folded, link="logit"):
-    judge, condition, x = (v.ravel() for v in np.meshgrid([0, 1], [0, 1], [0.0, 1.0, 3.0], indexing="ij"))
-    counts = np.tile([10.0, 6, 4, 0], (12, 1))
-    if folded:
-        counts[x == 0] = [0, 6, 0, 14]
-    return Ladder(("a", "b"), ("p", "q"), judge, condition, x, counts, folded, np.full((2, 3), 1 / 3), 1.0, link)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("folded", [False, True])
 def test_prior_draw_is_the_prior_of_the_model(folded):
     """Quantiles of log slope, log criterion, bias and lapse, and of their change, by NumPy and by PyMC."""
     import pymc as pm
 
-    data = small(folded)
+    data = small_ladder(folded)
     rng = np.random.default_rng(0)
     mine = [curves.prior_draw(data, {"slope": 0.8}, rng) for _ in range(4000)]
     assert all((counts.sum(axis=1) == 20).all() for _, counts in mine)

@@ -20,22 +20,8 @@ from judgestats.models.hierarchical.joint_distributions import (
     prior_draw,
     simulated,
 )
-from judgestats.models.hierarchical.strategy_counts import Arms, paired, read
-
-
-def _read(table, baseline="B0", item="item"):
-    return read(table, baseline, "judge", "strategy", item, "exact", "drop")
-
-
-def _calls(seed=0, items=300, judges=2, phi=0.4):
-    rng = np.random.default_rng(seed)
-    eta = np.array([[0.4, 0.4, 1.2], [0.7, 0.9, 1.4]])[:judges]
-    rows = []
-    for j in range(judges):
-        v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
-        rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
-    return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
+from judgestats.models.hierarchical.strategy_counts import Arms, paired
+from models.strategy_tables import read_arms, strategy_calls
 
 
 @pytest.mark.parametrize("phi", [0.1, 0.3, 0.6, 0.95])
@@ -56,7 +42,7 @@ def test_plackett_has_its_odds_ratio(ratio):
 def test_a_table_of_margins_sums_over_every_two_by_two_table():
     """The tables of `observed` and their weights give the convolution of two binomials."""
     table = pd.DataFrame({"judge": "g", "strategy": ["B0", "S8"], "n": [40, 40], "k": [25, 30]})
-    arms = Arms(**{**_read(table).__dict__, "law": "discordant"})
+    arms = Arms(**{**read_arms(table).__dict__, "law": "discordant"})
     given = observed(arms)
     r10, r01 = 0.2, 0.5
     want = sum(binom.pmf(b, 25, r10) * binom.pmf(30 - 25 + b, 15, r01) for b in range(26))
@@ -68,7 +54,7 @@ def test_a_table_of_margins_sums_over_every_two_by_two_table():
 
 @pytest.mark.parametrize("law", ["items", "discordant", "independent", "extreme positive"])
 def test_prior_draws_have_the_design_and_the_law(law):
-    arms = Arms(**{**_read(_calls(items=200)).__dict__, "law": law})
+    arms = Arms(**{**read_arms(strategy_calls(items=200)).__dict__, "law": law})
     if law != "items":
         arms = Arms(**{**paired(arms).__dict__, "law": law})
     rng = np.random.default_rng(5)
@@ -86,7 +72,7 @@ def test_prior_draws_have_the_design_and_the_law(law):
 def test_the_density_is_that_of_the_counts(law):
     """Potentials of the PyMC model against the likelihood written out."""
     pytest.importorskip("pymc")
-    arms = Arms(**{**_read(_calls(items=50)).__dict__, "law": law})
+    arms = Arms(**{**read_arms(strategy_calls(items=50)).__dict__, "law": law})
     if law != "items":
         arms = Arms(**{**paired(arms).__dict__, "law": law})
     if law in ("independent", "extreme negative"):

@@ -5,41 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.special import expit
 
 import judgestats as js
-from judgestats.models.hierarchical.ladders import Ladder, ladder, shares, threshold
+from judgestats.models.hierarchical.ladders import ladder, shares, threshold
 from judgestats.published import paper_tables
+from models.ladder_calls import TRUTH, calls_of, small_ladder
 
 pytest.importorskip("pymc")
-
-
-def calls_of(rng, judges, steps, n, truth):
-    """Calls in both orders; truth: judge -> slope, criterion, bias, lapse."""
-    rows = []
-    for judge in judges:
-        slope, criterion, bias, lapse = truth[judge]
-        for step in steps:
-            for sign in (1, -1) if step else (1,):
-                d = sign * step
-                one, two = expit(slope * d + bias - criterion), expit(-slope * d - bias - criterion)
-                p = (1 - lapse) * np.array([one, 1 - one - two, two]) + lapse / 3
-                rows += [(judge, step, sign, o, k) for o, k in
-                         zip(("first", "tie", "second"), rng.multinomial(n, p), strict=True)]  # fmt: skip
-    made = pd.DataFrame(rows, columns=["judge", "delta", "sign", "choice", "n_identical"])
-    return made.assign(item="i", first=np.where(made["sign"] > 0, "good", "bad"),
-                       second=np.where(made["sign"] > 0, "bad", "good"),
-                       better=np.where(made["delta"] > 0, "good", None)).drop(columns="sign")  # fmt: skip
-
-
-TRUTH = {
-    "a": (0.8, 1.0, 0.5, 0.03),
-    "b": (1.2, 0.6, -0.3, 0.03),
-    "c": (0.6, 1.4, 0.8, 0.06),
-    "d": (1.0, 0.9, 0.1, 0.02),
-}
 
 
 def test_the_published_tally_is_read_as_it_is():
@@ -73,16 +46,8 @@ def test_slots_and_their_tally_agree():
         np.testing.assert_allclose(folded.counts[k][:3], here)
 
 
-def small(folded, link="logit"):
-    judge, condition, x = (v.ravel() for v in np.meshgrid([0, 1], [0, 1], [0.0, 1.0, 3.0], indexing="ij"))
-    counts = np.tile([10.0, 6, 4, 0], (12, 1))
-    if folded:
-        counts[x == 0] = [0, 6, 0, 14]
-    return Ladder(("a", "b"), ("p", "q"), judge, condition, x, counts, folded, np.full((2, 3), 1 / 3), 1.0, link)
-
-
 def test_the_threshold_by_hand():
-    data = replace(small(False), judges=("a",), conditions=("p",), random=np.full((1, 3), 1 / 3), unit=2.0)
+    data = replace(small_ladder(False), judges=("a",), conditions=("p",), random=np.full((1, 3), 1 / 3), unit=2.0)
     one = np.ones((1, 1))
     at = threshold(data, 0.75, 0.5 * one, 1.0 * one, 0.0 * one, np.zeros(1))[0, 0]
     assert at == pytest.approx(2.0 * (1 + np.log(3)) / 0.5)

@@ -8,7 +8,6 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import judgestats as js
 from judgestats.flags import (
@@ -23,40 +22,15 @@ from judgestats.flags import (
     ONE_SCORE,
     PRIOR_DRIVEN,
 )
-from judgestats.models.bayes.centred_priors import Prior
-from judgestats.models.bayes.draws import Draws, TopParameter, mixing_flags
+from judgestats.models.bayes.draws import Draws, mixing_flags
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, finding, flagged, of_prior
-from judgestats.models.hierarchical.posteriors import Posterior, prior_table, row, tabled
+from judgestats.models.hierarchical.posteriors import row
+from models.posterior_draws import PRIORS, normal_draws, posterior
 
 pytest.importorskip("arviz_stats")
 
 
 H = js.hierarchical
-
-
-PRIORS = prior_table({"mean": ("normal(0, 1)", "a mean"), "sd_item": ("half-normal(1)", "a spread")})
-
-
-def posterior(rows=3, flag="", checks=None, **more):
-    made = [{"judge": f"j{i}", "term": "x", "estimate": i + 0.12345, "flag": flag, **more} for i in range(rows)]
-    found = pd.DataFrame(checks or [finding("divergences", 0.0)])
-    return Posterior("What is it?", tabled(made, ["judge"]), PRIORS, found, Draws({}, {}, 0, "by hand"))
-
-
-def normal_draws(scale, mean, error, size=20_000):
-    """Draws of a normal mean, exact: prior normal(0, scale), data normal(mean, error)."""
-    known = scale**2 / (scale**2 + error**2)
-    even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
-    values = (known * mean + np.sqrt(known) * error * even).reshape(4, -1)
-    top = TopParameter("x", values, Prior(scale, None, half=False))
-    return Draws(
-        {"x": values},
-        {"x": ()},
-        0,
-        "exact",
-        top_parameters=(top,),
-        log_likelihood=-(((values - mean) / error) ** 2) / 2,
-    )
 
 
 def test_flags_of_a_prior():

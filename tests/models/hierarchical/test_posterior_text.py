@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
-from judgestats.models.bayes.draws import Draws
-from judgestats.models.hierarchical.posterior_checks import finding
 from judgestats.models.hierarchical.posterior_text import _three_digits
-from judgestats.models.hierarchical.posteriors import Posterior, prior_table, tabled
+from models.posterior_draws import posterior
 
 pytest.importorskip("arviz_stats")
-
-
-PRIORS = prior_table({"mean": ("normal(0, 1)", "a mean"), "sd_item": ("half-normal(1)", "a spread")})
-
-
-def posterior(rows=3, flag="", checks=None, **more):
-    made = [{"judge": f"j{i}", "term": "x", "estimate": i + 0.12345, "flag": flag, **more} for i in range(rows)]
-    found = pd.DataFrame(checks or [finding("divergences", 0.0)])
-    return Posterior("What is it?", tabled(made, ["judge"]), PRIORS, found, Draws({}, {}, 0, "by hand"))
 
 
 def test_no_cautions():

@@ -13,10 +13,11 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bayes import priors
 from judgestats.models.bayes.centred_priors import Prior, prior_of
-from judgestats.models.bayes.draws import Draws, TopParameter
+from judgestats.models.bayes.draws import TopParameter
 from judgestats.models.bayes.replicates import replicates
 from judgestats.models.hierarchical import score_components
 from judgestats.models.hierarchical.cue_counts import outcomes
+from models.posterior_draws import normal_draws
 
 pytest.importorskip("arviz_stats")
 
@@ -29,22 +30,6 @@ def means(conditions=("",), **columns):
     table = pd.DataFrame(rows, columns=["condition", "judge", "system"])
     table["mean"] = 6 + np.random.default_rng(0).normal(size=len(table)).round(2)
     return table.assign(**({"sd": 0.5, "runs": 10} | columns))
-
-
-def normal_draws(scale, mean, error, size=20_000):
-    """Draws of a normal mean, exact: prior normal(0, scale), data normal(mean, error)."""
-    known = scale**2 / (scale**2 + error**2)
-    even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
-    values = (known * mean + np.sqrt(known) * error * even).reshape(4, -1)
-    top = TopParameter("x", values, Prior(scale, None, half=False))
-    return Draws(
-        {"x": values},
-        {"x": ()},
-        0,
-        "exact",
-        top_parameters=(top,),
-        log_likelihood=-(((values - mean) / error) ** 2) / 2,
-    )
 
 
 @pytest.mark.parametrize(("scale", "mean", "error"), [(1.0, 3.0, 0.5), (2.0, 1.0, 0.3), (0.5, -2.0, 1.0)])

@@ -13,19 +13,9 @@ from judgestats.metrics.bias import bias_score
 from judgestats.models.hierarchical.signed_bias import PRIORS, bias, model, observed, prior_draw
 from judgestats.models.hierarchical.target_counts import read
 from judgestats.published import load
+from models.printed_counts import outcome_counts, table7, table8
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
-
-
-def _table7():
-    table = load("debiasing/table7").rename(columns={"bias": "score"})
-    return table.assign(score=table["score"].astype(float), n=20, bias="style")
-
-
-def _table8():
-    table = load("debiasing/table8", printed=True)
-    table = table[table["measure"] == "expansion_bias"].rename(columns={"value": "score"})
-    return table.assign(score=table["score"].astype(float), n=50)[["judge", "strategy", "score", "n"]]
 
 
 def _table9():
@@ -35,10 +25,6 @@ def _table9():
         target, other = round(float(r.markdown) * int(r.n)), round(float(r.prose) * int(r.n))
         rows += [(r.rater, o, k) for o, k in (("target", target), ("other", other), ("tie", int(r.n) - target - other))]
     return pd.DataFrame(rows, columns=["judge", "outcome", "n"])
-
-
-def _counts(target, other, tie, judge="g", **more):
-    return pd.DataFrame({"judge": judge, "outcome": ["target", "other", "tie"], "n": [target, other, tie], **more})
 
 
 def test_a_score_is_the_sum_over_all_splits():
@@ -54,15 +40,15 @@ def test_a_score_is_the_sum_over_all_splits():
 
 def test_options():
     with pytest.raises(DesignError, match="margin"):
-        bias(_counts(1, 2, 3), margin=2)
+        bias(outcome_counts(1, 2, 3), margin=2)
     with pytest.raises(DesignError, match="invalid"):
-        bias(_counts(1, 2, 3), invalid="wrong")
+        bias(outcome_counts(1, 2, 3), invalid="wrong")
     with pytest.raises(DesignError, match="positive finite"):
-        bias(_counts(1, 2, 3), priors={"sd_share": 0})
+        bias(outcome_counts(1, 2, 3), priors={"sd_share": 0})
 
 
 def test_prior_draws_have_the_design():
-    cells = read(_table7())
+    cells = read(table7())
     values, drawn = prior_draw(cells, PRIORS, np.random.default_rng(0))
     assert {"mean_share", "sd_judge_share", "judge_topic_share", "judge_decisive"} <= set(values)
     assert "topic_decisive" not in values
@@ -74,7 +60,13 @@ def test_prior_draws_have_the_design():
 def test_the_density_is_the_multinomial():
     """The potential of the PyMC model against scipy's multinomial at two points."""
     pytest.importorskip("pymc")
-    table = pd.concat([_counts(12, 5, 3, topic="m"), _counts(4, 9, 7, topic="c"), _counts(6, 0, 2, "h", topic="c")])
+    table = pd.concat(
+        [
+            outcome_counts(12, 5, 3, topic="m"),
+            outcome_counts(4, 9, 7, topic="c"),
+            outcome_counts(6, 0, 2, "h", topic="c"),
+        ]
+    )
     cells = read(table)
     made = model(cells, PRIORS)
     evaluate = made.compile_logp(vars=made.potentials)
@@ -96,11 +88,11 @@ def test_the_density_is_the_multinomial():
 @pytest.mark.slow
 def test_table_7_topics():
     pytest.importorskip("pymc")
-    fit = bias(_table7(), sampling=FEW)
+    fit = bias(table7(), sampling=FEW)
     inside = fit.checks.set_index("what")["value"]["target minus other inside the 95 % predictive"]
     assert inside == 1
     table = fit.table.set_index(["judge", "term"])
-    printed = _table7().groupby("judge")["score"].mean()
+    printed = table7().groupby("judge")["score"].mean()
     for judge, b in printed.items():
         assert table.loc[(judge, "bias"), "conf_low"] < b < table.loc[(judge, "bias"), "conf_high"]
         assert "taken as equal over topics; prior-driven" in table.loc[(judge, "tie"), "flag"]
@@ -116,7 +108,7 @@ def test_table_7_topics():
 @pytest.mark.slow
 def test_table_8_strategies_as_conditions():
     pytest.importorskip("pymc")
-    fit = bias(_table8(), by="strategy", sampling=FEW)
+    fit = bias(table8(), by="strategy", sampling=FEW)
     assert fit.checks.set_index("what")["value"]["target minus other inside the 95 % predictive"] == 1
     b = fit.table[fit.table["term"] == "bias"].set_index(["strategy", "judge"])["estimate"]
     assert b["B0", "Llama 3.3-70B"] > b["B0", "Claude Sonnet 4"]
@@ -138,7 +130,7 @@ def test_table_9_raters():
 @pytest.mark.slow
 def test_flat_priors_and_many_calls_are_the_shares():
     pytest.importorskip("pymc")
-    counts = _counts(5200, 3100, 1700)
+    counts = outcome_counts(5200, 3100, 1700)
     fit = bias(counts, priors={"mean_share": 10, "mean_decisive": 10}, sampling=FEW)
     plain = bias_score(counts).set_index("term")
     table = fit.table.set_index("term")

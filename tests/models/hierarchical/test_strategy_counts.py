@@ -5,45 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.hierarchical.joint_distributions import (
-    bridge_quantile,
-)
-from judgestats.models.hierarchical.strategy_counts import read
-from judgestats.published import load
-from measured.debiasing_tables import MT_BENCH, correct, pairs_scored
-
-
-def _read(table, baseline="B0", item="item"):
-    return read(table, baseline, "judge", "strategy", item, "exact", "drop")
-
-
-def _table1():
-    table = load("debiasing/table1")[["judge", "strategy"]]
-    keys = list(table.itertuples(index=False, name=None))
-    return table.assign(n=[pairs_scored(MT_BENCH, *k) for k in keys], k=[correct(MT_BENCH, *k) for k in keys])
-
-
-def _table4():
-    table = load("debiasing/table4")[["judge", "strategy", "baseline_only", "strategy_only"]]
-    return table.astype({"baseline_only": int, "strategy_only": int})
-
-
-def _calls(seed=0, items=300, judges=2, phi=0.4):
-    rng = np.random.default_rng(seed)
-    eta = np.array([[0.4, 0.4, 1.2], [0.7, 0.9, 1.4]])[:judges]
-    rows = []
-    for j in range(judges):
-        v = rng.uniform(size=(items, 1))
-        right = rng.random((items, 3)) < expit(eta[j] / phi + bridge_quantile(v, np.array(phi)))
-        rows += [(f"j{j}", s, str(i), int(right[i, k])) for i in range(items) for k, s in enumerate(("B0", "S1", "S8"))]
-    return pd.DataFrame(rows, columns=["judge", "strategy", "item", "correct"])
+from models.strategy_tables import read_arms, strategy_calls, table1, table4
 
 
 def test_the_same_counts_from_every_form_of_table():
-    calls = _calls(items=60)
+    calls = strategy_calls(items=60)
     wide = calls.pivot_table(index=["judge", "item"], columns="strategy", values="correct")
     rows, changes = [], []
     for judge, own in wide.groupby(level=0):
@@ -55,28 +23,28 @@ def test_the_same_counts_from_every_form_of_table():
             words = own[["B0", s]].map(lambda x: "correct" if x else "wrong")
             counted = words.value_counts().reset_index()
             changes += [(judge, s, r["B0"], r[s], r["count"]) for r in counted.to_dict("records")]
-    printed = _read(pd.DataFrame(rows, columns=["judge", "strategy", "n", "k", "b", "c"]))
-    tallied = _read(pd.DataFrame(changes, columns=["judge", "strategy", "baseline", "outcome", "n"]))
-    raw = _read(calls)
+    printed = read_arms(pd.DataFrame(rows, columns=["judge", "strategy", "n", "k", "b", "c"]))
+    tallied = read_arms(pd.DataFrame(changes, columns=["judge", "strategy", "baseline", "outcome", "n"]))
+    raw = read_arms(calls)
     for name in ("n", "k", "b", "c"):
         for other in (tallied, raw):
             assert np.array_equal(getattr(printed, name), getattr(other, name), equal_nan=True), name
-    margins = _read(calls.groupby(["judge", "strategy", "correct"]).size().reset_index(name="n"))
+    margins = read_arms(calls.groupby(["judge", "strategy", "correct"]).size().reset_index(name="n"))
     assert np.array_equal(margins.k, raw.k)
     assert np.isnan(margins.b).all()
     assert raw.count.sum() == 120
 
 
 def test_row_order_does_not_matter():
-    calls = _calls(items=40)
-    one, two = _read(calls), _read(calls.sample(frac=1, random_state=3))
+    calls = strategy_calls(items=40)
+    one, two = read_arms(calls), read_arms(calls.sample(frac=1, random_state=3))
     assert np.array_equal(one.answers, two.answers)
     assert np.array_equal(one.count, two.count)
 
 
 def test_gpt_4o_baseline_among_the_pairs_of_s1():
     """391 pairs: 260 right under S1, 30 and 39 discordant, so 251 right under the baseline among them."""
-    arms = _read(_table1().merge(_table4(), how="left", on=["judge", "strategy"]))
+    arms = read_arms(table1().merge(table4(), how="left", on=["judge", "strategy"]))
     at = arms.judges.index("GPT-4o"), arms.strategies.index("S1")
     assert arms.n[at] == 391
     assert arms.shared[at] == 251
@@ -100,9 +68,9 @@ def test_gpt_4o_baseline_among_the_pairs_of_s1():
 def test_impossible_tables(change, error, words):
     table = pd.DataFrame({"judge": "g", "strategy": ["B0", "S8"], "n": [400, 400], "k": [200, 240]}).assign(**change)
     with pytest.raises(error, match=words):
-        _read(table)
+        read_arms(table)
 
 
 def test_a_table_without_n():
     with pytest.raises(SchemaError, match="'n'"):
-        _read(_table4())
+        read_arms(table4())

@@ -8,30 +8,15 @@ import pytest
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.hierarchical.target_counts import read
-from judgestats.published import load
-
-
-def _table7():
-    table = load("debiasing/table7").rename(columns={"bias": "score"})
-    return table.assign(score=table["score"].astype(float), n=20, bias="style")
-
-
-def _table8():
-    table = load("debiasing/table8", printed=True)
-    table = table[table["measure"] == "expansion_bias"].rename(columns={"value": "score"})
-    return table.assign(score=table["score"].astype(float), n=50)[["judge", "strategy", "score", "n"]]
-
-
-def _counts(target, other, tie, judge="g", **more):
-    return pd.DataFrame({"judge": judge, "outcome": ["target", "other", "tie"], "n": [target, other, tie], **more})
+from models.printed_counts import outcome_counts, table7, table8
 
 
 def test_printed_scores_give_whole_calls():
-    seven = read(_table7())
-    assert seven.counts[:, 0].sum() == round(20 * _table7()["score"].sum())
+    seven = read(table7())
+    assert seven.counts[:, 0].sum() == round(20 * table7()["score"].sum())
     assert seven.net.all()
     assert len(seven.topics) == 5
-    eight = read(_table8(), by="strategy")
+    eight = read(table8(), by="strategy")
     assert len(eight.conditions) == 3
     gpt = (eight.judge == eight.judges.index("GPT-4o")) & (eight.condition == eight.conditions.index(("B0",)))
     assert eight.counts[gpt, 0] == [-2]
@@ -67,10 +52,10 @@ def test_frame_and_tally_are_the_same_cells():
         (pd.DataFrame({"judge": ["g"], "score": [0.35], "n": [400]}), SchemaError, "does not determine"),
         (pd.DataFrame({"judge": ["g"], "score": [0.35], "n": [-20]}), SchemaError, "whole calls"),
         (pd.DataFrame({"judge": ["g", "g"], "score": [0.35, 0.4], "n": [20, 20]}), SchemaError, "Two scores"),
-        (_counts(1.5, 2, 3), SchemaError, "not whole"),
-        (_counts(-1, 2, 3), SchemaError, "negative"),
-        (_counts(0, 0, 0), DesignError, "no valid call"),
-        (_counts(1, 2, 3).rename(columns={"judge": "rater"}), SchemaError, "judges"),
+        (outcome_counts(1.5, 2, 3), SchemaError, "not whole"),
+        (outcome_counts(-1, 2, 3), SchemaError, "negative"),
+        (outcome_counts(0, 0, 0), DesignError, "no valid call"),
+        (outcome_counts(1, 2, 3).rename(columns={"judge": "rater"}), SchemaError, "judges"),
     ],
 )
 def test_impossible_tables(table, error, words):
