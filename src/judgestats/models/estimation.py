@@ -72,7 +72,8 @@ def fit(
         errors). ``lpm``: a linear mixed model of 0 and 1 by REML, coefficients in probability units. Or a callable of
         a :class:`judgestats.models.ml.Model` that returns a Fitted.
     reml : bool
-        Restricted likelihood, for Gaussian models of ``ml`` and ``mixedlm``. ``lpm`` always uses it.
+        Restricted likelihood, for Gaussian mixed models of ``ml`` and ``mixedlm``. ``lpm`` always uses it. A Gaussian
+        model without random terms is R's ``lm`` either way: residual variance by n - p, t; log likelihood by ML.
     n_quadrature : int or "auto"
         How random effects are integrated out (``ml``). ``auto``: one scalar random term, such as ``(1|item)``, by the
         trapezoidal rule over each group's posterior, refined until the log likelihood stands still to 1e-6 and the
@@ -97,7 +98,8 @@ def fit(
         For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula.
     df : str, optional
         Degrees of freedom of tests and intervals of fixed effects. ``satterthwaite``: the default of Gaussian mixed
-        models (``ml``, ``lpm``). ``normal``: z and χ², the default elsewhere. Or a grouping factor, as ``judge``, for
+        models (``ml``, ``lpm``); without random terms those of the residual (``glm`` too). ``normal``: z and χ², the
+        default elsewhere. Or a grouping factor, as ``judge``, for
         few levels of it: effects that vary between its levels have t with as many degrees of freedom as it has levels,
         less the rank of the effects that are constant within them (between-within); those that can be estimated
         within levels keep z. See docs/models.md.

@@ -299,7 +299,8 @@ class Fit(Fitted):
         pandas.DataFrame
             ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of
             ``cbind`` is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``,
-            ``family``, ``link``, ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as
+            ``family``, ``link``, ``df`` (parameters), ``df_residual`` (``n`` less these; less the
+            coefficients alone in a linear model without random terms), ``deviance`` (minus twice the log likelihood, as
             lme4's summary prints it), ``n_rows`` (distinct rows), ``n_missing`` (rows excluded), ``counts`` (name of
             the column of counts, or an empty string), ``flag`` (cautions; rows excluded, columns left out).
             What the engine does not have is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come
@@ -483,8 +484,9 @@ class Fit(Fitted):
         Notes
         -----
         Limits are found on the link scale and transformed; those of ``average`` and of categories by the delta method
-        on the logit scale of the probability (a mean count: on its logarithm). Conditional errors count fixed and
-        random effects jointly, given the variances; ``average`` counts the variances as well. A row with a missing
+        on the logit scale of the probability (a mean count: on its logarithm). Quantiles are normal; a Gaussian model
+        without random terms has those of t with n - p degrees of freedom, as R's ``lm``. Conditional errors count fixed
+        and random effects jointly, given the variances; ``average`` counts the variances as well. A row with a missing
         value is NaN with a flag.
 
         Examples
@@ -773,7 +775,8 @@ class Fit(Fitted):
             ``wald``: estimate ± quantile × standard error; of a standard deviation on the log scale, of a correlation
             on Fisher's z scale; of a sampled fit quantiles of its draws. ``profile``: where the likelihood, the best
             over all other parameters, falls by half the quantile squared; of a Gaussian model by maximum likelihood,
-            also where the fit is by REML (as in lme4). ``bootstrap``: percentiles of refits to responses drawn from the
+            also where the fit is by REML (as in lme4); without random terms coefficients have their t intervals, and
+            the residual sd its restricted likelihood. ``bootstrap``: percentiles of refits to responses drawn from the
             fit with new random effects; a refit that fails is counted in `flag`.
         terms : str or sequence of str, optional
             Terms or groups, as in ``tidy()``: ``strategy[S8]``, ``sd(Intercept|item)``, ``item``, ``fixed``. All of

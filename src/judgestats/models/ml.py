@@ -63,10 +63,10 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
 
 
 def gaussian(model: Model) -> LinearObjective:
-    """The same for a Gaussian model: β and the residual sd are profiled out."""
+    """The same for a Gaussian model: β and the residual sd are profiled out, by ML without random terms."""
     d = model.design
     table = compress(d, model.parts, groups=False)
-    return linear(table, float(d.count.sum()), float(d.count @ np.log(d.weights)), model.reml)
+    return linear(table, float(d.count.sum()), float(d.count @ np.log(d.weights)), model.reml and bool(d.terms))
 
 
 def _fit_generalised(model: Model) -> Fitted:
@@ -286,11 +286,12 @@ def _fit_linear(model: Model) -> Fitted:
     x, boundary = _settle(own, minimum, 0)
     x = x * target.scales.signs(x)
     best, theta = own.at(x), across @ x
-    sigma = float(np.sqrt(best.residual))
+    p, n = len(best.beta), own.cells.n
+    variance = best.residual if model.design.terms else residual_variance(best.residual * n, n - p)
+    sigma = float(np.sqrt(variance))
     params = np.concatenate([turn @ best.beta, theta * sigma, [sigma]])
-    p = len(best.beta)
     covariance = np.zeros((len(params), len(params)))
-    covariance[:p, :p] = best.residual * turn @ np.linalg.inv(best.information) @ turn.T
+    covariance[:p, :p] = variance * turn @ np.linalg.inv(best.information) @ turn.T
     inner, sound, spread = _linear_variances(own, x, sigma, boundary)
     whole = np.eye(len(inner))
     whole[:-1, :-1] = across
@@ -298,12 +299,17 @@ def _fit_linear(model: Model) -> Fitted:
     minimum = replace(minimum, log=[{**row, "x": across @ row["x"]} for row in minimum.log])
     notes = _notes(minimum.converged, bool(boundary.any()), sound)
     # |X'V⁻¹X| is that of the columns as they are
-    loglik = -best.objective + (np.linalg.slogdet(turn)[1] if model.reml else 0.0)
+    loglik = -best.objective + (np.linalg.slogdet(turn)[1] if own.reml else 0.0)
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
     moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
-    method = "REML" if model.reml else "ML"
+    method = "REML" if own.reml else "ML"
     fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
     return refittable(replace(fitted, sensitivity=moved, trace=_trace(model, minimum)), fit_design)
+
+
+def residual_variance(squares: float, df: float) -> float:
+    """Residual variance of a linear model, as R's ``lm`` has it; NaN without residual degrees of freedom."""
+    return squares / df if df > 0 else float("nan")
 
 
 def _linear_variances(
@@ -313,7 +319,7 @@ def _linear_variances(
 
     Also whether it is valid; if not, that of the identified directions (as in lmerTest).
     """
-    df = target.cells.n - (target.cells.X.shape[1] if target.reml else 0)
+    df = target.cells.n - (target.cells.X.shape[1] if target.reml or not len(theta) else 0)
     best = target.at(theta).residual
 
     def both(x: Floats) -> tuple[float, Floats]:

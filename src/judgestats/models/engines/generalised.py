@@ -14,7 +14,7 @@ from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted_models import Clusters, Fitted, Options
-from judgestats.models.ml import refittable
+from judgestats.models.ml import refittable, residual_variance
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
@@ -57,10 +57,10 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
     d = model.design
     n, p = float(d.count.sum()), len(beta)
     squares = float((d.count * d.weights) @ (d.y - d.X @ beta - d.offset) ** 2)
-    variance = squares / (n - p) if n > p else np.nan
+    variance = residual_variance(squares, n - p)
     covariance = np.zeros((p + 1, p + 1))
     covariance[:p, :p] = inverse * variance
-    covariance[p, p] = variance / (2 * (n - p)) if n > p else np.nan
+    covariance[p, p] = residual_variance(variance / 2, n - p)
     with np.errstate(divide="ignore"):
         loglik = -n / 2 * (np.log(2 * np.pi * squares / n) + 1) + d.count @ np.log(d.weights) / 2
     return np.append(beta, np.sqrt(variance)), covariance, float(loglik)

@@ -201,7 +201,7 @@ def glance(fit: Fitted) -> pd.DataFrame:
                 "family": fit.family,
                 "link": fit.link,
                 "df": fit.df,
-                "df_residual": fit.n - fit.df,
+                "df_residual": fit.n - (fit.df if d.terms or not fit.distribution.linear else fit.n_fixed),
                 "deviance": -2 * fit.loglik,
                 "n_rows": len(d.y),
                 "n_missing": d.rows.n_missing,

@@ -27,7 +27,7 @@ def df_rule(fit: Fitted) -> str:
     """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``normal`` (z, χ²) or a factor."""
     if fit.options.df is not None:
         return fit.options.df
-    if not fit.distribution.linear or fit.engine not in ("ml", "lpm"):
+    if not fit.distribution.linear or fit.engine not in ("ml", "lpm", "glm"):
         return NORMAL
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
 

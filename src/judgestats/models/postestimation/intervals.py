@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -27,6 +27,7 @@ from judgestats.models.postestimation.profile_likelihood import (
     fixed_of_linear,
     surface,
 )
+from judgestats.models.postestimation.reference_distributions import t_quantile
 from judgestats.models.postestimation.simulated_responses import refitted
 from judgestats.models.variance_parameters import Component, component_values, components
 from judgestats.typing import Floats, Seed
@@ -110,7 +111,10 @@ def _refuse_without_likelihood(fit: Fitted) -> None:
 
 def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, object]]:
     values, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
-    linear = fit.distribution.linear
+    linear, df = fit.distribution.linear, fit.n - fit.n_fixed
+    # without random terms where the likelihood falls as t says, which has the residual's degrees of freedom
+    t = float(t_quantile(ndtr(cut), df))
+    exact = cut if fit.design.terms else float(np.sqrt(fit.n * np.log1p(t**2 / df)))
     whole = surface(fit) if not linear or any(own.component for _, own in chosen) else None
     rows = []
     for k, own in chosen:
@@ -119,7 +123,7 @@ def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) 
             low, high, note = _component(fit, whole, own.component, cut)
         elif linear:
             curve, least, estimate, error = fixed_of_linear(fit, own.place)
-            low, high = ends(curve, least, estimate, error, cut)
+            low, high = ends(curve, least, estimate, error, exact)
             note = ""
         else:
             assert whole is not None

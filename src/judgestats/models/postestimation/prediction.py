@@ -19,8 +19,10 @@ from judgestats.models.fitted_models import Fitted, RandomEffects
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.likelihood.conditional_modes import Posterior
 from judgestats.models.links import LINKS
-from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
+from judgestats.models.postestimation.degrees_of_freedom import RESIDUAL, df_rule
+from judgestats.models.postestimation.delta_method import cautions, spread, trusted
 from judgestats.models.postestimation.mean_responses import Mean, Rows, estimable, gradient, mean, rows_of, table_of
+from judgestats.models.postestimation.reference_distributions import half_width
 from judgestats.models.postestimation.response_residuals import residuals
 from judgestats.typing import Floats
 
@@ -38,7 +40,8 @@ def predict(
     """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")
     choose(random, RANDOM, "random")
-    q = normal_quantile(conf_level)
+    residual = df_rule(fit) == RESIDUAL
+    q = float(half_width(conf_level, fit.n - fit.n_fixed if residual else np.inf))
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, (*ESTIMATES, *(("category",) if fit.design.categories and kind == "response" else ())))
     rows = rows_of(fit, None if data is None else frame, groups=random == "conditional")

@@ -135,7 +135,10 @@ def end(
 
 
 def surface(fit: Fitted) -> Surface:
-    """Likelihood (never REML) of a fit by all its parameters, or by the variances and log residual sd if Gaussian."""
+    """Likelihood (never REML) of a fit by all its parameters, or by the variances and log residual sd if Gaussian.
+
+    That of a residual sd without random terms is restricted: it is highest at the estimate.
+    """
     standing = np.zeros(len(fit.params), bool)
     scales = Scales.of(fit.model.sizes)
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
@@ -145,6 +148,8 @@ def surface(fit: Fitted) -> Surface:
         value = fit.objective(fit.params)[0]
         return Surface(fit.objective, fit.params, value, _guess(fit.covariance, 0.1), standing)
     target = gaussian(replace(fit.model, reml=False))
+    if not fit.design.terms:
+        target = replace(target, cells=replace(target.cells, n=target.cells.n - fit.n_fixed))
     own = fit.params[fit.n_location :].copy()
     turn = np.append(np.ones(len(own) - 1), 1 / own[-1])
     guess = _guess(fit.covariance[fit.n_location :, fit.n_location :] * np.outer(turn, turn), 0.1 * own[-1])

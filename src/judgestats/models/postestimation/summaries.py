@@ -44,6 +44,8 @@ def _head(fit: Fitted) -> str:
         quadrature = f"fit by maximum likelihood (trapezoidal rule, {fit.method[10:]} nodes a group)"
     integrated = fit.approximation == "trapezoid" or fit.method.startswith("AGQ ")
     how = HEADS.get(fit.method, quadrature if integrated else f"fit by {fit.method}")
+    if linear and fit.method == "ML" and not d.terms:
+        how = "fit by least squares"
     lines = [f"{kind}{mixed} model {how} [engine {fit.engine}]"]
     if fit.engine == "lpm":
         lines.append(" Linear probability model: coefficients are differences of probability")
