@@ -23,7 +23,7 @@ def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch)
         assert len(asked) == n
         simulate_replies(asked, Judge("m")).to_json(f"answers{stage}.jsonl", orient="records", lines=True)
         if stage < 4:
-            assert "Then: judgestats next plan ANSWERS" in made.output
+            assert f"Then: judgestats {'next' if stage > 1 else 'collect'} plan ANSWERS" in made.output
             made = run.invoke(app, ["next", "plan", "answers*.jsonl"])
             assert made.exit_code == 0, made.output
             asked = Plan.read(f"plan/stage{stage + 1}")

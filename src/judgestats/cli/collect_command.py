@@ -1,32 +1,42 @@
-"""``judgestats collect``: answers joined to their plan."""
+"""``judgestats collect``: answers joined to their plan, and what comes next."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judgestats.cli.application import readable_errors
 from judgestats.cli.common_options import LABELS, Overwrite, Trust
 from judgestats.cli.printing import plain_text, print_findings, print_totals, wide_console
+from judgestats.errors import masked
+from judgestats.terminal import as_typed
+
+if TYPE_CHECKING:
+    from judgestats.design import Plan
 
 
 @readable_errors
 def collect(
     folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder that the runner wrote.")],
+    answers: Annotated[
+        list[str],
+        typer.Argument(metavar="ANSWERS...", help="Files, globs or folders that came back; earlier ones are known."),
+    ],
     out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
-    page: Annotated[Path | None, typer.Option("--report", help="Write the datasheet to this file, too.")] = None,
-    left: Annotated[Path | None, typer.Option(help="Folder for a plan of the calls left to ask.")] = None,
+    page: Annotated[Path | None, typer.Option("--report", help="Write the page of the study to this file.")] = None,
+    left: Annotated[
+        Path | None, typer.Option(help="Folder for a plan of the calls left to ask; by default in PLAN.")
+    ] = None,
     labels: Annotated[str, LABELS] = "",
     trust: Trust = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Join answers to their plan and read the verdicts: judgestats collect plan answers.jsonl --report page.html"""
+    """Take what came back; write verdicts, or what is next: judgestats collect plan answers.jsonl --report page.html"""
     from judgestats import design
     from judgestats.design.collection import collected
-    from judgestats.design.plan_files import plan_files, verdict_outputs, write_verdicts
+    from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import opened
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
@@ -35,15 +45,33 @@ def collect(
     from judgestats.schema import check as check_frame
 
     plan = opened(folder, trust)
-    inputs: list[str | Path] = [answers, *plan_files(folder)]
+    files = all_answers(folder, answers)
+    source = answers[0] if len(files) == len(answers) == 1 else files
+    inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
+    console = wide_console()
+    if len(plan.later):
+        stage, rest = design.requests(plan, source)
+        note_answers(folder, files)
+        asks_verdicts = ~plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()})
+        nothing = not (asks_verdicts & ~plan.calls["call"].isin(rest.calls["call"])).any()
+        if stage is not None or nothing:
+            _write_rest(rest, folder, left, inputs, overwrite)
+            if stage is not None:
+                written = _write_plan(stage, stage_folder(folder, stage), plan, inputs, overwrite)
+                console.print(
+                    plain_text(f"Next: {len(stage):,} calls of stage {stage.calls['stage'].max()}: {written}")
+                )
+            again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
+            console.print(plain_text(f"Send them, then: {again}"))
+            return
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
     inputs.append(out)
     pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
         pages.check(page)
-    verdicts, unanswered = collected(plan, answers, labels=parse_labels(labels) if labels else None)
-    console = wide_console()
+    verdicts, unanswered = collected(plan, source, labels=parse_labels(labels) if labels else None)
+    note_answers(folder, files)
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
         complete = int((verdicts["status"] == "ok").sum())
@@ -53,13 +81,38 @@ def collect(
         print_totals(console, findings)
         print_findings(console, findings)
         console.print(plain_text(f"Verdicts: {out}"))
-    if len(unanswered):
-        what = f"{len(unanswered):,} call{'s' * (len(unanswered) != 1)} failed or never came back"
-        if left is None:
-            console.print(plain_text(f"{what}; --left FOLDER plans them again"))
-        else:
-            unanswered.write(left, overwrite=overwrite, inputs=inputs)
-            files = design.export(unanswered, left, overwrite=overwrite, inputs=inputs)
-            console.print(plain_text(f"{what}: {', '.join(map(str, files))}"))
+    _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
         console.print(plain_text(f"Report: {write_report(measure_all(verdicts), page, pages)}"))
+
+
+def stage_folder(folder: Path, stage: Plan) -> Path:
+    """The folder of a stage in that of its plan; a part of the stage that comes later has its own."""
+    name = f"stage{stage.calls['stage'].max()}"
+    taken = len(list(folder.glob(f"{name}*")))
+    return folder / (f"{name}-{taken + 1}" if taken else name)
+
+
+def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | Path], overwrite: bool) -> None:
+    """Write the calls without an answer, each time that they are others, into a new folder of the plan."""
+    from itertools import count
+
+    from judgestats.design import Plan
+
+    if not len(rest):
+        return
+    names = (folder / (f"rest-{i}" if i > 1 else "rest") for i in count(1))
+    ids = rest.calls["call"].tolist()
+    target = left or next(p for p in names if not p.exists() or Plan.read(p).calls["call"].tolist() == ids)
+    written = _write_plan(rest, target, rest, inputs, overwrite)
+    what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
+    wide_console().print(plain_text(f"{what}: {written}"))
+
+
+def _write_plan(plan: Plan, folder: Path, whole: Plan, inputs: list[str | Path], overwrite: bool) -> str:
+    """Write a plan and its calls, in the format of the whole plan; the files."""
+    from judgestats import design
+
+    plan.write(folder, overwrite=overwrite, inputs=inputs)
+    form = str(whole.about.get("format", "jsonl"))
+    return ", ".join(map(str, design.export(plan, folder, form, overwrite=overwrite, inputs=inputs)))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from judgestats.cli.application import readable_errors
+from judgestats.cli.collect_command import stage_folder
 from judgestats.cli.common_options import Overwrite, Trust
 from judgestats.cli.plan_command import print_plan
 
@@ -25,7 +26,4 @@ def next_stage(
     from judgestats.design.plans import opened
 
     stage_plan = design.next_stage(opened(folder, trust), answers)
-    name = f"stage{stage_plan.calls['stage'].max()}"
-    taken = len(list(folder.glob(f"{name}*")))
-    stage = folder / (f"{name}-{taken + 1}" if taken else name)
-    print_plan(stage_plan, stage, folder, format, [answers], overwrite)
+    print_plan(stage_plan, stage_folder(folder, stage_plan), folder, format, [answers], overwrite)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,88 +14,100 @@ from judgestats.cli.printing import plain_text, print_table, wide_console
 from judgestats.defaults import SEED
 from judgestats.errors import masked
 from judgestats.terminal import as_typed
+from judgestats.typing import Record
 
 if TYPE_CHECKING:
     from judgestats.design import Plan
 
-
-@dataclass(frozen=True)
-class Study:
-    """How a study is planned: the function of judgestats.design, the option with its table, and its other options."""
-
-    function: str
-    table: str = ""
-    takes: tuple[str, ...] = ()
-
-
-STUDIES = {
-    "dark-current": Study("dark_current", takes=("prompt", "seed")),
-    "vacuum": Study("vacuum", takes=("prompt",)),
-    "ladder": Study("ladder", takes=("prompt", "seed")),
-    "debiasing": Study("strategies", "pairs", ("strategies", "panel")),
-    "controlled": Study("controlled", "pairs", ("strategies", "panel")),
-    "generations": Study("generations", takes=("models", "written")),
-    "cues": Study("cues", "pairs", ("seed",)),
-    "rubric": Study("rubric", "responses", ("prompt", "by")),
-    "merg": Study("merg", "responses", ("variant", "rubric_judge", "rubrics")),
-}
-
-
-def _studies(option: str) -> str:
-    """The studies that take an option."""
-    return ", ".join(name for name, study in STUDIES.items() if option in (study.table, *study.takes))
+#: Options with several values, separated by commas.
+_SEVERAL = ("strategies", "panel", "models", "arms", "annotators", "variants", "attacks", "labels", "levels")
 
 
 @readable_errors
 def plan(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of: {', '.join(STUDIES)}.")],
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="One of: dark-current, vacuum, ladder, debiasing, controlled, generations, cues, explanations, "
+            "rubric, merg.",
+        ),
+    ],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[str, typer.Option(help=f"{_studies('prompt')}: name of a prompt, or a .toml file.")] = "",
+    prompt: Annotated[
+        str, typer.Option(help="dark-current, vacuum, ladder, rubric: name of a prompt, or a .toml file.")
+    ] = "",
     temperature: Annotated[float | None, typer.Option(help="Temperature of the calls.")] = None,
     format: Annotated[
         str, typer.Option(help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
     ] = "jsonl",
     seed: Annotated[
-        int | None, typer.Option(help=f"{_studies('seed')}: seed of the random numbers (by default {SEED}).")
+        int | None,
+        typer.Option(help=f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0)."),
     ] = None,
-    pairs: Annotated[str, typer.Option(help=f"{_studies('pairs')}: file of pairs of responses.")] = "",
-    responses: Annotated[str, typer.Option(help=f"{_studies('responses')}: file of responses of systems.")] = "",
-    strategies: Annotated[str, typer.Option(help=f"{_studies('strategies')}: B0,S1,S8, say.")] = "",
+    pairs: Annotated[str, typer.Option(help="debiasing, controlled, cues: file of pairs of responses.")] = "",
+    responses: Annotated[str, typer.Option(help="rubric, merg: file of responses of systems.")] = "",
+    categories: Annotated[str, typer.Option(help="explanations: file of categories with code and name.")] = "",
+    sample: Annotated[int | None, typer.Option(help="Items to draw of those in the file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="dark-current: with the strict arm.")] = False,
+    strategies: Annotated[str, typer.Option(help="debiasing, controlled: B0,S1,S8, say.")] = "",
     panel: Annotated[str, typer.Option(help="Judges of S3 and S7: a,b,c.")] = "",
-    models: Annotated[str, typer.Option(help=f"{_studies('models')}: models whose answers are compared: a,b,c.")] = "",
+    models: Annotated[str, typer.Option(help="generations: models whose answers are compared: a,b,c.")] = "",
     written: Annotated[
-        str, typer.Option(help=f"{_studies('written')}: texts of the first step, collected; plans the second.")
+        str, typer.Option(help="generations: texts of the first step, collected; plans the second.")
     ] = "",
-    by: Annotated[str, typer.Option(help=f"{_studies('by')}: name of a rubric, or a .toml file.")] = "",
-    variant: Annotated[str, typer.Option(help="merg: original-4-stage (default), baseline-score, ...")] = "",
+    by: Annotated[str, typer.Option(help="rubric: name of a rubric, or a .toml file.")] = "",
+    arms: Annotated[str, typer.Option(help="rubric: attributed,anonymized (default), style-transferred.")] = "",
+    runs: Annotated[int | None, typer.Option(help="rubric: runs of each call (10 by default).")] = None,
+    alias: Annotated[str, typer.Option(metavar="SYSTEM=ALIAS,...", help="rubric: names of the blinded arms.")] = "",
+    annotators: Annotated[
+        str, typer.Option(help="rubric: people, a,b,c; each has a form with every text once, under its alias.")
+    ] = "",
+    variants: Annotated[str, typer.Option(help="merg: baseline-score,original-4-stage (default), ...")] = "",
+    variant: Annotated[str, typer.Option(help="merg: one variant alone.")] = "",
     rubric_judge: Annotated[str, typer.Option(help="merg: whose rubric all score by.")] = "",
     rubrics: Annotated[str, typer.Option(help="merg: name or file of the rubrics to score by.")] = "",
+    attacks: Annotated[str, typer.Option(help="cues: verbosity,confidence.")] = "",
+    labels: Annotated[str, typer.Option(help="cues: the two labels, LLM,TradML by default.")] = "",
+    levels: Annotated[str, typer.Option(help="explanations: the levels, lowest first.")] = "",
     overwrite: Overwrite = False,
 ) -> None:
-    """Plan the calls of a study, for any runner: judgestats plan dark-current --judge my-model --out plan"""
-    from judgestats import design
-    from judgestats.errors import DesignError, suggestion
+    """Plan all arms and variants of a study: judgestats plan dark-current --judge my-model --out plan"""
+    from dataclasses import replace
 
+    from judgestats import design
+    from judgestats.design.studies import STUDIES, takers
+    from judgestats.errors import DesignError, suggestion
+    from judgestats.ingest import parse_identity
+
+    options: Record = {
+        **{"pairs": pairs, "responses": responses, "categories": categories, "prompt": prompt, "seed": seed},
+        **{"sample": sample, "temperature": temperature, "written": written, "by": by, "variant": variant},
+        **{"rubric_judge": rubric_judge, "rubrics": rubrics, "runs": runs, "alias": alias, "strict": strict or None},
+        **{"strategies": strategies, "panel": panel, "models": models, "arms": arms, "annotators": annotators},
+        **{"variants": variants, "attacks": attacks, "labels": labels, "levels": levels},
+    }
+    options = {name: value for name, value in options.items() if value not in ("", None)}
     if study not in STUDIES:
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(STUDIES)}.{suggestion(study, STUDIES)}")
-    recipe = STUDIES[study]
-    tables = {"pairs": pairs, "responses": responses}
-    several = {"strategies": strategies, "panel": panel, "models": models}
-    options: dict[str, Any] = {"prompt": prompt, "seed": seed, "written": written, "by": by}
-    options |= {"variant": variant, "rubric_judge": rubric_judge, "rubrics": rubrics}
-    options |= {name: text.split(",") if text else None for name, text in several.items()}
-    arguments = {name: value for name, value in {**tables, **options}.items() if value not in ("", None)}
-    if wrong := [name for name in arguments if name not in (recipe.table, *recipe.takes)]:
-        raise DesignError(f"--{wrong[0].replace('_', '-')} is not an option of the study {study!r}. Leave it out.")
-    if recipe.table and recipe.table not in arguments:
-        raise DesignError(f"The study {study!r} needs --{recipe.table} FILE. docs/studies.md has an example.")
-    table = [arguments.pop(recipe.table)] if recipe.table else []
-    if "prompt" in arguments:
-        arguments["prompts"] = arguments.pop("prompt")
-    arguments |= {} if temperature is None else {"temperature": temperature}
-    inputs = [name for name in (pairs, responses, prompt, by, rubrics, written) if name]
-    print_plan(getattr(design, recipe.function)(judge, *table, **arguments), out, out, format, inputs, overwrite)
+    renamed = {"prompt": "prompts", "variant": "variants"}
+    for name in options:
+        if study not in takers(renamed.get(name, name)):
+            raise DesignError(f"--{name.replace('_', '-')} is not an option of the study {study!r}. Leave it out.")
+    table = STUDIES[study].table
+    if table and table not in options:
+        raise DesignError(f"The study {study!r} needs --{table} FILE. docs/studies.md has an example.")
+    inputs = [name for name in (pairs, responses, categories, prompt, by, rubrics, written) if name]
+    options |= {name: options[name].split(",") for name in _SEVERAL if name in options}
+    options |= {"alias": parse_identity(alias)} if alias else {}
+    if variant:
+        options["variants"] = [options.pop("variant")]
+    if prompt:
+        options["prompts"] = options.pop("prompt")
+    whole = design.study(study, judge, **options)
+    whole = replace(whole, about={**whole.about, "format": format})
+    print_plan(whole, out, out, format, inputs, overwrite)
 
 
 def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Sequence[str], overwrite: bool) -> None:
@@ -112,5 +123,5 @@ def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Seque
     if len(findings):
         print_table(console, "Look at this before you ask", findings[["level", "what", "n", "example", "remedy"]])
     console.print(plain_text(f"Send: {', '.join(map(str, files))}"))
-    command = "next" if len(plan.later) else "collect"
+    command = "next" if len(plan.later) and folder != whole else "collect"
     console.print(plain_text(f"Then: judgestats {command} {as_typed([masked(str(whole))])} ANSWERS"))

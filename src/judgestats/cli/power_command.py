@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from judgestats.cli.application import readable_errors
-from judgestats.cli.plan_command import STUDIES
 from judgestats.cli.printing import print_table, wide_console
 from judgestats.defaults import SEED
 
@@ -36,7 +35,7 @@ def power(
         near = suggestion(study, _WITH_POWER)
         raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_WITH_POWER)}.{near}")
     judge: Any = {"judge": parse_planted(planted)}
-    plan = getattr(design, STUDIES[study].function)("judge")
+    plan = design.study(study, "judge")
     estimates = design.power(
         plan, judge, measure, null=null, replications=replications, processes=processes, seed=seed, progress=True
     )

@@ -28,8 +28,9 @@ from judgestats.design.rubric_matching import matched_dimensions, rubric_similar
 from judgestats.design.rubrics import Rubric, points_score, rubric
 from judgestats.design.simulated_replies import simulate_replies
 from judgestats.design.simulation import answer_probabilities, simulate
-from judgestats.design.stages import next_stage
+from judgestats.design.stages import next_stage, requests
 from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strategy_verdicts
+from judgestats.design.studies import study, study_verdicts
 from judgestats.design.text_changes import truncated, with_markdown, without_markdown
 from judgestats.design.text_generation import generations, questions
 from judgestats.design.written_rubrics import generated_rubrics
@@ -76,12 +77,15 @@ __all__ = [
     "read_controlled",
     "read_explanations",
     "remaining",
+    "requests",
     "rubric",
     "rubric_similarity",
     "simulate",
     "simulate_replies",
     "strategies",
     "strategy_verdicts",
+    "study",
+    "study_verdicts",
     "truncated",
     "vacuum",
     "with_markdown",

@@ -12,6 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, TypedDict
 
+import pandas as pd
+
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plans import CALL, TEXTS, Plan
 from judgestats.errors import DesignError, refuse_unknown
@@ -136,8 +138,9 @@ def export(
         ``promptfoo``: a configuration; add the provider to it, and plan each judge by itself.
         The earlier messages of a dialogue are sent before the last; in ``csv`` and ``jsonl`` they are in ``earlier``.
         ``form``: for people, a CSV file for each annotator (``judge``), in an order of their own, with the texts and
-        empty columns to fill in; nothing in it names a system or a condition. In forms and in ``csv``, a text that a
-        spreadsheet would run (it begins with ``=``, ``+``, ``-``, ``@`` or a tab) has a quote before it.
+        empty columns to fill in. It names a system as its arm does: by its name, its alias, or not at all; people
+        beside judges (``rater_type``) have forms in any case. In forms and in ``csv``, a text that a spreadsheet would
+        run (it begins with ``=``, ``+``, ``-``, ``@`` or a tab) has a quote before it.
     overwrite : bool
         Whether files with other calls may be replaced. One with answers in it never is.
     inputs : iterable of path
@@ -185,8 +188,12 @@ _Writer = Callable[[IO[str]], int]
 
 
 def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
-    """Name and writer of each file."""
-    if format in MOST:
+    """Name and writer of each file; people beside judges have forms in any case."""
+    people = plan.calls["rater_type"] == "human" if "rater_type" in plan.calls else None
+    if people is not None and format != "form" and 0 < people.sum() < len(plan):
+        yield from _files(plan.rows(~people), format)
+        yield from _files(plan.rows(people), "form")
+    elif format in MOST:
         for judge, stem in file_stems(plan.calls["judge"].unique()).items():
             ids = plan.calls.loc[plan.calls["judge"] == judge, CALL].tolist()
             batches = [ids[i : i + MOST[format]] for i in range(0, len(ids), MOST[format])]
@@ -226,7 +233,7 @@ def _same_file(stem: str) -> str:
 
 
 def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
-    """The form of one annotator: the texts under labels that say nothing, in the order of the calls' ids."""
+    """The form of one annotator: the texts under the names that their arm shows, in the order of the calls' ids."""
     if name := next((n for n, p in plan.prompts.items() if p.criteria_in), None):
         raise DesignError(
             f"format='form' has a column for each criterion, and those of prompt {name!r} are in its rubrics. Plan "
@@ -237,7 +244,10 @@ def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
     columns = {p: TEXTS[p] for p in placeholders if TEXTS[p] in calls}
-    table = calls[[CALL]].assign(label=[f"Response {i}" for i in range(1, len(calls) + 1)])
+    label = pd.Series([f"Response {i}" for i in range(1, len(calls) + 1)], calls.index)
+    if "alias" in calls:  # an arm without an alias names the author
+        label = calls["alias"].fillna(calls["system"])
+    table = calls[[CALL]].assign(label=label)
     table = table.assign(**{p: calls[c].map(dict(plan.texts)).map(guarded) for p, c in columns.items()})
     out.write(as_csv(table.assign(**dict.fromkeys([*blank, "comment"], ""))))
     return len(calls)

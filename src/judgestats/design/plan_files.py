@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -25,8 +27,8 @@ MANIFEST = "manifest.json"
 _CALLS, _TEXTS, _PROMPTS, _LATER = PARTS = ("calls.parquet", "texts.jsonl", "prompts.json", "later.parquet")
 #: Columns that all calls have.
 _NEEDED = ("call", "judge", "item", "prompt", "temperature")
-#: In the manifest: digests of the parts, and of the tables of verdicts that were written from the plan.
-_DIGESTS, _WRITTEN = "sha256", "written"
+#: In the manifest: digests of the parts, and of the tables that were written from the plan; files of answers to it.
+_DIGESTS, _WRITTEN, _ANSWERS = "sha256", "written", "answers"
 
 
 def _parts(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -78,6 +80,7 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             "prompts": {n: p.digest for n, p in plan.prompts.items()},
             _DIGESTS: written,
             _WRITTEN: before.get(_WRITTEN, []),
+            _ANSWERS: before.get(_ANSWERS, []),
         }
         with outputs.open(folder / MANIFEST) as out:
             out.write(json.dumps(manifest, indent=1, default=str) + "\n")
@@ -104,8 +107,9 @@ def read_manifest(folder: Path) -> Record:
         manifest: Record = json.loads(_content(folder, MANIFEST))
         if not isinstance(manifest["about"], dict) or not isinstance(manifest.get(_DIGESTS, {}), dict):
             raise TypeError("its manifest has no digests by name")
-        if not isinstance(manifest.get(_WRITTEN, []), list):
-            raise TypeError(f"{_WRITTEN!r} in its manifest is no list")
+        for name in (_WRITTEN, _ANSWERS):
+            if not isinstance(manifest.get(name, []), list):
+                raise TypeError(f"{name!r} in its manifest is no list")
     except (OSError, KeyError, ValueError, TypeError, RecursionError) as problem:
         if isinstance(problem, FileNotFoundError) and any((folder / name).exists() for name in PARTS):
             raise DesignError(
@@ -166,14 +170,33 @@ def write_verdicts(data: pd.DataFrame, path: Path, folder: Path, outputs: Output
     """
     with write_errors(path):
         content = as_csv(data).encode()
-    manifest = read_manifest(folder)
-    tables = manifest.setdefault(_WRITTEN, [])
-    if digest(content) not in tables:
-        tables.append(digest(content))
-        with suppress(DesignError), Outputs(ours=lambda _: True) as own, own.open(folder / MANIFEST) as out:
-            out.write(json.dumps(manifest, indent=1) + "\n")
+    _note(folder, _WRITTEN, [digest(content)])
     with outputs, outputs.open(path, "wb") as out:
         out.write(content)
+
+
+def _note(folder: Path, name: str, values: Iterable[str]) -> None:
+    """Add values to a list in the manifest of a plan, where it can be written."""
+    manifest = read_manifest(folder)
+    noted = manifest.setdefault(name, [])
+    if new := [v for v in values if v not in noted]:
+        noted += new
+        with suppress(DesignError), Outputs(ours=lambda _: True) as own, own.open(folder / MANIFEST) as out:
+            out.write(json.dumps(manifest, indent=1) + "\n")
+
+
+def all_answers(folder: Path, sources: Sequence[str]) -> list[str]:
+    """These files, globs and folders of answers, then those from before that are still there, each file once."""
+    before = [str(f) for f in read_manifest(folder).get(_ANSWERS, [])]
+    new = [
+        path for s in sources for path in (glob.has_magic(s) and not Path(s).exists() and sorted(glob.glob(s))) or [s]
+    ]
+    return list(dict.fromkeys([*map(os.path.abspath, new), *filter(os.path.exists, before)]))
+
+
+def note_answers(folder: Path, files: Iterable[str]) -> None:
+    """Note files of answers in the manifest of their plan, which are then read each time."""
+    _note(folder, _ANSWERS, files)
 
 
 def verdict_outputs(folder: Path, inputs: Iterable[Source], overwrite: bool) -> Outputs:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judgestats.design.collection import replied
+from judgestats.design.collection import remaining, replied
 from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
 from judgestats.design.prompts import REPLIES, digest
 from judgestats.design.rubric_dimensions import read_dimensions
@@ -61,12 +61,50 @@ def next_stage(plan: Plan | str | Path, answers: Answers) -> Plan:
     plan = opened(plan)
     if not len(plan.later):
         raise DesignError("The plan has no later stage. Collect its answers with collect().")
-    replies = replied(plan, answers)
-    ready = plan.later["after"].isin(set(replies) - _without_rubric(plan, replies))
-    if not ready.any():
+    stage = _next(plan, replied(plan, answers))
+    if stage is None:
         raise DesignError(
             f"None of the {len(plan.later):,} later calls can be asked: no call before them has a usable answer."
         )
+    return stage
+
+
+def requests(plan: Plan | str | Path, answers: Answers) -> tuple[Plan | None, Plan]:
+    """Return what is to be asked next: the calls of the next stage, and those that failed or never came back.
+
+    Parameters
+    ----------
+    plan, answers
+        As for :func:`next_stage`.
+
+    Returns
+    -------
+    stage : Plan or None
+        As :func:`next_stage` returns it; None if no call can go on.
+    rest : Plan
+        As :func:`remaining` returns it.
+
+    See Also
+    --------
+    collect : Answers joined to their plan.
+
+    Examples
+    --------
+    >>> from judgestats.design import vacuum
+    >>> plan = vacuum("my-model", calls=6)
+    >>> stage, rest = requests(plan, [{"call": plan.calls["call"][0], "answer": "tie"}])
+    >>> stage is None, len(rest)
+    (True, 5)
+    """
+    plan = opened(plan)
+    return (_next(plan, replied(plan, answers)) if len(plan.later) else None), remaining(plan, answers)
+
+
+def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
+    """The calls of the next stage that have a usable reply to go on from."""
+    ready = plan.later["after"].isin(set(replies) - _without_rubric(plan, replies))
+    if not ready.any():
+        return None
     rows = plan.later[ready].reset_index(drop=True)
     texts = dict(plan.texts)
     keys: dict[str, str] = {}

@@ -1,0 +1,260 @@
+"""Studies by name: all arms and variants as one plan (:func:`study`), and the verdicts by their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from judgestats.design.controlled import controlled
+from judgestats.design.cues import cues
+from judgestats.design.explanations import LEVELS, explanations
+from judgestats.design.merg import VARIANTS, merg
+from judgestats.design.plans import Plan, opened_table
+from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.rubrics import ARMS, Rubric, rubric
+from judgestats.design.strategies import strategies, strategy_verdicts
+from judgestats.design.text_generation import generations
+from judgestats.errors import DesignError, refuse_unknown
+from judgestats.typing import Record
+from judgestats.verdicts import composite
+
+#: A table, or a file with one.
+Table: TypeAlias = pd.DataFrame | str | Path
+
+
+@dataclass(frozen=True)
+class Study:
+    """How a study is planned: its function, the argument with its table, and its other options."""
+
+    plan: Callable[..., Plan]
+    table: str = ""
+    takes: tuple[str, ...] = ()
+
+
+def _ratings(
+    judges: str | Sequence[str],
+    responses: Table,
+    *,
+    arms: Sequence[str] = ARMS[:2],
+    runs: int = 10,
+    annotators: Sequence[str] = (),
+    **options: object,
+) -> Plan:
+    """The arms of the judges; people see each text once, under its alias."""
+    responses = opened_table(responses)
+    rated: Callable[..., Plan] = rubric
+    plan = rated(judges, responses, arms=arms, replicates=runs, **options)
+    if not annotators:
+        return plan
+    if both := {*annotators} & set(plan.calls["judge"]):
+        raise DesignError(f"{min(both)!r} is among the judges and among annotators=. Give people names of their own.")
+    people = rated(annotators, responses, arms=("anonymized",), replicates=1, **options)
+    sides = (plan, "model"), (people, "human")
+    return reduce(add, (replace(p, calls=p.calls.assign(rater_type=who)) for p, who in sides))
+
+
+def _variants(
+    judges: str | Sequence[str],
+    responses: Table,
+    *,
+    variants: Sequence[str] = ("baseline-score", "original-4-stage"),
+    rubric_judge: str | None = None,
+    rubrics: str | Path | Rubric | pd.DataFrame | None = None,
+    temperature: float | Sequence[float] = 0.0,
+) -> Plan:
+    """The variants of MERG; `rubrics` are those of the universal variant, or else of the baseline."""
+    for variant in variants:
+        refuse_unknown(variant, VARIANTS, f"variant {variant!r} is not known")
+    of_variant: dict[str, Record] = (
+        {"shared-stages": {"rubric_judge": rubric_judge}} if rubric_judge is not None else {}
+    )
+    scored = next((v for v in ("universal-rubric", "baseline-score") if v in variants), variants[0])
+    of_variant |= {scored: {"rubrics": rubrics}} if rubrics is not None else {}
+    if rubric_judge is not None and "shared-stages" not in variants:
+        raise DesignError("rubric_judge= is of the variant 'shared-stages', which is not planned. Leave it out.")
+    responses = opened_table(responses)
+    plans = (merg(judges, responses, variant=v, temperature=temperature, **of_variant.get(v, {})) for v in variants)
+    return reduce(add, plans)
+
+
+def _texts(
+    judges: str | Sequence[str], categories: Table, *, levels: Sequence[str] = LEVELS, temperature: float = 0.7
+) -> Plan:
+    """Explanations of the levels; the categories are a table of ``code`` and ``name``."""
+    table = opened_table(categories).astype(str)
+    for name in ("code", "name"):
+        refuse_unknown(name, table, f"The table of categories has no column {name!r}", "It has")
+    codes = dict(zip(table["code"], table["name"], strict=True))
+    plan = explanations(judges, codes, levels=levels, temperature=temperature)
+    about = {**plan.about["explanations"], "categories": codes}
+    return replace(plan, about={**plan.about, "explanations": about})
+
+
+#: Study -> how it is planned.
+STUDIES = {
+    "dark-current": Study(dark_current, takes=("strict", "prompts", "temperature", "seed")),
+    "vacuum": Study(vacuum, takes=("prompts", "temperature")),
+    "ladder": Study(ladder, takes=("prompts", "temperature", "seed")),
+    "debiasing": Study(strategies, "pairs", ("strategies", "panel", "temperature")),
+    "controlled": Study(controlled, "pairs", ("strategies", "panel", "temperature")),
+    "generations": Study(generations, takes=("models", "written", "temperature")),
+    "cues": Study(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
+    "explanations": Study(_texts, "categories", ("levels", "temperature")),
+    "rubric": Study(_ratings, "responses", ("by", "arms", "runs", "annotators", "alias", "prompts", "temperature")),
+    "merg": Study(_variants, "responses", ("variants", "rubric_judge", "rubrics", "temperature")),
+}
+
+
+def takers(option: str) -> tuple[str, ...]:
+    """The studies that take an option; those with a table of items can be sampled."""
+    items = ("pairs", "responses")
+    return tuple(
+        name
+        for name, s in STUDIES.items()
+        if option in (s.table, *s.takes) or (option in ("sample", "seed") and s.table in items)
+    )
+
+
+def study(
+    name: str,
+    judges: str | Sequence[str],
+    *,
+    sample: int | None = None,
+    seed: int | None = None,
+    **options: object,
+) -> Plan:
+    """Plan a whole study by its name: all arms and variants, as ``judgestats plan`` does.
+
+    Parameters
+    ----------
+    name : str
+        ``dark-current`` (`strict`: with the strict arm), ``rubric`` (`responses`; `arms`, `runs`, `alias`; each of
+        `annotators`, who are people, sees every text once under its alias), ``debiasing`` and ``controlled``
+        (`pairs`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default the baseline and the original),
+        ``cues`` (`pairs`; `attacks`, `labels`), ``explanations`` (`categories`: ``code`` and ``name``; `levels`),
+        ``generations``, ``vacuum``, ``ladder``.
+    judges : str or sequence of str
+        Who is asked.
+    sample : int, optional
+        Items that are drawn, of studies with a table; spread over ``language`` and ``domain`` where it has them.
+    seed : int, optional
+        Of the draw, and of what the study draws itself.
+    **options
+        Those of the study: a table (or a file with one), and arguments of the function that plans it.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    DesignError
+        If the study or an option is not known, or its table is missing.
+
+    See Also
+    --------
+    study_verdicts : Verdicts by the rules of the design.
+    collect : Answers joined to their plan.
+
+    Notes
+    -----
+    Without strata the items drawn are those of ``numpy.random.default_rng(seed).choice``, as in the debiasing paper,
+    which draws 400 with seed 42.
+
+    Examples
+    --------
+    >>> len(study("dark-current", "my-model", strict=True))
+    900
+    """
+    refuse_unknown(name, STUDIES, f"Study {name!r} is not known")
+    recipe = STUDIES[name]
+    options = {k: v for k, v in options.items() if v is not None}
+    drawing = [o for o, value in (("sample", sample), ("seed", seed)) if value is not None]
+    if wrong := [o for o in (*options, *drawing) if name not in takers(o)]:
+        raise DesignError(f"{wrong[0]}= is not an option of the study {name!r}. Leave it out.")
+    if recipe.table and recipe.table not in options:
+        raise DesignError(f"The study {name!r} needs {recipe.table}=, a table or a file. docs/studies.md has examples.")
+    tables = [options.pop(recipe.table)] if recipe.table else []
+    options |= {"seed": seed} if seed is not None and "seed" in recipe.takes else {}
+    plan = recipe.plan(judges, *tables, **options)
+    if sample is None:
+        return plan
+    strata = [c for c in ("language", "domain") if c in plan.calls]
+    return plan.sample(sample, stratify=strata, seed=(seed or 0) if strata else np.random.default_rng(seed or 0))
+
+
+def study_of(calls: pd.DataFrame) -> str:
+    """The study that calls are of, by the columns and conditions of its plan; empty if of none.
+
+    >>> study_of(pd.DataFrame({"strategy": ["B0"], "bias": ["style"]}))
+    'controlled'
+    """
+    has = {*calls.dropna(axis="columns", how="all").columns}
+    conditions = set(calls["condition"].dropna()) if "condition" in has else set()
+    signs = {
+        "dark-current": "stimulus" in has,
+        "controlled": {"strategy", "bias"} <= has,
+        "debiasing": "strategy" in has,
+        "cues": {"scheme", "probe"} <= has,
+        "merg": bool(conditions) and conditions <= {*VARIANTS},
+        "rubric": bool(conditions) and conditions <= {*ARMS},
+    }
+    return next((name for name, sign in signs.items() if sign), "")
+
+
+def _merged(calls: pd.DataFrame) -> pd.DataFrame:
+    return calls if "n_calls" in calls else strategy_verdicts(calls)
+
+
+def _composites(scores: pd.DataFrame) -> pd.DataFrame:
+    """One score for each response: the weighted mean over the dimensions of its rubric."""
+    if "weight" not in scores:
+        return scores
+    apart = scores.drop(columns=["after", "stage", "stated_overall"], errors="ignore")
+    result: pd.DataFrame = composite(apart, apart)
+    return result.drop(columns=["weight"], errors="ignore")
+
+
+#: Study -> the rule that makes its verdicts of calls.
+_RULES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "debiasing": _merged,
+    "controlled": _merged,
+    "merg": _composites,
+}
+
+
+def study_verdicts(calls: pd.DataFrame) -> pd.DataFrame:
+    """Apply the rules of a study's design to its calls.
+
+    Parameters
+    ----------
+    calls : pandas.DataFrame
+        What :func:`collect` returned for the plan of a :func:`study`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Strategies and controlled pairs: one verdict a pair and strategy (:func:`strategy_verdicts`). Rubrics of MERG:
+        one score a response, the weighted mean over the dimensions (:func:`judgestats.composite`). Other studies: the
+        calls as they are.
+
+    See Also
+    --------
+    study : The plan.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": "1", "first": ["u", "v"], "second": ["v", "u"],
+    ...                       "strategy": "S1", "choice": ["first", "first"]})
+    >>> study_verdicts(calls)["choice"].tolist()
+    ['tie']
+    """
+    rule = _RULES.get(study_of(calls))
+    return calls if rule is None else rule(calls)
