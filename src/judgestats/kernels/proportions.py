@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust
+from judgestats.kernels.clusters import effective_clusters
 from judgestats.typing import Floats
 
-#: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
-ROUNDING = 1e-30
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
 _PSEUDO = 0.25
 
@@ -54,35 +54,33 @@ def clustered_wilson(
 ) -> tuple[float, float, float]:
     """Standard error and Wilson interval of a pooled proportion; `k`, `n` (G,) of each cluster, `alike` (G,) of each.
 
-    The error is the linearised one; ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters), t on G -
-    1. Where fewer than 10 clusters have another share than the most frequent one, n_eff is at most the number of calls:
-    their variance is not known well enough to say that calls of a cluster make up for each other. NaN for G < 2.
+    The error is the cluster-robust one; ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the effective number of
+    clusters), with t on Satterthwaite's degrees of freedom. Where fewer than 10 clusters have another share than the
+    most frequent one, n_eff is at most the number of calls: their variance is not known well enough to say that calls
+    of a cluster make up for each other. NaN for fewer than two clusters.
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
-    clusters = float(alike.sum())
-    if clusters < 2:
+    p, variance, df = cluster_robust(k[:, None], n[:, None], np.ones(1), alike)
+    if math.isnan(variance):
         return math.nan, math.nan, math.nan
     total = float(alike @ n)
-    p = float(alike @ k) / total
-    variance = clusters / (clusters - 1) * float((alike * (k - p * n) ** 2).sum()) / total**2
-    variance = 0.0 if variance <= ROUNDING else variance
     if p in (0.0, 1.0):
-        effective = clusters
+        effective = effective_clusters(n, alike)
     else:
         effective = p * (1 - p) / variance if variance > 0 else total
         if effective > total:
             _, share = np.unique(np.round(k / n, 12), return_inverse=True)
-            if clusters - np.bincount(share, weights=alike).max() < 10:
+            if alike.sum() - np.bincount(share, weights=alike).max() < 10:
                 effective = total
-    low, high = wilson(p * effective, effective, conf_level, df=clusters - 1)
+    low, high = wilson(p * effective, effective, conf_level, df=df)
     return math.sqrt(variance), float(low), float(high)
 
 
 def clustered_ratios(
     k: Floats, n: Floats, weight: Floats, conf_level: float = CONF_LEVEL, bound: float = math.inf
 ) -> tuple[float, float, float, float]:
-    """Estimate, standard error and t interval on G - 1 of a sum, by weight (P,), of ratios of totals (G, P).
+    """Estimate, cluster-robust standard error and t interval of a sum, by weight (P,), of ratios of totals (G, P).
 
     With a finite bound the interval is that of the data and two pseudo-observations at the bounds, each of a quarter of
     a cluster, as Agresti and Min (2005, Statistics in Medicine 24, 729-740) add them to a paired difference: the few
@@ -90,24 +88,19 @@ def clustered_ratios(
     """
     there = (n > 0).any(axis=1)
     k, n = k[there], n[there]
-    total = n.sum(axis=0)
-    if not (total > 0).all():
-        return math.nan, math.nan, math.nan, math.nan
-    share = k.sum(axis=0) / total
-    value, clusters = float(share @ weight), len(n)
-    if clusters < 2:
+    value, variance, df = cluster_robust(k, n, weight)
+    if not math.isfinite(variance):
         return value, math.nan, math.nan, math.nan
-    influence = ((k - share * n) / total) @ weight
-    variance = clusters / (clusters - 1) * float((influence**2).sum())
-    error = math.sqrt(variance) if variance > ROUNDING else 0.0
-    quantile = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))
+    error = math.sqrt(variance)
+    quantile = float(stdtrit(df, 0.5 + conf_level / 2))
     if math.isinf(bound):
         return value, error, value - quantile * error, value + quantile * error
+    clusters = df + 1  # equal ones of the same worth
     more = clusters + 2 * _PSEUDO
     centre = value * clusters / more
-    spread = (clusters - 1) * variance * clusters + clusters * (value - centre) ** 2
+    spread = df * variance * clusters + clusters * (value - centre) ** 2
     spread += 2 * _PSEUDO * (bound**2 + centre**2)  # squares about the centre of clusters and pseudo-observations
-    half = quantile * math.sqrt(spread / (clusters - 1) * clusters) / more
+    half = quantile * math.sqrt(spread / df * clusters) / more
     return value, error, max(centre - half, -bound), min(centre + half, bound)
 
 
@@ -168,10 +161,10 @@ class PairedClusters(NamedTuple):
     """A paired difference of pairs that come in clusters."""
 
     std_error: float  # linearised, between clusters
-    low: float  # low, high: Tango's interval of the n that the clusters are worth, with t on G - 1
+    low: float  # low, high: Tango's interval of the n that the clusters are worth, with t on the clusters' df
     high: float
     statistic: float  # McNemar's, without correction, of that n; NaN without discordant pairs
-    p_value: float  # of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0
+    p_value: float  # of F on 1 and these df: it is below 1 - conf_level where the interval leaves out 0
     clusters: int  # G, the clusters that have a pair
 
 
@@ -192,22 +185,20 @@ def clustered_tango(
     alike = (np.ones(n.size) if alike is None else alike)[there]
     b, c, n = b[there], c[there], n[there]
     clusters = int(alike.sum())
-    if clusters < 2:
+    difference, variance, df = cluster_robust((b - c)[:, None], n[:, None], np.ones(1), alike)
+    if math.isnan(variance):
         return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, clusters)
     total, one, two = float(alike @ n), float(alike @ b), float(alike @ c)
-    difference = (one - two) / total
-    variance = clusters / (clusters - 1) * float((alike * (b - c - difference * n) ** 2).sum()) / total**2
-    variance = 0.0 if variance <= ROUNDING else variance
     independent = max(((one + two) / total - difference**2) / total, 0.0)
-    t = float(stdtrit(clusters - 1, 0.5 + conf_level / 2))
-    level = 2 * float(ndtr(t)) - 1
+    level = 2 * float(ndtr(stdtrit(df, 0.5 + conf_level / 2))) - 1
+    effective = effective_clusters(n, alike)
     if one + two == 0 or (variance == 0 and difference == 0):
-        low, high = tango(0.0, 0.0, float(clusters), level)
+        low, high = tango(0.0, 0.0, effective, level)
         return PairedClusters(0.0, low, high, math.nan, 1.0, clusters)
-    scale = clusters / total if independent <= ROUNDING else independent / variance if variance > 0 else 1.0
+    scale = effective / total if independent <= ROUNDING else independent / variance if variance > 0 else 1.0
     low, high = tango(one * scale, two * scale, total * scale, level)
     statistic = (one - two) ** 2 / (one + two) * scale
-    return PairedClusters(math.sqrt(variance), low, high, statistic, float(fdtrc(1, clusters - 1, statistic)), clusters)
+    return PairedClusters(math.sqrt(variance), low, high, statistic, float(fdtrc(1, df, statistic)), clusters)
 
 
 def _square_and_add(

@@ -1,0 +1,52 @@
+"""Variance and degrees of freedom of shares and ratios whose calls come in clusters of any size."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from judgestats.typing import Floats
+
+#: A variance up to this is rounding: that of counts is above n**-4, and 0 where all clusters are alike.
+ROUNDING = 1e-30
+
+
+class ClusterRobust(NamedTuple):
+    """A weighted sum of ratios of totals, with its cluster-robust variance."""
+
+    estimate: float
+    variance: float  # CR2; NaN with fewer than two clusters, or where one cluster has the whole of a ratio
+    df: float  # Satterthwaite's, at most G - 1 for one ratio
+
+
+def cluster_robust(k: Floats, n: Floats, weight: Floats, alike: Floats | None = None) -> ClusterRobust:
+    """Sum, by `weight` (P,), of the ratios of the totals of `k` and `n` (G, P); `alike` (G,): clusters a row stands for.
+
+    The variance is CR2 under a working model of independent calls of equal variance, with Satterthwaite's degrees of
+    freedom: that of least squares on one indicator a ratio. With h the share of a ratio's calls in a cluster, residual
+    sums are divided by the root of 1 - h; of equal clusters this is G / (G - 1), and G - 1.
+
+    Bell, R. M., McCaffrey, D. F. (2002). Survey Methodology 28, 169-181. Pustejovsky, J. E., Tipton, E. (2018). Journal
+    of Business & Economic Statistics 36, 672-683.
+    """
+    times = np.ones(len(n)) if alike is None else alike
+    total = times @ n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = times @ k / total
+        estimate = float(share @ weight)
+        leverage = n / total
+        root = np.sqrt(1.0 - leverage)
+        scaled = weight / total
+        residuals = ((k - share * n) / root) @ scaled
+        adjusted = leverage / root
+    if times[(n > 0).any(axis=1)].sum() < 2 or not (root > 0).all():
+        return ClusterRobust(estimate, math.nan, math.nan)
+    variance = float(times @ residuals**2)
+    # squares of the covariances of residual sums under the working model, on the diagonal and off it
+    part = weight * scaled
+    on = float(times @ (leverage @ part) ** 2)
+    product = (adjusted * times[:, None]).T @ adjusted
+    off = float(part @ (product**2 - (adjusted**2 * times[:, None]).T @ adjusted**2) @ part)
+    return ClusterRobust(estimate, variance if variance > ROUNDING else 0.0, float(part.sum()) ** 2 / (on + off))

@@ -1,0 +1,52 @@
+"""The cluster-robust variance against clubSandwich, a brute-force matrix computation, and cases with a closed form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgestats.kernels.cluster_robust import cluster_robust
+
+STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
+
+
+@pytest.mark.parametrize("key", sorted(set(zip(STORED["set"], STORED["contrast"], strict=True))))
+def test_standard_errors_and_degrees_of_freedom_are_clubsandwichs(key: tuple[str, str]) -> None:
+    rows = STORED[(STORED["set"] == key[0]) & (STORED["contrast"] == key[1])]
+    parts = ["part"] if key[1] == "difference" else []
+    k, n = (
+        rows.assign(part=rows["part"] if parts else "").pivot_table(index="cluster", columns="part", values=c, aggfunc="sum", fill_value=0)
+        .to_numpy(dtype=float) for c in ("k", "n")
+    )  # fmt: skip
+    got = cluster_robust(k, n, np.array([-1.0, 1.0]) if parts else np.ones(1))
+    expected = rows[["estimate", "std_error", "df"]].iloc[0].tolist()
+    assert [got.estimate, np.sqrt(got.variance), got.df] == pytest.approx(expected, rel=1e-6)
+
+
+def test_equal_clusters_have_the_usual_correction() -> None:
+    k = np.array([[1.0], [3.0], [5.0], [2.0]])
+    n = np.full((4, 1), 6.0)
+    got = cluster_robust(k, n, np.ones(1))
+    assert got.df == pytest.approx(3)
+    assert got.variance == pytest.approx((k / 6).var(ddof=1) / 4)
+
+
+def test_a_row_stands_for_several_clusters() -> None:
+    k, n = np.array([[1.0], [3.0], [0.0]]), np.array([[2.0], [9.0], [4.0]])
+    alike = np.array([3.0, 1.0, 2.0])
+    times = alike.astype(int)
+    assert cluster_robust(k, n, np.ones(1), alike) == pytest.approx(
+        cluster_robust(np.repeat(k, times, 0), np.repeat(n, times, 0), np.ones(1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("k", "n"), [([[1.0]], [[2.0]]), ([[1.0], [0.0]], [[2.0], [0.0]]), ([[1.0, 0.0], [1.0, 2.0]], [[2.0, 0.0], [2.0, 3.0]])]
+)  # fmt: skip
+def test_one_cluster_or_a_ratio_of_one_cluster_has_no_variance(k: list[list[float]], n: list[list[float]]) -> None:
+    got = cluster_robust(np.array(k), np.array(n), np.ones(len(k[0])))
+    assert np.isnan([got.variance, got.df]).all()
+    assert np.isfinite(got.estimate)
