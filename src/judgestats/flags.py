@@ -10,13 +10,15 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.typing import Floats
 
 #: note: how the number came about; caution: it may mislead; invalid: there is no number, or it should not be used.
 Severity = Literal["note", "caution", "invalid"]
@@ -78,7 +80,10 @@ FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
 FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
 UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
     "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
-    "size, and somewhat too narrow.")
+    "size: their variance has fewer than 5 degrees of freedom, or a bootstrap draws from fewer than 10.")
+FEW_RARE_CLUSTERS = Flag("few_rare_clusters", "fewer than 10 clusters with the rarer answer",
+    "The share is so near 0 or 1 that few clusters contain the rarer answer, and their variance is not known well: the "
+    "interval may be too narrow.")
 NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
     "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
     "then hardly differs from it.", "note")
@@ -742,10 +747,13 @@ def incomplete_ladder(steps: NDArray[np.float64], names: NDArray[np.float64] | N
     return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
-def few_clusters(sizes: NDArray[Any], *, resampled: bool = False, alike: NDArray[Any] | None = None) -> str:
-    """Flag of an interval by clusters that are too few or too unequal, sooner for a bootstrap (`resampled`); or empty.
+def few_clusters(
+    sizes: ArrayLike, *, hits: ArrayLike | None = None, resampled: bool = False, alike: Floats | None = None
+) -> str:
+    """Flags of an interval by clusters that are too few or too unequal, sooner for a bootstrap (`resampled`); or empty.
 
-    `sizes` (G,): those of size 0 do not count. `alike` (G,): for how many clusters of this size each stands.
+    `sizes` (G,): those of size 0 do not count. `hits` (G,): of a share, whose rarer answer should not be in few
+    clusters; with one call a cluster they are as good as calls. `alike` (G,): for how many clusters each stands.
     """
     n = np.asarray(sizes, dtype=np.float64)
     times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)
@@ -753,6 +761,11 @@ def few_clusters(sizes: NDArray[Any], *, resampled: bool = False, alike: NDArray
     if clusters < 10:
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
     worth = effective_clusters(n, times)
-    if worth < 10:
-        return UNEQUAL_CLUSTERS.of(max(round(worth), 1))
-    return FEW_DRAWN if resampled and clusters < 30 else ""
+    few = FEW_DRAWN if resampled and clusters < 30 else ""
+    if worth < 10 if resampled else degrees_of_freedom(n, times) < 5:
+        few = UNEQUAL_CLUSTERS.of(max(round(worth), 1))
+    if hits is None or (n <= 1).all():
+        return few
+    k = np.asarray(hits, dtype=np.float64)
+    rare = min(times[k > 0].sum(), times[k < n].sum())
+    return join(few, FEW_RARE_CLUSTERS if rare < 10 else "")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgestats.kernels.cluster_robust import cluster_robust
+from judgestats.kernels.cluster_robust import cluster_robust, degrees_of_freedom
 
 STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
 
@@ -16,12 +16,12 @@ STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.c
 @pytest.mark.parametrize("key", sorted(set(zip(STORED["set"], STORED["contrast"], strict=True))))
 def test_standard_errors_and_degrees_of_freedom_are_clubsandwichs(key: tuple[str, str]) -> None:
     rows = STORED[(STORED["set"] == key[0]) & (STORED["contrast"] == key[1])]
-    parts = ["part"] if key[1] == "difference" else []
-    k, n = (
-        rows.assign(part=rows["part"] if parts else "").pivot_table(index="cluster", columns="part", values=c, aggfunc="sum", fill_value=0)
-        .to_numpy(dtype=float) for c in ("k", "n")
-    )  # fmt: skip
-    got = cluster_robust(k, n, np.array([-1.0, 1.0]) if parts else np.ones(1))
+    of_parts = key[1] == "difference"
+    by_cluster = rows.assign(part=rows["part"] if of_parts else "whole").pivot_table(
+        index="cluster", columns="part", values=["k", "n"], aggfunc="sum", fill_value=0
+    )
+    k, n = (by_cluster[c].to_numpy(dtype=float) for c in ("k", "n"))
+    got = cluster_robust(k, n, np.array([-1.0, 1.0]) if of_parts else np.ones(1))
     expected = rows[["estimate", "std_error", "df"]].iloc[0].tolist()
     assert [got.estimate, np.sqrt(got.variance), got.df] == pytest.approx(expected, rel=1e-6)
 
@@ -44,9 +44,21 @@ def test_a_row_stands_for_several_clusters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "n"), [([[1.0]], [[2.0]]), ([[1.0], [0.0]], [[2.0], [0.0]]), ([[1.0, 0.0], [1.0, 2.0]], [[2.0, 0.0], [2.0, 3.0]])]
-)  # fmt: skip
+    ("k", "n"),
+    [
+        ([[1.0]], [[2.0]]),
+        ([[1.0], [0.0]], [[2.0], [0.0]]),
+        ([[1.0, 0.0], [1.0, 2.0]], [[2.0, 0.0], [2.0, 3.0]]),
+    ],
+)
 def test_one_cluster_or_a_ratio_of_one_cluster_has_no_variance(k: list[list[float]], n: list[list[float]]) -> None:
     got = cluster_robust(np.array(k), np.array(n), np.ones(len(k[0])))
     assert np.isnan([got.variance, got.df]).all()
     assert np.isfinite(got.estimate)
+
+
+def test_the_degrees_of_freedom_of_a_mean_need_the_sizes_only() -> None:
+    n, alike = np.array([2.0, 9.0, 4.0]), np.array([3.0, 1.0, 2.0])
+    whole = cluster_robust(n[:, None] / 2, n[:, None], np.ones(1), alike)
+    assert degrees_of_freedom(n, alike) == pytest.approx(whole.df)
+    assert degrees_of_freedom(np.full(7, 3.0)) == pytest.approx(6)

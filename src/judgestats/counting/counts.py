@@ -18,6 +18,7 @@ from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.results import with_interval
@@ -123,8 +124,9 @@ class Counts:
 
         `hit`, `trial`: for each row, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2,
         1). `calls_per_count`: 2 for a rate over the calls of pairs. `left_out`: what is no trial, and in which rows:
-        counted in the flag; by default invalid calls and ties. The interval is Wilson's, by cluster with an effective
-        n, and t on G - 1. A bootstrap replaces it, but where all calls are hits, or none.
+        counted in the flag; by default invalid calls and ties. The interval is Wilson's, by cluster with the
+        effective n of the cluster-robust variance and t on its degrees of freedom. A bootstrap replaces it, but where
+        all calls are hits, or none.
         """
         bootstrap = self.bootstrap
         if self._too_many:
@@ -192,7 +194,7 @@ class Counts:
         """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; others are ties.
 
         The interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by
-        cluster Tango's with the effective n of the clusters and t on G - 1. If all calls have the same answer
+        cluster Tango's with the effective n of the clusters and t on their degrees of freedom. If all calls have the same answer
         Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
         """
         bootstrap = self.bootstrap
@@ -295,8 +297,8 @@ class Counts:
             own = self._cells.of(g)
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
         std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
-        method = f"Wilson, clustered by {cluster or 'pair'} (G = {int(alike[n > 0].sum())})"
-        flag = flags.join(flag, flags.few_clusters(n, alike=alike), size_flag(total))
+        method = f"Wilson, clustered by {cluster or 'pair'} ({clusters_note(n, alike)})"
+        flag = flags.join(flag, flags.few_clusters(n, hits=k, alike=alike), size_flag(total))
         return with_interval(std_error, low, high, method=method, flag=flag)
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> Record:

@@ -9,7 +9,9 @@ from scipy.special import stdtrit
 
 from judgestats.counting.bootstrap import NO_INTERVAL
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.proportions import ROUNDING, clustered_tango, newcombe_paired, normal_quantile, wilson
+from judgestats.kernels.cluster_robust import cluster_robust
+from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.proportions import clustered_tango, newcombe_paired, normal_quantile, wilson
 from judgestats.results import with_interval
 from judgestats.typing import Floats, Record
 
@@ -37,24 +39,20 @@ def spread(counts: Floats) -> float:
 def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None) -> Record:
     """The same from (G, 3) counts of G clusters; `alike` (G,): how many clusters there are of each, by default one.
 
-    Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
-    no difference: two orders of a pair with the same verdict show no position bias.
+    Tango's interval with the effective n of the clusters and t on their degrees of freedom. Answers that cancel within
+    a cluster count as no difference: two orders of a pair with the same verdict show no position bias.
     """
     there = counts.sum(axis=1) > 0
     alike = (np.ones(len(counts)) if alike is None else alike)[there]
     counts = counts[there]
-    sums = alike @ counts
-    clusters, total = int(alike.sum()), sums.sum()
-    value = (sums[0] - sums[1]) / total
-    if clusters < 2:
-        return {"estimate": value, **NO_INTERVAL}
     size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
-    variance = float((alike * (net - value * size) ** 2).sum())
-    if variance / total**2 <= ROUNDING and 0 < abs(value) < 1:  # all clusters alike: allow for one unlike them
-        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
-        low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
-        return with_interval(0.0, low, high, estimate=value)
+    value = float(alike @ net) / float(alike @ size)
     tango = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level, alike)
+    if math.isnan(tango.std_error):
+        return {"estimate": value, **NO_INTERVAL}
+    if tango.std_error == 0 and 0 < abs(value) < 1:
+        unlike = _one_unlike(value, effective_clusters(size, alike), tango.df, conf_level)
+        return with_interval(0.0, max(value - unlike, -1.0), min(value + unlike, 1.0), estimate=value)
     return with_interval(tango.std_error, tango.low, tango.high, estimate=value)
 
 
@@ -78,31 +76,31 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
 def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> Record:
     """As :func:`cell_mean`, of cells that share clusters: `counts` (G, K, 3), `weight` (K,).
 
-    The interval is widened by the root of the design effect (linearised variance between clusters over that of
-    independent calls) and by t on G - 1 over the normal quantile.
+    The interval is widened by the root of the design effect (cluster-robust variance over that of independent calls)
+    and by t on its degrees of freedom over the normal quantile.
     """
     result = cell_mean(counts.sum(axis=0), weight, conf_level)
     n = counts.sum(axis=2)
-    clusters = int((n.sum(axis=1) > 0).sum())
-    if clusters < 2 or math.isnan(result["estimate"]):
+    _, variance, df = cluster_robust(counts[:, :, 0] - counts[:, :, 1], n, weight)
+    if math.isnan(variance):
         return {**result, **NO_INTERVAL}
-    total = n.sum(axis=0)
-    net = counts[:, :, 0] - counts[:, :, 1]
-    influence = ((net - net.sum(axis=0) / total * n) * (weight / total)).sum(axis=1)
-    variance = clusters / (clusters - 1) * float((influence**2).sum())
-    variance = 0.0 if variance <= ROUNDING else variance
+    effective = effective_clusters(n.sum(axis=1))
     independent = result["std_error"] ** 2
     if variance == 0 and independent > 0:
-        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(result["estimate"]))
-        below = above = unlike
+        below = above = _one_unlike(result["estimate"], effective, df, conf_level)
     else:
-        effect = total.sum() / clusters if independent == 0 else variance / independent
-        wider = math.sqrt(effect) * float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) / normal_quantile(conf_level)
+        effect = float(n.sum()) / effective if independent == 0 else variance / independent
+        wider = math.sqrt(effect) * float(stdtrit(df, 0.5 + conf_level / 2)) / normal_quantile(conf_level)
         below = wider * (result["estimate"] - result["conf_low"])
         above = wider * (result["conf_high"] - result["estimate"])
     reach = float(np.abs(weight).sum())
     low, high = max(result["estimate"] - below, -reach), min(result["estimate"] + above, reach)
     return result | with_interval(math.sqrt(variance), low, high)
+
+
+def _one_unlike(value: float, clusters: float, df: float, conf_level: float) -> float:
+    """How far a difference that all clusters share may be from the truth: one more cluster may be unlike them."""
+    return float(wilson(0, clusters, conf_level, df=df)[1]) * (1 + abs(value))
 
 
 def folded(row: Record, term: str) -> Record:

@@ -21,8 +21,17 @@ class ClusterRobust(NamedTuple):
     df: float  # Satterthwaite's, at most G - 1 for one ratio
 
 
+def degrees_of_freedom(n: Floats, alike: Floats | float = 1.0) -> float:
+    """Satterthwaite's degrees of freedom of a mean over clusters of sizes `n` (G,), `alike` of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        leverage = n / (alike * n).sum()
+        adjusted = leverage**2 / (1.0 - leverage)
+        squares = float((alike * leverage**2).sum() + (alike * adjusted).sum() ** 2 - (alike * adjusted**2).sum())
+    return 1.0 / squares if squares > 0 else math.nan
+
+
 def cluster_robust(k: Floats, n: Floats, weight: Floats, alike: Floats | None = None) -> ClusterRobust:
-    """Sum, by `weight` (P,), of the ratios of the totals of `k` and `n` (G, P); `alike` (G,): clusters a row stands for.
+    """Sum, by `weight` (P,), of the ratios of the totals of `k` and `n` (G, P); `alike` (G,): clusters of each row.
 
     The variance is CR2 under a working model of independent calls of equal variance, with Satterthwaite's degrees of
     freedom: that of least squares on one indicator a ratio. With h the share of a ratio's calls in a cluster, residual

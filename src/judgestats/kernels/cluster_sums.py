@@ -36,6 +36,12 @@ def small_sample(rows: Mask, n: Floats, unit: Integers | None, ddof: int) -> flo
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 
+def clusters_note(n: Floats, alike: Floats | float = 1.0) -> str:
+    """``G = 30``, and how many clusters of equal size they are worth, where that is fewer: ``G = 30, worth 5``."""
+    clusters, worth = float(((n > 0) * alike).sum()), round(effective_clusters(n, alike))
+    return f"G = {clusters:.0f}" + (f", worth {worth}" if worth < clusters else "")
+
+
 def effective_clusters(n: Floats, alike: Floats | float = 1.0) -> float:
     """How many clusters of equal size are worth those of sizes `n` (G,), `alike` of each: (Σn)²/Σn².
 

@@ -11,7 +11,7 @@ from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust
-from judgestats.kernels.clusters import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.typing import Floats
 
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
@@ -165,7 +165,7 @@ class PairedClusters(NamedTuple):
     high: float
     statistic: float  # McNemar's, without correction, of that n; NaN without discordant pairs
     p_value: float  # of F on 1 and these df: it is below 1 - conf_level where the interval leaves out 0
-    clusters: int  # G, the clusters that have a pair
+    df: float  # Satterthwaite's degrees of freedom
 
 
 def clustered_tango(
@@ -184,21 +184,20 @@ def clustered_tango(
     there = n > 0
     alike = (np.ones(n.size) if alike is None else alike)[there]
     b, c, n = b[there], c[there], n[there]
-    clusters = int(alike.sum())
     difference, variance, df = cluster_robust((b - c)[:, None], n[:, None], np.ones(1), alike)
     if math.isnan(variance):
-        return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, clusters)
+        return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
     total, one, two = float(alike @ n), float(alike @ b), float(alike @ c)
     independent = max(((one + two) / total - difference**2) / total, 0.0)
     level = 2 * float(ndtr(stdtrit(df, 0.5 + conf_level / 2))) - 1
     effective = effective_clusters(n, alike)
     if one + two == 0 or (variance == 0 and difference == 0):
         low, high = tango(0.0, 0.0, effective, level)
-        return PairedClusters(0.0, low, high, math.nan, 1.0, clusters)
+        return PairedClusters(0.0, low, high, math.nan, 1.0, df)
     scale = effective / total if independent <= ROUNDING else independent / variance if variance > 0 else 1.0
     low, high = tango(one * scale, two * scale, total * scale, level)
     statistic = (one - two) ** 2 / (one + two) * scale
-    return PairedClusters(math.sqrt(variance), low, high, statistic, float(fdtrc(1, df, statistic)), clusters)
+    return PairedClusters(math.sqrt(variance), low, high, statistic, float(fdtrc(1, df, statistic)), df)
 
 
 def _square_and_add(

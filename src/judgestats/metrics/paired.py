@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
 from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
@@ -93,7 +94,7 @@ def paired_difference(
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     found = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if column == _UNIT else column
-    row["method"] = f"Tango, paired, clustered by {name} (G = {found.clusters})"
+    row["method"] = f"Tango, paired, clustered by {name} ({clusters_note(size)})"
     row |= with_interval(found.std_error, found.low, found.high)
     return row, flags.join(flags.few_clusters(size), left_out)
 

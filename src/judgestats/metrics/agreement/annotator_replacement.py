@@ -21,8 +21,9 @@ from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.proportions import ROUNDING, clustered_wilson
+from judgestats.kernels.cluster_robust import ROUNDING
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
+from judgestats.kernels.proportions import clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.requirements import people_named
@@ -300,8 +301,8 @@ class _Group:
         unit = self._codes(tested_units)
         k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * tested_units["won"].to_numpy(), weight))
         error, low, high = clustered_wilson(k, n, self.conf_level)
-        method = f"Wilson, clustered by {self.column or 'thing'} (G = {n.size})"
-        few, value = flags.few_clusters(np.bincount(unit)), k.sum() / n.sum()
+        method = f"Wilson, clustered by {self.column or 'thing'} ({clusters_note(n)})"
+        few, value = flags.few_clusters(n, hits=k), k.sum() / n.sum()
         return with_interval(error, low, high, estimate=value, n=things, method=method, flag=few)
 
     def _codes(self, rows: pd.DataFrame) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import grouped, weighted_totals
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.metrics.agreement.block_correlations import (
@@ -292,5 +293,10 @@ def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True
         return {**row, "flag": flags.NOT_INDEPENDENT}
     of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
     error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
-    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": flags.few_clusters(of_all)}
-    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}
+    row |= {
+        "std_error": error,
+        "conf_low": lowest,
+        "conf_high": highest,
+        "flag": flags.few_clusters(of_all, hits=of_hits),
+    }
+    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} ({clusters_note(of_all)})"}

@@ -16,6 +16,7 @@ from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import jackknife_cells
@@ -249,10 +250,9 @@ def _clustered_share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, 
     """A share with its clustered interval."""
     unit = codes_of(table, [column])
     k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
-    clusters = int((size > 0).sum())
     error, low, high = clustered_wilson(k, size, conf_level)
-    total, method = float(size.sum()), f"Wilson, clustered by {column} (G = {clusters})"
-    value, few = float(k.sum()) / total, flags.few_clusters(size)
+    total, method = float(size.sum()), f"Wilson, clustered by {column} ({clusters_note(size)})"
+    value, few = float(k.sum()) / total, flags.few_clusters(size, hits=k)
     return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
 
 
@@ -278,7 +278,7 @@ def _difference_to_people(
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
     apart = flags.EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
-    method = f"t with pseudo-observations, clustered by {column} (G = {len(k)})"
+    method = f"t with pseudo-observations, clustered by {column} ({clusters_note(size[:, 0])})"
     flag = flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart)
     error = error if error > 0 else np.nan
     return with_interval(error, low, high, estimate=value, n=float(n[0]), method=method, flag=flag)

@@ -19,6 +19,7 @@ from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.order_consistency import consistency, repeats
@@ -164,7 +165,8 @@ def compare_versions(
     Agreement is compared on the things that both versions and a person answered, each with the mean of its calls; the
     interval of its change is Tango's with the effective n of the clusters, those of kappa, concordance and correlation
     are Student's with the standard error of a bootstrap, in which the versions are drawn together (percentiles of the
-    same draws cover .92 with 40 items); others are t on G - 1.
+    same draws cover .92 with 40 items); others are t with the cluster-robust
+    error.
 
     Examples
     --------
@@ -354,7 +356,7 @@ class _Pair:
         noisy = [bool(total[:, side].any()) for side in (1, 2)]
         k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
         unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
-        yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n))}
+        yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n, k))}
         for term, side, has_repeats in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
             if has_repeats:
                 same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
@@ -385,12 +387,12 @@ class _Pair:
         return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._clustering_note(n)}"}
 
     def _clustering_note(self, n: Floats) -> str:
-        return f"clustered by {self.column} (G = {int((n > 0).sum())})"
+        return f"clustered by {self.column} ({clusters_note(n)})"
 
-    def _size(self, n: Floats) -> str:
+    def _size(self, n: Floats, hits: Floats | None = None) -> str:
         if not n.sum() > 0:
             return flags.NOTHING_SHARED
-        return flags.join(flags.few_clusters(n), flags.SMALL_N if n.sum() < 30 else "")
+        return flags.join(flags.few_clusters(n, hits=hits), flags.SMALL_N if n.sum() < 30 else "")
 
     def _clustered_mean(self, k: Floats, n: Floats, bound: float) -> Record:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
@@ -440,9 +442,10 @@ class _Pair:
         old, new = (wide[v].to_numpy() for v in (_OLD, _NEW))
         at, one = wide["_at"].to_numpy(), np.ones(len(wide))
         sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, one)]
-        note = flags.join(invalid, left, self._size(sums[2]))
+        note = flags.join(invalid, left)
         for term, k in zip(terms, sums[:2], strict=False):
-            yield {"term": term, **self._wilson_share(k, sums[2]), "flag": note}
+            flag = flags.join(note, self._size(sums[2], k))
+            yield {"term": term, **self._wilson_share(k, sums[2]), "flag": flag}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
         tango = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
         change: Record = {"estimate": float((new - old).mean()), "std_error": tango.std_error, "n": float(len(wide))}
@@ -451,7 +454,7 @@ class _Pair:
             "conf_high": tango.high,
             "method": f"Tango, paired, {self._clustering_note(sums[2])}",
         }
-        yield {"term": terms[2], **change, "flag": note}
+        yield {"term": terms[2], **change, "flag": flags.join(note, self._size(sums[2]))}
         both = matched[matched["thing"].isin(wide["thing"])].assign(n=1.0)
         both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")
         for term, (counts, statistic) in self._coefficients(both).items():

@@ -22,7 +22,9 @@ from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
-from judgestats.kernels.proportions import ROUNDING, normal_quantile, quotient
+from judgestats.kernels.cluster_robust import ROUNDING
+from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.proportions import normal_quantile, quotient
 from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import control_of
@@ -285,13 +287,13 @@ def _term_cells(sample: Sample, column: str | None) -> dict[str, Record]:
     clustered = None
     if column is not None:
         clustered = _pair_clusters([sample], column)
-        method += f", clustered by {column} (G = {clustered.size})"
+        method += f", clustered by {column} ({clusters_note(clustered.calls)})"
         base, score = (
             {**cells, **clustered_difference(side, conf_level)}
             for cells, side in zip((base, score), clustered.sides(sample), strict=True)
         )
         for cells in (base, score):
-            cells["method"] = f"{CLUSTERED}, clustered by {column} (G = {clustered.size})"
+            cells["method"] = f"{CLUSTERED}, clustered by {column} ({clusters_note(clustered.calls)})"
     result = {"baseline_bias": base, "bias": score}
     if clustered is not None:
         base, score = (difference(side, conf_level) for side in (one, two))
@@ -452,7 +454,7 @@ def _mean_rows(samples: list[Sample], column: str | None) -> list[Record]:
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
             row |= clustered.widened(row, influence, row["std_error"] ** 2, whole.conf_level)
-            row["method"] += f", clustered by {column} (G = {clustered.size})"
+            row["method"] += f", clustered by {column} ({clusters_note(clustered.calls)})"
             row["flag"] = flags.join(row["flag"], flags.few_clusters(clustered.calls))
         if whole.bootstrap is not None:
             row = _with_bootstrap(row, filled, term, {**key, "judge": ""})

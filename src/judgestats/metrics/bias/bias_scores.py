@@ -21,6 +21,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.bias.targets import (
@@ -271,8 +272,7 @@ def _mean_row(counts: Counts, split: Sequence[str], invalid: str, key: Record) -
         sums = np.zeros((unit.size, *added.shape[1:]))
         np.add.at(sums, unit.code, added)
         size = sums.sum(axis=(1, 2))
-        clusters = int((size > 0).sum())
-        method = f"MOVER, clustered by {cluster} (G = {clusters})"
+        method = f"MOVER, clustered by {cluster} ({clusters_note(size)})"
         row = clustered_cell_mean(sums, weight, counts.conf_level)
         row |= {"method": method, "flag": flags.few_clusters(size)}
     if counts.bootstrap is not None and not math.isnan(row["estimate"]):

@@ -19,6 +19,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.measure_registry import Measure, Term
@@ -206,11 +207,10 @@ def _mean_strength(counts: Counts, value: Floats, n: Floats) -> Record:
     if len(cluster) == 1:
         unit = counts.columns.codes(cluster)
         k, m = (np.bincount(unit.code, x, unit.size).astype(float) for x in (value * n, n))
-        clusters = int((m > 0).sum())
         error, lowest, highest = clustered_wilson(k, m, counts.conf_level)
         cells |= {
-            "method": f"Wilson of a mean, clustered by {cluster[0]} (G = {clusters})",
-            "flag": flags.join(flags.few_clusters(m), small),
+            "method": f"Wilson of a mean, clustered by {cluster[0]} ({clusters_note(m)})",
+            "flag": flags.join(flags.few_clusters(m, hits=k), small),
         }
         return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
     variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan

@@ -18,6 +18,7 @@ from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.adjustment import holm
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells, paired_error
@@ -101,8 +102,8 @@ def compare_strategies(
         The strategy that the others are compared with. None only for a tally, whose baseline need not be named.
     method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
         McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p. With
-        clusters both chi-squares have no correction and refer to F on 1 and G - 1 degrees of freedom; the binomial
-        tests treat pairs as independent, with a flag where they are not.
+        clusters both chi-squares have no correction and refer to F on 1 and Satterthwaite's degrees of freedom; the
+        binomial tests treat pairs as independent, with a flag where they are not.
     adjust : str
         Correction of the p-values over all rows of the result: ``'holm'``, any other method of statsmodels'
         ``multipletests``, or ``'none'``.
@@ -251,7 +252,7 @@ def _clustered_gain(row: Record, counts: Counts, cells: Floats, column: str, con
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
     tango = clustered_tango(gains, losses, size, conf_level)
     test = {"statistic": tango.statistic, "p_value": tango.p_value}
-    method = f"Tango, paired, clustered by {column} (G = {tango.clusters})"
+    method = f"Tango, paired, clustered by {column} ({clusters_note(size)})"
     flag = flags.join(row.get("flag", ""), flags.few_clusters(size))
     return with_interval(tango.std_error, tango.low, tango.high, method=method, flag=flag, **test)
 

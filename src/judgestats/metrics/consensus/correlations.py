@@ -19,6 +19,7 @@ from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.kernels.resampling import jackknife_interval
@@ -306,7 +307,8 @@ def _wrong_levels(part: pd.DataFrame, conf_level: float, column: str) -> list[Re
             )
             error, *ends = clustered_wilson(wrong, size, conf_level)
             low, high = (np.asarray(x) for x in ends)
-            method, few = f"Wilson, clustered by {column} (G = {groups})", flags.few_clusters(size)
+            method = f"Wilson, clustered by {column} ({clusters_note(size)})"
+            few = flags.few_clusters(size, hits=wrong)
         cells = {"term": term, "estimate": hits, "n": n, "method": f"{method}, times n"}
         cells["flag"] = flags.join(flags.SMALL_N if n < 30 else "", few)
         rows.append(with_interval(n * error, n * float(low), n * float(high), **cells))

@@ -56,7 +56,7 @@ def means(fit: Fitted, cells: Cells, scale: str = "link", conf_level: float = CO
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
-    levels = [np.bincount(t.codes) for t in fit.design.terms] if averaging else []
+    levels = [np.bincount(t.codes).astype(np.float64) for t in fit.design.terms] if averaging else []
     few = flags.few_clusters(min(levels, key=effective_clusters)) if levels else ""
     cautious = [flags.join(f, few) for f in estimable_flags(fit, np.repeat(cell_means.estimable, J), error.ravel())]
     return result.assign(method=means_method(fit, scale, averaging), flag=cautious)
