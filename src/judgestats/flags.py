@@ -526,6 +526,9 @@ SINGULAR = Flag("singular", "singular fit",
 SEPARATION = Flag("separation", "separation",
     "Some combination of predictors predicts the answer without error, so the estimate runs to infinity. Leave "
     "the term out, pool levels, or use engine='pymc' with a prior.", "invalid")
+PERFECT_FIT = Flag("perfect_fit", "essentially perfect fit",
+    "The model gives every value, up to rounding: nothing is left from which errors could be estimated, and the "
+    "likelihood has no maximum. Where repeats never differ, take one row of each.", "invalid")
 NO_HESSIAN = Flag("no_hessian", "Hessian not positive definite",
     "Parameters cannot be separated, so there are no standard errors. Leave out a term.", "invalid")
 NO_ERROR = Flag("no_error", "no standard error", "The engine gives no standard error for this parameter.", "invalid")

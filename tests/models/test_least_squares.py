@@ -137,3 +137,52 @@ def test_intervals_of_three_groups_of_four_cover():
     assert np.mean([h[0].mean() for h in hits]) == pytest.approx(0.95, abs=0.03)
     assert np.mean([h[1].mean() for h in hits]) == pytest.approx(0.95, abs=0.03)
     assert np.mean([h[2].all() for h in hits]) == pytest.approx(0.95, abs=0.045)
+
+
+CALLS = pd.DataFrame({"g": np.repeat(list("abcd"), 6), "s": ["p", "q"] * 12, "x": np.arange(24.0), "y": 7.3})
+PERFECT = {
+    "a constant": (CALLS, "y ~ s + x"),
+    "zero": (CALLS.assign(y=0.0), "y ~ 1"),
+    "a line": (CALLS.assign(y=0.1 * CALLS["x"]), "y ~ s + x"),
+    "as many columns as rows": (CALLS.iloc[[0, 1, 7]].assign(y=[1.0, 2.0, 4.5]), "y ~ s + g"),
+    "a constant, groups": (CALLS, "y ~ s + (1|g)"),
+    "a constant, slopes": (CALLS, "y ~ x + (x|g)"),
+    "constant groups": (CALLS.assign(y=CALLS["g"].map(ord) * 1.1), "y ~ s + (1|g)"),
+    "constant groups, an intercept": (CALLS.assign(y=CALLS["g"].map(ord) * 1.1), "y ~ 1 + (1|g)"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("case", "asked"), [(c, a) for c in PERFECT for a in range(2 if "groups" in c or "slopes" in c else 3)]
+)
+def test_a_perfect_fit_is_said_and_has_no_errors(case, asked):
+    table, formula = PERFECT[case]
+    fit = js.fit(formula, table, family="gaussian", **ASKED[asked])
+    truth = np.linalg.lstsq(fit.design.X, fit.design.y, rcond=None)[0]
+    np.testing.assert_allclose(fit.beta, truth, atol=1e-9)
+    term = "s" if "s" in fit.design.fixed.coder.terms else None
+    tables = [fit.tidy(), fit.predict(), fit.variance_components(), fit.confint(method="bootstrap", n_resamples=3)]
+    tables += [fit.means(term), fit.contrasts(term), fit.margins(), fit.tests()] if term else []
+    for own in tables:
+        assert own["flag"].str.contains("essentially perfect fit|random effects unknown").all()
+        errors = [c for c in ("std_error", "p_value", "conf_low", "conf_high", "sd_low", "share_low") if c in own]
+        assert own[errors].isna().all(axis=None)
+    assert fit.glance()["flag"].iloc[0] == "essentially perfect fit"
+    found = fit.check().query("level == 'fault'")
+    assert found["what"].tolist() == ["essentially perfect fit"]
+    assert "essentially perfect fit" in fit.summary()
+    for compare in (fit.drop1, lambda: js.anova(fit, fit)):
+        with pytest.raises(js.errors.FitError, match="gives every value"):
+            compare()
+    if "|" in formula:
+        with pytest.raises(js.errors.DesignError, match="no random effects: essentially perfect fit"):
+            fit.random_effects()
+
+
+@pytest.mark.parametrize("formula", ["y ~ s", "y ~ s + (1|g)"])
+def test_a_nearly_perfect_fit_has_its_errors(formula):
+    noise = np.random.default_rng(2).normal(0, 1e-8, len(CALLS))
+    fit = js.fit(formula, CALLS.assign(y=7.3 + noise), family="gaussian")
+    assert fit.glance()["flag"].iloc[0] in ("", "singular fit")
+    assert (fit.tidy(effects="fixed")["std_error"] > 0).all()

@@ -16,6 +16,7 @@ from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
+from judgestats.models.designs import Design
 from judgestats.models.fitted_models import Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.conditional_modes import Posterior
@@ -37,6 +38,9 @@ from judgestats.typing import Floats, Mask
 BOUNDARY = 1e-4
 #: Information on a coefficient, as a share of what a row could carry, below which it is diverging.
 FLAT = 1e-6
+#: Residual variance, as a share of the mean square of the response, that is rounding (as in R's summary of an lm, with
+#: room for our arithmetic); and as a share of its variance, in a mixed model whose search runs towards 0.
+ROUNDING, VANISHING = 1e-26, 1e-9
 #: How often the whole trapezoidal rule is doubled where it does not stand still.
 MOST_EXTRA = 2
 
@@ -281,13 +285,24 @@ def _fit_linear(model: Model) -> Fitted:
     z, across = even(target.cells.z, target.cells.weight, target.scales)
     own = replace(target, cells=replace(target.cells, X=target.cells.X @ turn, z=z))
     start = target.scales.diagonal.astype(float)
+    with np.errstate(all="ignore"):
+        alone = own.at(0 * start)
+    if is_perfect(model.design, alone.residual):
+        return perfect(model, turn @ alone.beta, 0 * start)
     guess = np.diag(np.full(len(start), 2.0 / max(len(model.design.y) ** 0.5, 1.0)))
-    minimum = _once_more(own, minimise(own, start, guess), guess)
+    try:
+        minimum = _once_more(own, minimise(own, start, guess), guess)
+    except np.linalg.LinAlgError:  # a residual variance that runs to 0
+        if is_perfect(model.design, own.at(1e5 * start).residual):
+            return perfect(model, turn @ alone.beta, np.nan * start)
+        raise
     x, boundary = _settle(own, minimum, 0)
     x = x * target.scales.signs(x)
     best, theta = own.at(x), across @ x
+    if is_perfect(model.design, best.residual):
+        return perfect(model, turn @ alone.beta, np.nan * start)
     p, n = len(best.beta), own.cells.n
-    variance = best.residual if model.design.terms else residual_variance(best.residual * n, n - p)
+    variance = best.residual if model.design.terms else best.residual * n / (n - p)
     sigma = float(np.sqrt(variance))
     params = np.concatenate([turn @ best.beta, theta * sigma, [sigma]])
     covariance = np.zeros((len(params), len(params)))
@@ -307,9 +322,21 @@ def _fit_linear(model: Model) -> Fitted:
     return refittable(replace(fitted, sensitivity=moved, trace=_trace(model, minimum)), fit_design)
 
 
-def residual_variance(squares: float, df: float) -> float:
-    """Residual variance of a linear model, as R's ``lm`` has it; NaN without residual degrees of freedom."""
-    return squares / df if df > 0 else float("nan")
+def is_perfect(design: Design, variance: float) -> bool:
+    """Whether the residual variance (by n) of a linear model is a rounding error, or it has as many columns as rows."""
+    weight, y = design.count * design.weights, design.y - design.offset
+    mean = weight @ y / weight.sum()
+    spread = weight @ (y - mean) ** 2 / weight.sum()
+    least = max(ROUNDING * (mean**2 + spread), VANISHING * spread if design.terms else 0.0)
+    return bool(variance <= least or design.count.sum() <= design.X.shape[1])
+
+
+def perfect(model: Model, beta: Floats, theta: Floats) -> Fitted:
+    """A linear model that gives every value: its coefficients without errors."""
+    params = np.concatenate([beta, theta, [0.0]])
+    unknown, method = np.full((len(params), len(params)), np.nan), "REML" if model.reml and len(theta) else "ML"
+    fitted = Fitted(model, "ml", method, params, unknown, float("inf"), notes=(flags.PERFECT_FIT,))
+    return refittable(fitted, fit_design)
 
 
 def _linear_variances(

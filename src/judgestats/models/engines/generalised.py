@@ -8,13 +8,14 @@ from functools import partial
 
 import numpy as np
 
+from judgestats import flags
 from judgestats.errors import FitError
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted_models import Clusters, Fitted, Options
-from judgestats.models.ml import refittable, residual_variance
+from judgestats.models.ml import fit_design, refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
@@ -32,6 +33,8 @@ def fit_glm(model: Model) -> Fitted:
 
     refuse_random(model, "glm")
     d = model.design
+    if model.distribution.linear and flags.PERFECT_FIT in (own := fit_design(model)).notes:  # statsmodels refuses it
+        return replace(own, engine="glm")
     y = np.column_stack([d.y, d.trials - d.y]) if model.distribution.has_trials else d.y
     family = model.distribution.statsmodels(model.link)
     fitting = partial(GLM, y, d.X, family=family, offset=d.offset, freq_weights=d.count, var_weights=d.weights)
@@ -57,10 +60,10 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
     d = model.design
     n, p = float(d.count.sum()), len(beta)
     squares = float((d.count * d.weights) @ (d.y - d.X @ beta - d.offset) ** 2)
-    variance = residual_variance(squares, n - p)
+    variance = squares / (n - p)
     covariance = np.zeros((p + 1, p + 1))
     covariance[:p, :p] = inverse * variance
-    covariance[p, p] = residual_variance(variance / 2, n - p)
+    covariance[p, p] = variance / (2 * (n - p))
     with np.errstate(divide="ignore"):
         loglik = -n / 2 * (np.log(2 * np.pi * squares / n) + 1) + d.count @ np.log(d.weights) / 2
     return np.append(beta, np.sqrt(variance)), covariance, float(loglik)

@@ -114,7 +114,7 @@ def standard_errors(covariance: Floats) -> Floats:
 
 
 def _why_unknown(fit: Fitted) -> str:
-    return flags.NO_HESSIAN if flags.NO_HESSIAN in fit.notes else flags.NO_ERROR
+    return next((f for f in (flags.PERFECT_FIT, flags.NO_HESSIAN) if f in fit.notes), flags.NO_ERROR)
 
 
 def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:

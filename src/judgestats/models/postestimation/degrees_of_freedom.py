@@ -102,7 +102,8 @@ def joint_df(fit: Fitted, rows: Floats) -> float:
 def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
     """2 v² / Var(v) of v = L C L', C depending on the estimated variances."""
     sensitivity = fit.sensitivity()
-    assert sensitivity is not None
+    if sensitivity is None:
+        return np.full(L.shape[:-1], np.nan)
     slopes, spread = sensitivity
     C = fit.covariance[: fit.n_fixed, : fit.n_fixed]
     value = ((L @ C) * L).sum(axis=-1)

@@ -64,7 +64,8 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
         *([flags.UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []),
     )
     general = flags.join(*(n for n in fit.notes if n not in elsewhere))
-    missing = general if {flags.NO_HESSIAN, flags.SEPARATION} & {*fit.notes} else flags.join(general, flags.NO_ERRORS)
+    reasons = {flags.NO_HESSIAN, flags.SEPARATION, flags.PERFECT_FIT} & {*fit.notes}
+    missing = general if reasons else flags.join(general, flags.NO_ERRORS)
     return np.where(np.isnan(std_error), missing, general)
 
 

@@ -67,6 +67,8 @@ def _optimum(fit: Fitted) -> Iterator[Finding]:
     if not fit.converged and posterior_summaries.draws_of(fit) is None:
         remedy = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
         yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
+    if flags.PERFECT_FIT in fit.notes:
+        yield Finding("fault", "", flags.PERFECT_FIT, fit.n, "", flags.PERFECT_FIT.explanation)
     if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
         yield Finding("fault", "", flags.NO_HESSIAN, fit.df, "", flags.NO_HESSIAN.explanation)
 

@@ -46,6 +46,10 @@ def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFra
             "engine='ml'."
         )
     effects = fit.effects()
+    if flags.PERFECT_FIT in fit.notes:
+        raise DesignError(
+            f"{fit.formula!r} has no random effects: {flags.PERFECT_FIT}. {flags.PERFECT_FIT.explanation}"
+        )
     if effects is None:
         raise DesignError(f"engine={fit.engine!r} gives no random effects. Use engine='ml'.")
     parts = [_level_rows(*own, z) for own in zip(fit.design.terms, effects.modes, effects.spreads, strict=True)]
@@ -81,8 +85,8 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
         total = variances[len(labels) - 1 :].sum()  # the residual, and what each factor adds
         return np.asarray(variances / total, float)
 
-    share, jacobian = delta(shares, fit.params, fit.covariance)
     with np.errstate(divide="ignore", invalid="ignore"):
+        share, jacobian = delta(shares, fit.params, fit.covariance)
         half = z * spread(jacobian, fit.covariance) / (share * (1 - share))
         low, high = expit(logit(share) - half), expit(logit(share) + half)
     rows = _own_rows(fit, labels, conf_level)
@@ -93,6 +97,7 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
         has_error = np.isfinite(half[k]) and half[k] > 0
         ends = (low[k], high[k]) if has_error else (np.nan, np.nan)
         zero = flags.SINGULAR if row["variance"] == 0 else flags.NO_ERRORS if fit.design.terms and not has_error else ""
+        zero = flags.PERFECT_FIT if flags.PERFECT_FIT in fit.notes else zero
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
         row |= {"method": LINKS[fit.link].latent_method, "flag": flags.join(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))

@@ -65,7 +65,10 @@ def confint(
     if method == "wald":
         table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
         return table.assign(method="wald" if draws_of(fit) is None else "posterior quantiles")[list(COLUMNS)]
-    if method == "profile":
+    if flags.PERFECT_FIT in fit.notes:
+        values = estimates(fit)
+        rows = [_row(own, values[k], np.nan, np.nan, method, flags.PERFECT_FIT) for k, own in chosen]
+    elif method == "profile":
         _refuse_without_likelihood(fit)
         rows = _profiles(fit, chosen, cut)
     else:

@@ -114,6 +114,7 @@ def _refuse_unlike(fits: Sequence[Fitted]) -> None:
     """Refuse models that cannot be compared."""
     first = fits[0]
     for fit in fits:
+        refuse_without_maximum(fit)
         if not np.isfinite(fit.loglik):
             raise FitError(
                 f"engine={fit.engine!r} of {fit.formula!r} has no likelihood: compare by tests(), or use 'ml'."
@@ -134,6 +135,15 @@ def _refuse_unlike(fits: Sequence[Fitted]) -> None:
                 f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, {excluded} excluded for a "
                 "missing value. Fit both to the rows complete in all columns."
             )
+
+
+def refuse_without_maximum(fit: Fitted) -> None:
+    """Refuse a likelihood ratio of a perfect fit."""
+    if flags.PERFECT_FIT in fit.notes:
+        raise FitError(
+            f"{fit.formula!r} gives every value ({flags.PERFECT_FIT}): its likelihood has no maximum, and no ratio. "
+            "Leave out terms, or take a response that varies beyond them."
+        )
 
 
 def _sums(fit: Fitted) -> Floats:

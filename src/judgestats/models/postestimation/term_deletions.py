@@ -13,6 +13,7 @@ from judgestats.errors import DesignError, FitError
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.delta_method import cautions
+from judgestats.models.postestimation.likelihood_ratios import refuse_without_maximum
 from judgestats.models.postestimation.wald_tests import INTERCEPT
 
 COLUMNS = ("term", "df", "loglik", "aic", "statistic", "p_value", "flag")
@@ -36,6 +37,7 @@ def _parts(term: str) -> set[str]:
 
 def _whole(fit: Fitted) -> tuple[Fitted, str]:
     """The model by maximum likelihood, and what is to be said of that."""
+    refuse_without_maximum(fit)
     if fit.method == "REML":
         if fit.engine != "ml":
             raise DesignError(

@@ -62,6 +62,8 @@ def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
     statistic, df = wald(fit, rows, values)
     if df_rule(fit) == NORMAL:
         return name, statistic, df, float("inf")
+    if np.isnan(statistic):
+        return name, statistic, df, float("nan")
     return name, statistic / max(df, 1), df, joint_df(fit, rows[:, : fit.n_location])
 
 
