@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ Column: TypeAlias = "pd.Series[Any]"
 Seed = int | np.random.Generator | None
 #: A row of a table, or a JSON object.
 Record = dict[str, Any]
+#: A JSON schema, or a part of one.
+JsonSchema = Mapping[str, Any]
 #: Frames that Narwhals has opened; `narwhals.stable.v2.typing.Frame` is either.
 EagerFrame: TypeAlias = "nw.DataFrame[Any]"
 LazyFrame: TypeAlias = "nw.LazyFrame[Any]"

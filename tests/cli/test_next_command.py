@@ -30,7 +30,7 @@ def test_a_study_in_stages_is_planned_asked_and_collected(tmp_path, monkeypatch)
     assert "Then: judgestats collect plan ANSWERS" in made.output
     done = run.invoke(app, ["collect", "plan", "answers*.jsonl"])
     assert done.exit_code == 0, done.output
-    assert "46 rows: 30 used, 16 excluded" in done.output
+    assert "30 rows: 30 used, 0 excluded" in done.output
     found = pd.read_csv("verdicts.csv")
     assert found.groupby(["scheme", "probe"]).size().tolist() == [2] * 15
     more = run.invoke(app, ["next", "plan", "answers*.jsonl"])

@@ -294,7 +294,8 @@ def test_scores_are_read_by_the_names_of_the_judges_own_rubric():
     ]
     answers += [{"call": one, "answer": json.dumps({"scores": scores, "overall": 7.2})}]
     answers += [{"call": two, "answer": json.dumps({"scores": dict.fromkeys(names, 5), "overall": 9})}]
-    data = collect(plan + last, answers)
+    assert (collect(plan + last, answers)["status"] == "schema").any()  # both replies lack a bias check
+    data = collect(plan + last, answers, schema=False)
     first = data[data["call"] == one].set_index("criterion").loc[names]
     assert first["score"].fillna(-1).tolist() == [8, 6.5, -1, 7, -1]
     assert first["status"].astype(str).tolist() == ["ok", "ok", "off scale", "ok", "parse"]
@@ -319,7 +320,8 @@ def test_two_scores_of_one_dimension_and_failed_calls():
         {"answer": "I'm sorry, but I can't help with that."},
         {"answer": None, "error": "timeout"},
     ]
-    data = collect(plan, [{"call": c, **r} for c, r in zip(plan.calls["call"], replies, strict=True)])
+    answers = [{"call": c, **r} for c, r in zip(plan.calls["call"], replies, strict=True)]
+    data = collect(plan, answers, schema=False)
     assert data["score"].fillna(-1).tolist() == [-1, 4, 4, 4, 4] + [-1] * 15
     assert data["status"].astype(str).tolist()[::5] == ["parse", "parse", "refused", "error"]
     assert data["weight"].tolist() == [0.2] * 20
@@ -408,8 +410,13 @@ def test_the_chain_through_files_with_planted_errors(form, tmp_path):
     scored = whole.calls[whole.calls["stage"] == 4]
     assert set(scored["after"]) == usable
     assert len(asked) > len(usable) > 50
-    assert len(data) == 5 * len(scored)
     assert planned == 225 + 150
+    unasked = data[data["criterion"] == "overall"]
+    assert len(unasked) == 150 - len(scored)  # no rubric to score by: the status of what failed before
+    assert set(unasked["status"].astype(str)) <= {"error", "refused", "schema", "truncated", "empty"}
+    assert js.composite(data, data)["score"].isna().sum() >= len(unasked)
+    data = data[data["criterion"] != "overall"]
+    assert len(data) == 5 * len(scored)
     lost = data.groupby("call")["score"].apply(lambda s: s.isna().all())
     assert 0.02 < lost.mean() < 0.16
     means = data.groupby("judge")["score"].mean()

@@ -56,8 +56,10 @@ def test_every_criterion_of_a_reply_is_a_row():
         {"call": calls[2], "answer": "I rate it 7."},
         {"call": calls[3], "answer": None, "error": "timeout"},
     ]
-    data = collect(plan, answers)
-    assert len(data) == 20
+    held = collect(plan, answers)
+    assert (held.loc[held["call"] == calls[0], "status"] == "schema").sum() == 4  # no strengths; 11 stays off the scale
+    data = collect(plan, answers, schema=False)
+    assert len(data) == 25
     first = data[data["call"] == calls[0]].set_index("criterion")
     assert first["score"].fillna(-1).to_dict() == {
         "accuracy": 7.0, "quality": 8.4, "consistency": 8.2, "completeness": 0.0, "usefulness": -1.0,
@@ -76,7 +78,7 @@ def test_every_criterion_of_a_reply_is_a_row():
     assert data[data["call"] == calls[2]]["score"].isna().all()
     assert (data[data["call"] == calls[3]]["status"] == "error").all()
     found = js.check(data).set_index("what")
-    assert found.loc["no answer came back", "n"] == 1
+    assert found.loc["score is missing (missing: no answer came back)", "n"] == 5
 
 
 def test_planted_severity_and_self_preference_are_found():

@@ -141,10 +141,10 @@ def wrong(form: str, path: Path, plan: Plan, wanted: dict[tuple[str, str], tuple
     account, calls = account_of(data), set(data["call"])
     assert account is not None
     criteria = max(1, len(next(iter(plan.prompts.values())).criteria))
-    missing = sum(e.reason == "no answer came back" for e in account.excluded)
+    missing = data.loc[data["status"] == "missing", "call"].nunique()
     with open_bytes(path) as file:
         records = came(form, file.read())
-    if missing != len(plan) - len(calls) or len(data) != len(calls) * criteria or len(account.places) != len(data):
+    if calls != set(plan.calls["call"]) or len(data) != len(calls) * criteria or len(account.places) != len(data):
         return "frames", f"{len(data)} rows of {len(calls)} calls, {missing} missing, of {len(plan)}"
     if records is not None and not len(calls) + account.n_excluded == account.records == records + missing:
         return "frames", f"{len(calls)} calls and {account.n_excluded} excluded of {records} records, {missing} missing"

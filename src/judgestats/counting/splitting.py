@@ -24,7 +24,18 @@ KEYS = ("judge", "system", "item", "criterion", "replicate")
 #: Conditions of a run: a repeat under another one is no repeat, however it is numbered.
 CONDITIONS = ("condition", "temperature")
 #: Columns of right answers, verdicts beside the score, and columns that aggregation adds.
-_MADE = {"gold", "passed", "verdict", "is_accepted", "edited_score", "metascore", "tie_kind", "n_calls", "n_criteria"}
+_MADE = {
+    "gold",
+    "passed",
+    "verdict",
+    "is_accepted",
+    "edited_score",
+    "metascore",
+    "tie_kind",
+    "n_calls",
+    "n_criteria",
+    "score_conflict",
+}
 #: Columns with the status of a call.
 _ENDS = frozenset(("status", "error", "errors", "finish_reason", "stop_reason"))
 #: Words in the name of a column that measures a call: money, time, length.

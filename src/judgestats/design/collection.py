@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from judgestats.csv_files import unguarded
-from judgestats.design.plans import CALL, ID_LETTER, TEXTS, Plan, opened
+from judgestats.design.chain_replies import lost_replies, unreached
+from judgestats.design.plans import CALL, EARLIER, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
-from judgestats.design.rubric_dimensions import plain, read_dimensions
+from judgestats.design.reply_contents import SIDES, Mark, criterion_marks, dimension_marks, explanation, side_scores
+from judgestats.design.reply_schemas import WHOLE, schema_faults
+from judgestats.design.rubric_dimensions import Criterion, plain, read_dimensions
 from judgestats.design.runner_replies import (
     REPLY_COLUMNS,
     RUNNER_FORMS,
@@ -30,24 +34,28 @@ from judgestats.ingest.containers import LOG_SAMPLE
 from judgestats.ingest.files import File
 from judgestats.ingest.json_documents import json_entries
 from judgestats.ingest.json_lines import lines_or_errors
-from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.json_values import member_object
-from judgestats.ingest.record_fields import object_in, to_number
+from judgestats.ingest.record_fields import object_in
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import Kind
-from judgestats.typing import Record
+from judgestats.schema.findings import Finding
+
+_NO_ANSWER = "no answer came back"
+#: A ranking of two, which a prompt that asks for it explains: the candidate shown first is 1.
+LISTED = {"[1,2]": "first", "[2,1]": "second"}
 
 
 class _Reading(NamedTuple):
-    """How replies are read: as in :func:`judgestats.parse_verdicts`."""
+    """How replies are read: as in :func:`judgestats.parse_verdicts`; and whether the schema of the prompt counts."""
 
     form: Any
     labels: Mapping[Any, Any] | None
     scale: tuple[float, float] | None
+    schema: bool = True
 
 
 def collect(
@@ -57,6 +65,8 @@ def collect(
     form: Any = None,
     labels: Mapping[Any, Any] | None = None,
     scale: tuple[float, float] | None = None,
+    schema: bool = True,
+    texts: bool = False,
 ) -> pd.DataFrame:
     """Join the answers of a runner to their plan, and read the verdicts out of them.
 
@@ -66,20 +76,36 @@ def collect(
         The plan, or the folder that :meth:`Plan.write` wrote; folders ``stage2``, ... in it are later stages.
     answers : path, glob, folder, list of paths, or sequence of records
         Output of an OpenAI or Anthropic batch, an Inspect AI log, promptfoo's results, or a table (CSV, JSONL, ...)
-        with ``call`` and ``answer``; ``error``, ``finish`` and ``user`` (the message that was sent) where it has them.
+        with ``call`` and ``answer``; ``error``, ``finish``, ``user`` (the message that was sent), ``input_tokens`` and
+        ``output_tokens`` where it has them.
     form, labels, scale
         How the replies are read: as in :func:`judgestats.parse_verdicts`.
+    schema : bool
+        Whether a reply in JSON needs the form that its prompt asks for. One that lacks a part, has one too many, or a
+        score outside its range, has status ``schema``, and no verdict; of scores of several criteria, only those of a
+        criterion whose own part is wrong. False: what can be read counts. A reply of another form, or read by a parser
+        in `form`, and a form that a person filled in, are not held to the schema.
+    texts : bool
+        Whether to return the texts shown, too: ``task_text``, ``response_text`` and, of candidates, ``text_first`` and
+        ``text_second``.
 
     Returns
     -------
     pandas.DataFrame
-        A canonical frame with a row for each call that was answered or failed (status ``error``): the design columns,
+        A canonical frame with a row for each call that was planned, and for each of its criteria: the design columns,
         the verdict, its ``status``, and as ``rationale`` the explanation in the reply, or the whole reply; of a plan of
-        texts, the texts shown, ``text`` and its ``status``. A record that names a call but has no sound reply to it is
-        a failed call; ``reply_note`` says what failed. Its account, shown by :func:`judgestats.check`, lists lines that
-        cannot be read, records that name no call, answers to unknown calls, second answers to a call (the first is
-        kept, unless it failed or is empty), answers to a message that was changed, replies that go into a later call,
-        and calls without an answer. :func:`remaining` gives the plan of the calls left to ask.
+        texts, the texts shown, ``text`` and its ``status``. Where replies score both candidates, ``score_first`` and
+        ``score_second`` are the means over criteria, and ``score_conflict`` says whether the verdict is another one
+        than theirs; under a prompt by which the verdict is that of the scores (``by_scores``), its status is
+        ``semantic``. ``input_tokens`` and ``output_tokens`` are those of the call, where the runner has them.
+
+        A record that names a call but has no sound reply to it is a failed call, with status ``error``; ``reply_note``
+        says what failed. A call without an answer has status ``missing``. A verdict that was never asked for, because
+        an earlier reply of its chain failed, was refused, cut off or no rubric, has the status of that reply. The
+        account, shown by :func:`judgestats.check`, lists lines that cannot be read, records that name no call, answers
+        to unknown calls, second answers to a call (the first is kept, unless it failed or is empty), and answers to a
+        message that was changed, and counts replies that later calls go on from. :func:`remaining` gives the plan of
+        the calls left to ask.
 
     Raises
     ------
@@ -98,10 +124,10 @@ def collect(
     >>> from judgestats.design import vacuum
     >>> plan = vacuum("my-model", calls=6)
     >>> replies = [{"call": call, "answer": '{"verdict": "tie"}'} for call in plan.calls["call"]]
-    >>> collect(plan, replies[:5])["choice"].tolist()
-    ['tie', 'tie', 'tie', 'tie', 'tie']
+    >>> collect(plan, replies[:5])[["choice", "status"]].astype(str).tail(2).values.tolist()
+    [['tie', 'ok'], ['invalid', 'missing']]
     """
-    return collected(plan, answers, form=form, labels=labels, scale=scale)[0]
+    return collected(plan, answers, form=form, labels=labels, scale=scale, schema=schema, texts=texts)[0]
 
 
 def collected(
@@ -111,11 +137,14 @@ def collected(
     form: Any = None,
     labels: Mapping[Any, Any] | None = None,
     scale: tuple[float, float] | None = None,
+    schema: bool = True,
+    texts: bool = False,
 ) -> tuple[pd.DataFrame, Plan]:
     """What :func:`collect` and :func:`remaining` return, of answers that are read once."""
     plan = opened(plan)
     matched = _matched(plan, _replies(answers, plan))
-    return _verdicts(plan, *matched, _Reading(form, labels, scale)), _left(plan, matched[0])
+    how = _Reading(form, labels, scale, schema and not callable(form))
+    return _verdicts(plan, *matched, how, texts), _left(plan, matched[0])
 
 
 def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:
@@ -125,7 +154,12 @@ def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:
 
 
 def _verdicts(
-    plan: Plan, answered: Mapping[str, tuple[str, Reply]], excluded: list[Exclusion], n: int, how: _Reading
+    plan: Plan,
+    answered: Mapping[str, tuple[str, Reply]],
+    excluded: list[Exclusion],
+    n: int,
+    how: _Reading,
+    with_texts: bool,
 ) -> pd.DataFrame:
     """The verdicts, scores or texts in the answers found, with their account."""
     kind = plan.kind
@@ -135,99 +169,183 @@ def _verdicts(
         raise DesignError(
             f"None of the {n:,} answers belongs to a call of the plan{example}. Is it the answer of another plan?"
         )
-    rows = plan.calls[plan.calls[CALL].isin(set(answered))]
-    passed = rows.loc[rows["prompt"].isin(between), CALL]
-    if len(passed) == len(rows):
+    every = pd.concat([plan.calls, plan.later], ignore_index=True)
+    rows = every[~every["prompt"].isin(between)]
+    if not rows[CALL].isin(set(answered)).any():
         raise DesignError(
-            f"The {len(rows):,} calls answered ask for no verdict: their replies go into later calls. Plan those with "
-            "next_stage(), and collect the plans of all stages: plan + later."
+            f"The {len(answered):,} calls answered ask for no verdict: their replies go into later calls. Plan those "
+            "with next_stage(), and collect the plans of all stages: plan + later."
         )
-    excluded += [Exclusion(answered[c][0], "the reply goes into a later call", "") for c in passed]
-    missing = plan.calls.loc[~plan.calls[CALL].isin(set(answered)), CALL]
-    remedy = "remaining() is the plan of the calls left to ask."
-    excluded += [Exclusion(f"call {c}", "no answer came back", remedy) for c in missing]
-    if kind == "texts":
-        return _written(plan, rows, answered, n + len(missing), tuple(excluded))
-    rows = rows[~rows[CALL].isin(set(passed))].drop(columns=[*TEXTS.values(), "planned"], errors="ignore")
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
-    places, replies = zip(*(answered[call] for call in rows[CALL]), strict=True)
+    lost = unreached(plan, answered)
+    unanswered = [c for c in rows[CALL] if c not in answered]
+    came = dict(answered) | {
+        c: (f"call {c}", lost.get(c) or Reply(c, None, status="missing", error=_NO_ANSWER)) for c in unanswered
+    }
+    places, replies = zip(*(came[call] for call in rows[CALL]), strict=True)
+    passed = len(answered) + len(unanswered) - len(rows)
+    notes = (Finding("counted", "", "replies that later calls go on from", (), unread=passed),) if passed else ()
+    account = partial(Account, n + len(unanswered) - passed, excluded=tuple(excluded), notes=notes)
+    if kind == "texts":
+        return _written(plan, rows, replies, account(places))
+    if not with_texts:
+        rows = rows.drop(columns=list(TEXTS.values()), errors="ignore")
+    rows = rows.drop(columns=["planned", *EARLIER.values()], errors="ignore")
+    rows = _with_tokens(rows, replies)
     parts = []
-    said = cache(_said)  # the JSON of a reply is read once for all criteria
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
         prompt = plan.prompts[str(name)]
         prompt_reading = how._replace(scale=how.scale or prompt.scale)
         if prompt.criteria_in:
             parts.append(_by_rubric(plan, prompt, calls, part, prompt_reading))
-            continue
-        for criterion in prompt.criteria or (None,):
-            parts.append(calls.join(_read(part, said, kind, criterion, prompt_reading).set_index(calls.index)))
+        elif prompt.criteria:
+            parts += [calls.join(read) for read in _by_criterion(prompt, calls, part, prompt_reading)]
+        else:
+            parts.append(calls.join(_read(prompt, part, kind, prompt_reading).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
+    if kind == "preferences":
+        order = _with_scores(plan, answered, order)
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
+    rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in TEXTS.values() if c in rows})
+    rows = rows.rename(columns={f"{slot}_text": f"text_{slot}" for slot in ("first", "second")})
     rows = rows.drop(columns="prompt").rename(columns={"chain": "prompt"}) if "chain" in rows else rows
     frame = preferences(rows) if kind == "preferences" else ratings(rows, scale=how.scale)
-    result: pd.DataFrame = Account(n + len(missing), everywhere, tuple(excluded)).attached(frame)
+    result: pd.DataFrame = account(everywhere).attached(frame)
     return result
 
 
-def _written(
-    plan: Plan, calls: pd.DataFrame, answered: Mapping[str, tuple[str, Reply]], n: int, excluded: tuple[Exclusion, ...]
-) -> pd.DataFrame:
+def _written(plan: Plan, rows: pd.DataFrame, replies: Sequence[Reply], account: Account) -> pd.DataFrame:
     """The texts that a model wrote, each with its status."""
-    rows = calls.dropna(axis="columns", how="all").reset_index(drop=True)
-    text_columns = [c for c in TEXTS.values() if c in rows]
-    places, replies = zip(*(answered[call] for call in rows[CALL]), strict=True)
     texts = [None if r.text is None else r.text.strip() for r in replies]
     ended = {"length": "truncated", "content_filter": "refused"}
     status = [
-        "error" if t is None else ended.get(r.finish, "ok" if t else "empty")
+        r.status if t is None else ended.get(r.finish, "ok" if t else "empty")
         for t, r in zip(texts, replies, strict=True)
     ]
-    rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in text_columns}, status=status)
-    result: pd.DataFrame = Account(n, places, excluded).attached(rows.assign(text=pd.Series(texts, dtype=object)))
+    texts_shown = {c: rows[c].map(dict(plan.texts)) for c in TEXTS.values() if c in rows}
+    rows = _with_tokens(rows.assign(**texts_shown, status=status), replies)
+    result: pd.DataFrame = account.attached(rows.assign(text=pd.Series(texts, dtype=object)))
     return result
+
+
+def _with_tokens(rows: pd.DataFrame, replies: Sequence[Reply]) -> pd.DataFrame:
+    """The calls with their tokens, where any reply has them."""
+    tokens = np.array([r.tokens for r in replies], dtype=float)
+    if np.isnan(tokens).all():
+        return rows
+    return rows.assign(input_tokens=tokens[:, 0], output_tokens=tokens[:, 1])
+
+
+def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts with the mean scores of both candidates in the reply, or in one before it, and whether these agree."""
+    scored = [
+        name for name, p in plan.prompts.items() if any(k.startswith("scores") for k in p.schema.get("properties", {}))
+    ]
+    if not scored:
+        return rows
+    before = dict(zip(plan.calls[CALL], plan.calls["after"], strict=True)) if "after" in plan.calls else {}
+    means = {}
+    for call in plan.calls.loc[plan.calls["prompt"].isin(scored), CALL]:
+        sides = side_scores(answered[call][1].text or "") if call in answered else {}
+        if all(sides.get(side) for side in SIDES):
+            means[call] = [float(np.mean([*sides[side].values()])) for side in SIDES]
+    nothing = [np.nan, np.nan]
+
+    def of(call: object) -> list[float]:
+        return means[str(call)] if call in means else of(before[call]) if call in before else nothing
+
+    first, second = np.array([of(call) for call in rows[CALL]]).T
+    difference = np.where(abs(first - second) < 1e-9, 0, first - second)
+    by_score = np.select([difference > 0, difference < 0, difference == 0], ["first", "second", "tie"], "")
+    conflict = (by_score != "") & (rows["status"] == "ok").to_numpy() & (by_score != rows["choice"].to_numpy())
+    rows = rows.assign(score_first=first, score_second=second, score_conflict=conflict)
+    strict = conflict & rows["prompt"].map({n: p.by_scores for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+    rows.loc[strict, ["choice", "status", "reply_note"]] = [
+        "invalid",
+        "semantic",
+        "the verdict is not that of the scores",
+    ]
+    return rows
 
 
 def replied(plan: Plan, answers: Answers) -> dict[str, str]:
     """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
     answered, _, _ = _matched(plan, _replies(answers, plan))
-    texts = {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None}
-    if not texts:
-        return {}
-    answer: Any = "choice" if plan.kind == "preferences" else "score"
-    status = parse_verdicts(list(texts.values()), answer=answer, finish=[answered[c][1].finish for c in texts])[
-        "status"
-    ]
-    lost = status.isin(("refused", "empty", "truncated"))
-    return {call: text for (call, text), no in zip(texts.items(), lost, strict=True) if not no}
+    lost = lost_replies(plan, answered)
+    return {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None and call not in lost}
 
 
-def _read(
-    replies: Sequence[Reply],
-    said: Callable[[str], dict[str, Record]],
-    kind: Kind,
-    criterion: str | None,
-    how: _Reading,
-) -> pd.DataFrame:
-    """The answers in replies, to one criterion where they score several."""
-    several = criterion is not None and how.form is None
+def _read(prompt: Prompt, replies: Sequence[Reply], kind: Kind, how: _Reading) -> pd.DataFrame:
+    """The answer in each reply."""
+    listed = '"[1,2]"' in json.dumps(dict(prompt.schema))  # the prompt says what it means: the first is preferred
     read = parse_verdicts(
         [r.text for r in replies],
-        form=(lambda text: said(text)["scores"].get(str(criterion))) if several else how.form,
+        form=how.form,
         answer="choice" if kind == "preferences" else "score",
-        labels=how.labels,
+        labels={**(LISTED if listed else {}), **(how.labels or {})} or None,
         scale=None if kind == "preferences" else how.scale,
         finish=[r.finish for r in replies],
     )
+    read["rationale"] = [explanation(r.text or "") or None for r in replies]
+    whole = [next(iter(_faults(prompt, r, how).values()), "") for r in replies]
+    return _with_states(read, replies, whole)
+
+
+def _by_criterion(
+    prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading
+) -> Iterator[pd.DataFrame]:
+    """The answers to each criterion of a prompt; the JSON of a reply is read once for all."""
+    said: dict[tuple[str | None, bool], dict[str, Mark]] = {}
+    wrong: dict[tuple[str | None, bool], dict[str, str]] = {}
+    for reply in replies:
+        if (key := (reply.text, reply.by_hand)) not in said:
+            said[key] = criterion_marks(reply.text or "", prompt.criteria)
+            wrong[key] = _faults(prompt, reply, how)
+    marks = {text: each for (text, _), each in said.items()}
+    for criterion in prompt.criteria:
+        read = parse_verdicts(
+            [r.text for r in replies],
+            form=partial(_score_of, marks, criterion) if how.form is None else how.form,
+            answer="score",
+            labels=how.labels,
+            scale=how.scale,
+            finish=[r.finish for r in replies],
+        )
+        read["rationale"] = [marks[r.text][criterion][1] for r in replies]
+        faults = [wrong[r.text, r.by_hand] for r in replies]
+        read = _with_states(read, replies, [each.get(WHOLE) or each.get(plain(criterion), "") for each in faults])
+        yield read.assign(criterion=criterion).set_index(calls.index)
+
+
+def _score_of(marks: Mapping[str | None, Mapping[str, Mark]], criterion: str, text: str) -> object:
+    return marks[text][criterion][0]
+
+
+def _faults(prompt: Prompt, reply: Reply, how: _Reading) -> dict[str, str]:
+    """What is wrong with the form of a reply, where that counts."""
+    return {} if not how.schema or reply.by_hand or not reply.text else schema_faults(prompt.schema, reply.text)
+
+
+def _with_states(read: pd.DataFrame, replies: Sequence[Reply], faults: Sequence[str]) -> pd.DataFrame:
+    """Answers with the status of calls without a reply, and of replies of another form than was asked for."""
     failed = [r.text is None for r in replies]
-    read["status"] = read["status"].mask(failed, "error")
+    read["status"] = read["status"].mask(failed, pd.Series([r.status for r in replies], dtype=object))
     read["reply_note"] = read["reply_note"].mask(failed, pd.Series([r.note for r in replies], dtype=object))
-    read["rationale"] = [
-        said(r.text or "")["reasons"].get(str(criterion)) if several else (explanation(r.text or "") or None)
-        for r in replies
-    ]
-    return read if criterion is None else read.assign(criterion=criterion)
+    wrong = pd.Series(faults, index=read.index, dtype=object)
+    rows = (wrong != "") & (read["status"] == "ok")
+    read.loc[rows, "status"], read.loc[rows, "reply_note"] = "schema", wrong[rows]
+    for column, nothing in (
+        ("choice", "invalid"),
+        ("score", np.nan),
+        ("mean", np.nan),
+        ("sd", np.nan),
+        ("strength", np.nan),
+    ):
+        if column in read:
+            read.loc[rows, column] = nothing
+    return read
 
 
 def _by_rubric(
@@ -238,89 +356,32 @@ def _by_rubric(
         raise DesignError(
             f"form= reads one answer, and prompt {prompt.name!r} asks for a score of each dimension. Leave form= out."
         )
-    rubric_keys = plan.calls.set_index(CALL).loc[calls[CALL], TEXTS[prompt.criteria_in]]
-    rubrics = {key: read_dimensions(plan.texts[key]) for key in rubric_keys.unique()}
+    rubric_keys = plan.calls.set_index(CALL)[TEXTS[prompt.criteria_in]].reindex(calls[CALL])
+    rubrics = {key: read_dimensions(plan.texts[key]).criteria for key in rubric_keys.dropna().unique()}
+    nothing = (Criterion("overall"),)  # a call that was never asked, since no rubric could be read
     rows: list[tuple[object, ...]] = []
     for i, key, reply in zip(calls.index, rubric_keys, replies, strict=True):
-        marks, overall = _marks(reply.text or "")
-        for d in rubrics[key].criteria:
+        marks, overall = dimension_marks(reply.text or "")
+        wrong = _faults(prompt, reply, how)
+        for d in rubrics.get(key, nothing):
             score, reason = marks.get(plain(d.name), (None, reply.text or None))
             text = reply.text if score is None else json.dumps({"score": score})
-            failed = reply.text is None, reply.note
-            rows.append((i, text, reply.finish, *failed, score is None, d.name, d.weight, overall, reason))
-    names = ("at", "text", "finish", "failed", "note", "without", "criterion", "weight", "stated_overall", "rationale")
+            fault = wrong.get(WHOLE) or wrong.get(plain(d.name), "")
+            rows.append((i, reply, text, score is None, fault, d.name, d.weight, overall, reason))
+    names = ("at", "reply", "text", "without", "fault", "criterion", "weight", "stated_overall", "rationale")
     table = pd.DataFrame(rows, columns=list(names))
     reads = []
     for without, group in table.groupby("without"):
-        finish = group["finish"].tolist()
+        finish = [r.finish for r in group["reply"]]
         read = parse_verdicts(group["text"], answer="score", labels=how.labels, scale=how.scale, finish=finish)
         if without:  # what else is in the reply is no score of this dimension
             other = ~read["status"].isin(("refused", "empty", "truncated", "error"))
             read = read[["score", "status", "reply_form", "reply_note"]].assign(score=float("nan"))
             read.loc[other, ["status", "reply_form", "reply_note"]] = ["parse", "", "no score of this dimension"]
         reads.append(read)
-    scores = pd.concat(reads).sort_index()
-    scores["status"] = scores["status"].mask(table["failed"], "error")
-    scores["reply_note"] = scores["reply_note"].mask(table["failed"], table["note"])
+    scores = _with_states(pd.concat(reads).sort_index(), table["reply"].tolist(), table["fault"].tolist())
     table = scores.join(table[["at", "criterion", "weight", "stated_overall", "rationale"]]).set_index("at")
     return pd.concat([calls.loc[table.index], table], axis="columns")
-
-
-#: A value that a reply names, its reason; and with its name before both.
-Mark = tuple[Any, str | None]
-Entry = tuple[str, Any, str | None]
-
-
-def _objects(text: str) -> list[Record]:
-    """The JSON objects of a reply; an object within one is a list of tuples."""
-    return [dict(pairs) for _, _, pairs, _ in json_objects(text) if isinstance(pairs, list)]
-
-
-def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
-    """Value and reason by name, of texts and numbers; a name that has two different values has none."""
-    values: dict[str, Mark] = {}
-    twice = set()
-    for name, value, reason in entries:
-        if isinstance(value, str | int | float):
-            if name in values and values[name][0] != value:
-                twice.add(name)
-            values[name] = value, reason
-    return {name: entry for name, entry in values.items() if name not in twice}
-
-
-def _marks(text: str) -> tuple[dict[str, Mark], float]:
-    """Score and reason of each dimension that a reply names, and the overall score it states."""
-    objects = _objects(text)
-    overall = {to_number(o["overall"]) for o in objects if isinstance(o.get("overall"), int | float)}
-    marks = _agreed(entry for o in objects for entry in _dimensions(o.get("scores")))
-    return marks, overall.pop() if len(overall) == 1 else float("nan")
-
-
-def _dimensions(scores: Any) -> Iterator[Entry]:
-    """Name, score and reason of each part of a list, or an object, of scores."""
-    for mark in scores if isinstance(scores, list) else ():
-        if isinstance(mark, tuple):
-            yield plain(str(mark[0])), mark[1], None
-        elif isinstance(mark, list) and all(isinstance(p, tuple) for p in mark):
-            entry = dict(mark)
-            reason = next((entry[k] for k in ("evidence", "reason") if isinstance(entry.get(k), str)), None)
-            yield plain(str(entry.get("dimension", ""))), entry.get("score"), reason
-
-
-def explanation(text: str) -> str:
-    """What the JSON object of a reply gives as its explanation; the whole reply where it gives none."""
-    said = {str(o[k]) for o in _objects(text) for k in ("explanation", "reasons") if isinstance(o.get(k), str)}
-    return said.pop() if len(said) == 1 else text
-
-
-def _said(text: str) -> dict[str, Record]:
-    """Scores and reasons by criterion in the JSON of a reply."""
-    objects, result = _objects(text), {}
-    for what in ("scores", "reasons"):
-        parts = [o[what] for o in objects if isinstance(o.get(what), list)]
-        pairs = (pair for part in parts if all(isinstance(x, tuple) for x in part) for pair in part)
-        result[what] = {name: value for name, (value, _) in _agreed((*pair, None) for pair in pairs).items()}
-    return result
 
 
 def remaining(plan: Plan | str | Path, answers: Answers) -> Plan:

@@ -6,21 +6,19 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from judgestats.design.checklists import spaced, words
 from judgestats.design.collection import replied
 from judgestats.design.plans import CALL, Plan, opened
+from judgestats.design.reply_contents import SIDES, part_of, side_scores
 from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
-from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.metrics.invariance.rationale_faults import stated_winner
 from judgestats.typing import Record
 
-_SIDES = {"A": "first", "B": "second"}
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]")
 _KEPT = ("judge", "item", "first", "second", "scheme", "probe", "replicate", "temperature")
 
@@ -135,7 +133,7 @@ def _checked(
     margin: float,
     min_words: int,
 ) -> Record:
-    written = _part(notes, "notes")
+    written = part_of(notes, "notes")
     written = [n for n in written if isinstance(n, dict)] if isinstance(written, list) else None
     quotes = [str(n.get("quotation") or "") for n in written or ()]
     quotations = [q for q in quotes if words(q)]
@@ -144,14 +142,14 @@ def _checked(
     noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
     scored = side_scores(scores)
     scored_criteria = {(side, c) for side, each in scored.items() for c in each}
-    means = {_SIDES[side]: _mean(each, weights) for side, each in scored.items()}
+    means = {SIDES[side]: _mean(each, weights) for side, each in scored.items()}
     one, two = (means.get(side, math.nan) for side in ("first", "second"))
     choice = parse_verdicts([verdict], answer="choice")["choice"].iloc[0]
     both = math.isfinite(one) and math.isfinite(two) and choice in ("first", "second", "tie")
     by_score = "tie" if abs(one - two) <= margin + 1e-9 else "first" if one > two else "second"
     said = [str(n.get("note", "")) for n in written] if written is not None else [notes]
-    early = any(map(stated_winner, said)) or any(_part(notes, part) is not None for part in ("scores", "verdict"))
-    explanation = [q for q in _QUOTED.findall(str(_part(verdict, "explanation") or "")) if len(words(q)) >= min_words]
+    early = any(map(stated_winner, said)) or any(part_of(notes, part) is not None for part in ("scores", "verdict"))
+    explanation = [q for q in _QUOTED.findall(str(part_of(verdict, "explanation") or "")) if len(words(q)) >= min_words]
     locked = spaced(" ".join([*quotes, *said]))
     row = {
         "early_verdict": early,
@@ -166,26 +164,6 @@ def _checked(
     }
     faults = ("early_verdict", "quotes_absent", "notes_without_quote", "scores_without_note", "new_quotes")
     return {**row, "held": bool(written) and both and not row["score_conflict"] and not any(row[f] for f in faults)}
-
-
-def _part(reply: str, key: str) -> Any:
-    """A part of the JSON object in a reply; None without one."""
-    objects = [_plain(pairs) for _, _, pairs, _ in json_objects(reply)]
-    return next((o[key] for o in objects if isinstance(o, dict) and key in o), None)
-
-
-def _plain(value: object) -> Any:
-    """JSON whose objects are lists of pairs, with objects."""
-    if isinstance(value, list) and value and all(isinstance(x, tuple) for x in value):
-        return {k: _plain(v) for k, v in value}
-    return [_plain(v) for v in value] if isinstance(value, list) else value
-
-
-def side_scores(reply: str) -> dict[str, dict[str, float]]:
-    """Scores of each side by criterion."""
-    scores = _part(reply, "scores")
-    sides = {s: v for s, v in scores.items() if s in _SIDES and isinstance(v, dict)} if isinstance(scores, dict) else {}
-    return {s: {c: float(x) for c, x in v.items() if isinstance(x, int | float)} for s, v in sides.items()}
 
 
 def _mean(scores: Mapping[str, float], weights: Mapping[str, float] | None) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -18,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judgestats.errors import DesignError, choose, refuse_unknown
 from judgestats.schema.columns import Kind
-from judgestats.typing import Record
+from judgestats.typing import JsonSchema, Record
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
 AnswerKind = Kind | Literal["texts"]
@@ -46,6 +47,8 @@ _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson",
 _TESTS = ("defined", "undefined", "none")
 #: How often a template may name placeholders: what it shows is at most so many times the texts.
 _MOST_NAMES = 200
+#: A part of a JSON schema that stands in another document.
+_ELSEWHERE = re.compile(r'"\$(?:ref|dynamicRef)": "[^#]')
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
 _SANDBOX.globals.clear()  # cycler, lipsum and others are no placeholders
@@ -84,7 +87,8 @@ class Prompt:
     ties_allowed : bool
         Whether a judge may answer that neither is better.
     schema : mapping
-        JSON schema of the answer, passed on to runners that take one; empty for none.
+        JSON schema of the answer, passed on to runners that take one, and what :func:`collect` holds a reply in JSON
+        to; empty for none.
     criteria : sequence of str
         Ratings: criteria that one reply scores, in an object ``scores``; empty for a single score. Texts: names that
         the dimensions of a rubric must have.
@@ -93,14 +97,17 @@ class Prompt:
         its dimensions, in a list ``scores``.
     scale : (float, float), optional
         Ratings: lowest and highest score.
+    by_scores : bool
+        Preferences: whether the verdict is that of the scores in the reply, or in one before it: another one makes no
+        sense (status ``semantic``).
     dialogue : bool
         In a chain: the judge is shown the earlier messages and its replies, too.
 
     Raises
     ------
     DesignError
-        If the template is not valid Jinja2, does what no prompt needs (loops, arithmetic, calls), lacks a placeholder
-        that the judge must see, or has one that a plan does not fill in.
+        If the schema is no JSON schema; or the template is not valid Jinja2, does what no prompt needs (loops,
+        arithmetic, calls), lacks a placeholder that the judge must see, or has one that a plan does not fill in.
 
     See Also
     --------
@@ -120,13 +127,16 @@ class Prompt:
     frame: AnswerKind = "preferences"
     about: str = ""
     ties_allowed: bool = True
-    schema: Mapping[str, Any] = field(default_factory=dict)
+    schema: JsonSchema = field(default_factory=dict)
     criteria: Sequence[str] = ()
     criteria_in: str = ""
     scale: tuple[float, float] | None = None
+    by_scores: bool = False
     dialogue: bool = False
 
     def __post_init__(self) -> None:
+        if self.schema:
+            _refuse_schema(self.schema, self.name)
         placeholders = self._shown(self.user) | self._shown(self.system)
         choose(self.frame, NEEDED, "frame")
         missing = [p for p in NEEDED[self.frame] if p not in placeholders]
@@ -201,9 +211,23 @@ class Prompt:
 
     def record(self) -> Record:
         """The prompt as a JSON object, for a manifest."""
-        names = ("name", "user", "system", "frame", "about", "ties_allowed", "criteria_in", "scale", "dialogue")
-        fields = {n: getattr(self, n) for n in names}
+        texts = ("name", "user", "system", "frame", "about", "criteria_in")
+        fields = {n: getattr(self, n) for n in (*texts, "ties_allowed", "scale", "by_scores", "dialogue")}
         return {**fields, "schema": dict(self.schema), "criteria": list(self.criteria)}
+
+
+def _refuse_schema(schema: JsonSchema, name: str) -> None:
+    """Refuse what is no JSON schema, or refers to another document."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(dict(schema))
+        elsewhere = _ELSEWHERE.search(json.dumps(dict(schema)))
+    except (SchemaError, TypeError, ValueError, RecursionError) as problem:
+        said = problem.message if isinstance(problem, SchemaError) else problem
+        raise DesignError(f"The schema of prompt {name!r} is no JSON schema: {str(said)[:200]}.") from None
+    if elsewhere:
+        raise DesignError(f"The schema of prompt {name!r} refers to another document. Copy the part into its $defs.")
 
 
 def _read(name: str, text: str) -> Prompt:

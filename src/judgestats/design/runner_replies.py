@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from judgestats.design.plans import CALL
 from judgestats.errors import printable
-from judgestats.ingest.record_fields import absent, object_in
+from judgestats.ingest.record_fields import absent, object_in, to_number
 
 #: Output of a runner: a path, a glob, a folder, paths, or records.
 Answers = str | Path | Sequence[str | Path | Mapping[str, object]]
@@ -29,7 +30,8 @@ _MALFORMED = "malformed record"
 class Reply:
     """An answer that came back to a call: its text (None if the call failed), why it ended, and its `messages`.
 
-    `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise.
+    `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise. `status`: of a call that has no
+    text. `by_hand`: whether a person filled a form in. `tokens`: those read and those written, NaN if not known.
     """
 
     call: str
@@ -37,6 +39,9 @@ class Reply:
     finish: str = ""
     messages: tuple[str, ...] | None = None
     error: str = ""
+    status: str = "error"
+    by_hand: bool = False
+    tokens: tuple[float, float] = (math.nan, math.nan)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "finish", _FINISH.get(self.finish, self.finish))
@@ -52,7 +57,8 @@ class Reply:
     @property
     def note(self) -> str:
         """What failed."""
-        return self.error if self.error.startswith(_MALFORMED) else f"the call failed: {self.error}"
+        plain = self.status != "error" or self.error.startswith(_MALFORMED)
+        return self.error if plain else f"the call failed: {self.error}"
 
 
 #: What a field says that reports no error.
@@ -98,6 +104,15 @@ def _text_of_part(piece: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def _tokens(usage: object) -> tuple[float, float]:
+    """Tokens read and written, in the names of providers."""
+    fields = usage if isinstance(usage, Mapping) else {}
+    names = (("input_tokens", "prompt_tokens", "prompt"), ("output_tokens", "completion_tokens", "completion"))
+    numbers = {n: float(x) if isinstance(x, str) and x.isdigit() else to_number(x) for n, x in fields.items()}
+    read, written = (next((x for n in each if (x := numbers.get(n, -1)) >= 0), math.nan) for each in names)
+    return read, written
+
+
 def _choice(call: object, holder: Mapping[str, object], ended: str, *errors: object) -> Reply:
     """The reply in the first of the choices of a model's output; `ended`: the field that says why it ended."""
     failed, choices = _failure(*errors), holder.get("choices")
@@ -108,8 +123,8 @@ def _choice(call: object, holder: Mapping[str, object], ended: str, *errors: obj
         return Reply(_text(call), None, error=f"{_MALFORMED}: {_text(first)[:200]}")
     refusal = _word(object_in(first, "message").get("refusal"))
     if not text and refusal:
-        return Reply(_text(call), refusal, "refusal")
-    return Reply(_text(call), text, _word(first.get(ended)))
+        return Reply(_text(call), refusal, "refusal", tokens=_tokens(holder.get("usage")))
+    return Reply(_text(call), text, _word(first.get(ended)), tokens=_tokens(holder.get("usage")))
 
 
 def _plain(record: Mapping[str, object]) -> Reply | None:
@@ -123,6 +138,7 @@ def _plain(record: Mapping[str, object]) -> Reply | None:
         _word(record.get("finish")),
         (user,) if isinstance(user, str) else None,
         failed,
+        tokens=_tokens(record),
     )
 
 
@@ -133,7 +149,7 @@ def people_form(record: Mapping[str, object], criteria: Collection[str]) -> Repl
         return None
     reason = record.get("comment")
     reasons = {} if absent(reason) else {"reasons": dict.fromkeys(scores, _text(reason))}
-    return Reply(_text(record[CALL]), _text({"scores": scores, **reasons}) if scores else "")
+    return Reply(_text(record[CALL]), _text({"scores": scores, **reasons}) if scores else "", by_hand=True)
 
 
 def _openai(record: Mapping[str, object]) -> Reply | None:
@@ -154,7 +170,8 @@ def _anthropic(record: Mapping[str, object]) -> Reply | None:
     text = _content(result.get("message"))
     if text is None:
         return Reply(call, None, error=f"{_MALFORMED}: {_text(result.get('message'))[:200]}")
-    return Reply(call, text, _word(object_in(result, "message").get("stop_reason")))
+    message = object_in(result, "message")
+    return Reply(call, text, _word(message.get("stop_reason")), tokens=_tokens(message.get("usage")))
 
 
 def _inspect(sample: Mapping[str, object]) -> Reply | None:
@@ -173,7 +190,7 @@ def _promptfoo(result: Mapping[str, object]) -> Reply | None:
         response = result.get("response")
         error = _failure(object_in(result, "response").get("error"), result.get("error"), response) or "no output"
         return Reply(call, None, messages=messages, error=error)
-    return Reply(call, _text(text), messages=messages)
+    return Reply(call, _text(text), messages=messages, tokens=_tokens(object_in(result, "response").get("tokenUsage")))
 
 
 def _messages(raw: object) -> tuple[str, ...] | None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
 from judgestats.design.checklists import checklists
-from judgestats.design.evidence import side_scores
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, EARLIER, TEXTS, Plan
 from judgestats.design.prompts import Prompt
+from judgestats.design.reply_contents import SIDES, side_scores
 from judgestats.design.rubric_dimensions import Criterion, read_dimensions, rubric_json
 from judgestats.design.simulation import simulate
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
-from judgestats.typing import Record
+from judgestats.typing import JsonSchema, Record
 
 _LABELS = {"first": "A", "second": "B", "tie": "tie"}
 #: Replies that are no answer.
@@ -149,7 +148,8 @@ def _compared(plan: Plan, choices: Sequence[str]) -> list[str]:
 
 def _reply(plan: Plan, row: Record, choice: str) -> str:
     """The reply to a comparison: the parts that the schema of the prompt names, in accord with the choice."""
-    parts = plan.prompts[row["prompt"]].schema.get("properties", {"verdict": {}})
+    whole = plan.prompts[row["prompt"]].schema
+    parts = whole.get("properties", {"verdict": {}})
     said = plan.texts.get(row.get(f"answer_{row.get('stage', 1) - 1}_text") or "", "")
     scored = side_scores(said) if '"verdict"' not in said else {}
     if len(scored) == 2:  # the scores were given in the turn before
@@ -162,11 +162,9 @@ def _reply(plan: Plan, row: Record, choice: str) -> str:
         if part == "verdict":
             fields[part] = _LABELS[choice]
         elif part == "scores":
-            names = schema.get("properties", {}).get("A", {}).get("properties", {})
-            fields[part] = {
-                "A": dict.fromkeys(names, 4 if choice == "first" else 3),
-                "B": dict.fromkeys(names, 4 if choice == "second" else 3),
-            }
+            fields[part] = {side: _side(schema["properties"][side], whole, choice == SIDES[side]) for side in SIDES}
+        elif part in ("scores_a", "scores_b"):
+            fields[part] = _side(schema, whole, choice == SIDES[part[-1].upper()])
         elif part == "notes":
             names = schema["items"]["properties"]["criterion"]["enum"]
             texts = {"A": plan.texts[row["first_text"]], "B": plan.texts[row["second_text"]]}
@@ -178,6 +176,11 @@ def _reply(plan: Plan, row: Record, choice: str) -> str:
         else:
             fields[part] = _WHY[choice]
     return json.dumps(fields)
+
+
+def _side(schema: JsonSchema, whole: JsonSchema, better: bool) -> dict[str, int]:
+    """Scores of one side by criterion."""
+    return dict.fromkeys(_referred(schema, whole)["properties"], 4 if better else 3)
 
 
 def _scores(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
@@ -204,27 +207,45 @@ def _scores(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.G
     for call, name, score in zip(simulated[CALL].tolist(), names, simulated["score"].round(4).tolist(), strict=True):
         if score == score:
             replies.setdefault(call, {})[name] = score
-    written: dict[tuple[tuple[str, float], ...], str] = {(): _UNREADABLE[0]}
+    written: dict[tuple[object, ...], str] = {(): _UNREADABLE[0]}
     text = []
-    for call in plan.calls[CALL].tolist():
+    for call, name in zip(plan.calls[CALL].tolist(), plan.calls["prompt"].tolist(), strict=True):
         scores = replies.get(call, {})
+        schema = plan.prompts[name].schema
         if call in rubrics and scores:
-            text.append(_by_dimension(rubrics[call], scores))
+            text.append(_by_dimension(rubrics[call], scores, schema))
             continue
-        key = tuple(scores.items())
+        key = (name, *scores.items()) if scores else ()
         if key not in written:
-            written[key] = json.dumps(scores if "score" in scores else {"scores": scores})
+            whole = '"integer"' in json.dumps(dict(schema))
+            numbers = {c: round(x) for c, x in scores.items()} if whole else scores
+            fields = numbers if "score" in scores else {"scores": numbers}
+            written[key] = json.dumps(_completed(fields, schema))
         text.append(written[key])
     return text
 
 
-def _by_dimension(rubric: Sequence[Criterion], scores: Mapping[str, float]) -> str:
+def _by_dimension(rubric: Sequence[Criterion], scores: Mapping[str, float], schema: JsonSchema) -> str:
     """A reply that scores each dimension of a rubric, and states the weighted mean."""
     scored = [d for d in rubric if d.name in scores]
-    marks = [{"dimension": d.name, "evidence": "It says so.", "score": scores[d.name]} for d in scored]
+    entry = schema.get("properties", {}).get("scores", {}).get("items", {})
+    marks = [_completed({"dimension": d.name, "score": scores[d.name]}, entry) for d in scored]
     total = sum(d.weight for d in scored)
-    overall = sum(d.weight * scores[d.name] for d in scored) / total if total else None
-    return json.dumps({"scores": marks, **({} if overall is None else {"overall": round(overall, 2)})})
+    overall = round(sum(d.weight * scores[d.name] for d in scored) / total, 2) if total else None
+    states_overall = "overall" in schema.get("properties", {}) and overall is not None
+    return json.dumps(_completed({"scores": marks, **({"overall": overall} if states_overall else {})}, schema))
+
+
+def _completed(fields: Record, schema: JsonSchema) -> Record:
+    """Fields in the order of a schema, with neutral texts for what else it asks for."""
+    parts = schema.get("properties", {})
+    return {name: fields[name] if name in fields else _example(parts[name]) for name in parts} or fields
+
+
+def _referred(schema: JsonSchema, whole: JsonSchema) -> JsonSchema:
+    """A part of a schema, or that in its ``$defs`` to which it refers."""
+    part: JsonSchema = whole["$defs"][schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
+    return part
 
 
 def _note(template: Prompt, seed: Sequence[int]) -> str:
@@ -243,7 +264,7 @@ def _note(template: Prompt, seed: Sequence[int]) -> str:
     return rubric_json(criteria)
 
 
-def _example(schema: Mapping[str, Any]) -> object:
+def _example(schema: JsonSchema) -> object:
     """The least that a schema of objects, lists and texts allows."""
     if "properties" in schema:
         return {name: _example(part) for name, part in schema["properties"].items()}

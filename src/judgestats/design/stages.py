@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from judgestats.design.chain_replies import rubric_faults
 from judgestats.design.collection import remaining, replied
 from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
-from judgestats.design.prompts import REPLIES, digest
-from judgestats.design.rubric_dimensions import read_dimensions
+from judgestats.design.prompts import digest
 from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
 
@@ -102,7 +102,7 @@ def requests(plan: Plan | str | Path, answers: Answers) -> tuple[Plan | None, Pl
 
 def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     """The calls of the next stage that have a usable reply to go on from."""
-    ready = plan.later["after"].isin(set(replies) - _without_rubric(plan, replies))
+    ready = plan.later["after"].isin(set(replies) - set(rubric_faults(plan, replies)))
     if not ready.any():
         return None
     rows = plan.later[ready].reset_index(drop=True)
@@ -137,16 +137,3 @@ def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     if len(rest) > len(later):
         about[UNANSWERED] = len(rest) - len(later)
     return replace(plan, calls=rows, texts=texts, later=later, about=about)
-
-
-def _without_rubric(plan: Plan, replies: Mapping[str, str]) -> set[str]:
-    """The calls that were asked for a rubric by which later calls score, and gave none that can be used."""
-    stages = {REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES}
-    if not stages or "stage" not in plan.calls:
-        return set()
-    rubric_calls = plan.calls[plan.calls["stage"].isin(stages) & plan.calls[CALL].isin(set(replies))]
-    return {
-        call
-        for call, name in zip(rubric_calls[CALL], rubric_calls["prompt"], strict=True)
-        if plan.prompts[name].frame == "texts" and read_dimensions(replies[call], plan.prompts[name]).fault
-    }

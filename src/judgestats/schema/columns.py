@@ -21,8 +21,11 @@ N = "n"
 LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
-#: Why a call is invalid: no reply (``empty``), a reply that ends too early, one that could not be read, ...
-STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing partner")
+#: Why a call is invalid: no reply (``missing``), one without text (``empty``), one that ends too early, ...
+STATUSES = (
+    *("ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing"),
+    "missing partner",
+)
 #: Words for yes and for no, in lower case.
 YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed")
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")

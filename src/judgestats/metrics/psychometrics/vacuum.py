@@ -21,7 +21,7 @@ from judgestats.schema.factors import Factors, factor_of
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
-    "answered": ("error", "refused", "empty", "missing partner"),
+    "answered": ("error", "refused", "empty", "missing", "missing partner"),
     "parse": ("parse", "truncated"),
     "schema": ("schema", "off scale"),
     "semantic": ("semantic",),
