@@ -436,9 +436,6 @@ SOME_WITHOUT = Flag("some_without", "no reference in some cells",
     "Cells without a reference value were left out.", "note")
 EXACT_REFERENCE = Flag("exact_reference", "reference taken as exact",
     "The error of the reference is not known and not in the interval, which is too narrow for it.")
-INDEPENDENT_CRITERIA = Flag("independent_criteria", "criteria taken as independent",
-    "The correlation of the criteria is not known; where they are positively correlated, the interval is too "
-    "narrow.")
 NO_SD = Flag("no_sd", "sd unknown", "The standard deviation over runs is not known, so there is no interval.")
 NO_OWN = Flag("no_own", "no own system",
     "The judge scored no system of its own. Say which system is which judge in identity=.", "invalid")
@@ -462,7 +459,9 @@ POOLED_SD = Flag("pooled_sd", "unknown sds replaced by the pooled sd",
 NO_NOISE = Flag("no_noise", "noise unknown, not separable from judge-by-system interaction",
     "Give 'sd' and 'runs' of every mean, or raw scores of several items.")
 CRITERIA_TOGETHER = Flag("criteria_together", "criteria taken as perfectly correlated",
-    "Choose one criterion, or name the one with the overall score: overall_criterion=.")
+    "Which criteria came in one reply is not known, or how their errors are correlated, so that the interval is the "
+    "widest possible. Give the scores of each run, numbered in 'replicate' or 'call'; choose one criterion, or name "
+    "the one with the overall score: overall_criterion=.")
 OTHER_ITEMS = Flag("other_items", "judges scored different items",
     "Keep the items that all judges scored: their difficulty now counts as noise.")
 FEW_CELLS = Flag("few_cells", "fewer than 3 cells", "A calibration needs three cells or more.", "invalid")

@@ -133,7 +133,7 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
     )
     response = cell["system"] + cell["item"] + cell["length"]
     cell = cell.assign(
-        call=cell["judge"] + response,
+        request=cell["judge"] + response,
         response=response,
         certainty=np.arange(len(cell)) % 7,
         score=np.arange(len(cell)) % 2,
@@ -141,9 +141,9 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
     for frame in (cell, cell[cell.columns[::-1]]):
         (found,) = splits_of(frame, KEYS)
         assert found.column == "length"
-        assert {"call", "response"} <= set(found.alike)
+        assert {"request", "response"} <= set(found.alike)
     able = js.available_measures(js.ratings(cell)).set_index("measure")["supported"]
-    assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the call there is one"
+    assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the request there is one"
 
 
 def test_a_measured_number_does_not_split_what_names_tell_apart():

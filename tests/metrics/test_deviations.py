@@ -16,6 +16,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
+from judgestats.verdicts import composite
 from metrics.tables import SPELLINGS, read
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
@@ -166,21 +167,28 @@ def test_self_excess_over_items_is_that_of_each_item(seed):
 
 @pytest.mark.parametrize("exclude_self", [True, False])
 @pytest.mark.parametrize("reference", ["peers", "panel"])
-def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
-    """Move each mean a little: the change is its coefficient, since every estimate is linear in the means."""
+@pytest.mark.parametrize("apart", [True, False])
+def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference, apart):
+    """Move each mean a little: the change is its coefficient, since every estimate is linear in the means.
+
+    Errors of criteria that came in one call have one sign, at worst; of calls apart they are independent.
+    """
     rng = np.random.default_rng(5)
     means = frame(itertools.product("abc", "abx", ["1"], ["u", "v"]), ("judge", "system", "item", "criterion"))
     means = means.assign(mean=rng.normal(size=len(means)), sd=rng.uniform(0.5, 2, len(means)), runs=5).drop(
         index=[3, 8]
     )
+    means = means.assign(call=range(len(means))) if apart else means
     panel = pd.DataFrame({"system": list("abx"), "mean": [0.0, 1, 2], "sd": [1.0, 2, 3], "runs": 9})
     arguments = {"reference": "peers" if reference == "peers" else panel, "exclude_self": exclude_self}
     base = consensus_deviation(means, **arguments)
     variance, squares = np.zeros(len(base)), np.zeros(len(base))
-    for i in means.index:
-        moved = consensus_deviation(means.assign(mean=means["mean"] + (means.index == i)), **arguments)
-        part = (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * means["sd"][i] ** 2 / 5
-        variance, squares = variance + part, squares + part**2 / 4
+    for _, reply in means.groupby("call" if apart else ["judge", "system"]):
+        error = np.zeros(len(base))
+        for i in reply.index:
+            moved = consensus_deviation(means.assign(mean=means["mean"] + (means.index == i)), **arguments)
+            error += (moved["estimate"] - base["estimate"]).abs().to_numpy() * means["sd"][i] / 5**0.5
+        variance, squares = variance + error**2, squares + error**4 / 4
     for i in panel.index if reference == "panel" else ():
         shifted = panel.assign(mean=panel["mean"] + (panel.index == i))
         moved = consensus_deviation(means, shifted, exclude_self=exclude_self)
@@ -193,8 +201,37 @@ def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
     np.testing.assert_allclose((base["conf_high"] - base["estimate"])[linear], half, rtol=1e-9)
     assert base["method"][linear].str.endswith("t from mean, sd, runs (Satterthwaite)").all()
     two = means.groupby(["judge", "system"])["criterion"].nunique() == 2
-    told = of(base, "deviation", "judge", "system")["flag"].str.contains("criteria taken as independent")
-    pd.testing.assert_series_equal(told, two, check_names=False)
+    told = of(base, "deviation", "judge", "system")["flag"].str.contains("criteria taken as perfectly correlated")
+    pd.testing.assert_series_equal(told, two & (not apart), check_names=False)
+
+
+def planned_study(rng, shared=0.95):
+    """Runs of five judges on the five systems that they are, with the true means: five criteria in one reply."""
+    keys = ("judge", "system", "replicate", "criterion")
+    table = frame(itertools.product("abcde", "abcde", range(10), "12345"), keys).assign(item="1")
+    means = rng.normal(7, 1, (5, 5, 1, 5))
+    noise = shared**0.5 * rng.normal(size=(5, 5, 10, 1)) + (1 - shared) ** 0.5 * rng.normal(size=(5, 5, 10, 5))
+    return table.assign(score=(means + 0.8 * noise).ravel(), true=np.broadcast_to(means, noise.shape).ravel())
+
+
+def test_criteria_of_one_reply_share_its_noise():
+    """The planned study of the first paper: 60 times 25 deviations, and as intervals of the composite of a reply."""
+    rng, hits = np.random.default_rng(31), []
+    for _ in range(60):
+        runs = planned_study(rng)
+        result = consensus_deviation(runs)
+        truth = consensus_deviation(runs.assign(score=runs["true"]))["estimate"]
+        hits += ((result["conf_low"] <= truth) & (truth <= result["conf_high"])).tolist()
+    assert 0.93 <= np.mean(hits) <= 0.97
+    alone = consensus_deviation(composite(runs.drop(columns="true")))
+    pd.testing.assert_frame_equal(
+        result[["estimate", "conf_low", "conf_high"]], alone[["estimate", "conf_low", "conf_high"]]
+    )
+    numbered = runs.assign(call=runs.groupby(["judge", "system", "replicate"]).ngroup())
+    pd.testing.assert_frame_equal(consensus_deviation(numbered.drop(columns="replicate")), result)
+    apart = consensus_deviation(runs.assign(call=range(len(runs))))
+    assert (apart["std_error"] < result["std_error"] / 1.9).all()
+    pd.testing.assert_frame_equal(consensus_deviation(pl.LazyFrame(numbered)), result, check_dtype=False)
 
 
 @pytest.mark.slow

@@ -50,6 +50,14 @@ class CellTable:
         """C, how many cells there are."""
         return int(next(iter(self.keys.values())).size)
 
+    @property
+    def order(self) -> Integers:
+        """The units sorted by the keys that are not about the cell, the judge, and those that are."""
+        about, extra = (
+            [self.keys[k][self.cell] for k in self.keys if (k in ABOUT) == within] for within in (True, False)
+        )
+        return np.lexsort([*reversed(about), self.judge, *reversed(extra)])
+
     def label(self, name: str) -> pd.Index:
         """Label of each cell in a key column."""
         return self.labels[name].take(self.keys[name])
@@ -79,14 +87,7 @@ def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
     frame is averaged where it lies. `ddof`: the sd has the divisor ``runs - ddof``.
     """
     table = cell_table(frame, by, ddof)
-    extra = [k for k in table.keys if k not in ABOUT]
-    order = np.lexsort(
-        [
-            *(table.keys[k][table.cell] for k in reversed(ABOUT)),
-            table.judge,
-            *(table.keys[k][table.cell] for k in reversed(extra)),
-        ]
-    )
+    extra, order = [k for k in table.keys if k not in ABOUT], table.order
     cell = table.cell[order]
     columns: dict[str, object] = {"judge": table.labels["judge"].take(table.judge[order])}
     columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}

@@ -17,6 +17,8 @@ By = str | Sequence[str] | None
 COUNTS = "n_identical"
 #: The column of counts of a tally, and of the denominator of a result.
 N = "n"
+#: The column of the reply that an answer came in, of which several criteria, or pairs of a ranking, may be.
+CALL = "call"
 #: Whole numbers are below it.
 LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
@@ -88,6 +90,7 @@ PREFERENCES: tuple[Column, ...] = (
     Column("probe", "text", "cue shown with the candidates", key=True),
     Column("prompt", "text", "judge prompt", key=True),
     Column("temperature", "number", "sampling temperature", key=True),
+    Column(CALL, "text", "the reply that it came in, perhaps with others"),
     Column("rationale", "text", "the judge's reasons"),
     Column("reply_form", "text", "form of the reply that gave the answer"),
     Column("reply_note", "text", "why a reply gave no answer, or self-reported runs"),
@@ -113,6 +116,7 @@ RATINGS: tuple[Column, ...] = (
     Column("tier", "text", "quality tier of the system", key=True),
     Column("domain", "text", "domain of the item", key=True),
     Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale", "undecided"), default="ok"),
+    Column(CALL, "text", "the reply that it came in, perhaps with others"),
     Column("rationale", "text", "the judge's reasons"),
     Column("reply_form", "text", "form of the reply that gave the answer"),
     Column("reply_note", "text", "why a reply gave no answer, or self-reported runs"),

@@ -23,7 +23,7 @@ from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.reml import Components, fitted
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
-from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.clustered import Clustered, clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.pingouin_engine import six_correlations, version
@@ -228,7 +228,8 @@ def icc(
         ICC(1,k) only, and k is the largest number of scores of a subject.
     cluster : "auto", str or False
         Column of clusters of subjects: an item that several systems answered, say, whose responses are not independent.
-        ``"auto"`` uses the column that subjects share; False is the published interval for independent subjects.
+        ``"auto"`` uses the column that subjects share, the system where criteria are subjects; False is
+        the published interval for independent subjects.
     conf_level : float
         Coverage of the intervals.
     engine : {'judgestats', 'pingouin'}
@@ -301,6 +302,8 @@ def icc(
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
     study = Study.of(ratings)
     chosen = clustered_by(study, names(by), cluster, names(subjects))
+    if cluster == "auto" and not chosen.column and {"criterion", "system"} <= {*names(subjects)} & {*study.names}:
+        chosen = Clustered("system", "")  # the criteria of a response come in one reply
     data = matrices(study, subjects, raters, by, chosen.column)
     rows = _Rows(data)
     for notes in rows.notes:

@@ -157,8 +157,10 @@ def consensus_deviation(
     With two items or more in every pair of an estimate the interval is t on G - 1, from the influence of each cluster
     on it: for one deviation the sd of the items' deviations over the root of G, for ``self_excess`` in a complete
     design the sd of the items' self-excess. Otherwise, if the runs have an sd, the estimate is a linear function of
-    independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``. Otherwise the interval is NaN,
-    and ``flag`` gives the reason.
+    independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``. Criteria that came in one reply
+    share its noise: what the column ``call`` says, or else judge, system, item, replicate and condition. Criteria of
+    means are taken as perfectly correlated, with a flag, unless ``call`` differs. Otherwise the interval is NaN, and
+    ``flag`` gives the reason.
 
     In each cell the deviations of its judges sum to 0: the measure is relative.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.counting.reply_errors import ReplyErrors
 from judgestats.kernels.deviation import PairMeans, UnitValues, cluster_scores
 from judgestats.kernels.proportions import normal_quantile, quotient
 from judgestats.metrics.consensus.panel import Panel
@@ -141,17 +142,46 @@ class Uncertainty:
         """Exact variance of each pair's mean, from independent units; and its squared parts over degrees of freedom."""
         defined = ~np.isnan(self.data.deviation)
         weight = np.zeros(self.data.pair.size)
-        weight[defined] = (self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]) ** 2
-        v, result = self.unit_variance, []
-        for part, power in ((v, 1), (_over_df(v, self._unit_df), 2)):
+        weight[defined] = self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]
+        v, result = self.unit_variance, self._pairs_from_replies(self.data.replies, weight) if self.data.replies else []
+        for part, power in () if result else ((v, 1), (_over_df(v, self._unit_df), 2)):
             total = part if self.data.reference.used else self._with_peers(part, 2 * power)
-            added = (weight**power * total)[defined]
+            added = (weight ** (2 * power) * total)[defined]
             result.append(_sums(self.data.pair[defined], weights=added, minlength=self.data.n_pairs))
         if self.data.reference.used:
             result = [x + y for x, y in zip(result, self._pairs_from_reference(), strict=True)]
         for values in result:
             values[self.data.items == 0] = np.nan
         return result[0], result[1]
+
+    def _pairs_from_replies(self, replies: ReplyErrors, weight: Floats) -> list[Floats]:
+        """The same of units whose errors come by reply: each score goes into the pairs of all judges of its cell."""
+        table = self.data.table
+        unit_at = np.full((table.n_cells, len(self.data.judges)), -1)
+        unit_at[table.cell, table.judge] = np.arange(table.cell.size)
+        n = self.data.present[table.cell[replies.unit]]
+        row, judge = np.nonzero(unit_at[table.cell[replies.unit]] >= 0)
+        scored, rated = replies.unit[row], unit_at[table.cell[replies.unit[row]], judge]
+        if self.data.reference.used:
+            row, scored, rated = row[scored == rated], scored[scored == rated], rated[scored == rated]
+            coefficient = weight[rated]
+        else:
+            share = 1 / (n[row] - (1.0 if self.data.exclude_self else 0.0))
+            own = 1.0 if self.data.exclude_self else 1 - share
+            coefficient = weight[rated] * np.where(scored == rated, own, -share)
+        row, rated, coefficient = (x[coefficient != 0] for x in (row, rated, coefficient))
+        error = (coefficient if replies.certain else np.abs(coefficient)) * replies.error[row]
+        sizes = replies.of_reply.size, replies.df.size
+        code, codes = compact(
+            *joint([(self.data.pair[rated], self.data.n_pairs), (replies.reply[row], sizes[0])], row.size)
+        )
+        pair, reply = np.divmod(codes, sizes[0])
+        squares = _sums(code, weights=error, minlength=codes.size) ** 2
+        code, codes = compact(*joint([(pair, self.data.n_pairs), (replies.of_reply[reply], sizes[1])], pair.size))
+        pair, block = np.divmod(codes, sizes[1])
+        of_block = _sums(code, weights=squares, minlength=codes.size)
+        parts = of_block, _over_df(of_block, replies.df[block])
+        return [_sums(pair, weights=x, minlength=self.data.n_pairs) for x in parts]
 
     def _with_peers(self, part: Floats, power: int) -> Floats:
         """Sum over the units of a deviation's cell, times a power of each unit's coefficient."""
@@ -242,16 +272,21 @@ class Uncertainty:
         peers = 0 if self.data.reference.used else 1
         counted = ~np.isnan(self.data.table.mean) & (coefficient != 0)
         counted &= self.data.present[self.data.table.cell] > peers
-        scores = np.zeros(self.data.pair.size)
-        scores[counted] = coefficient[counted] * np.sqrt(self.unit_variance[counted])
-        df = self._unit_df
+        if self.data.replies:
+            scores = self.data.replies.sums(np.where(counted, coefficient, 0.0))
+            parts, df = self.data.replies.of_blocks(scores**2), self.data.replies.df
+        else:
+            scores = np.zeros(self.data.pair.size)
+            scores[counted] = coefficient[counted] * np.sqrt(self.unit_variance[counted])
+            parts, df = scores**2, self._unit_df
         if self.data.reference.used:
-            scores = np.append(scores, self._reference_scores(weights))
+            noise = self._reference_scores(weights)
+            scores, parts = np.append(scores, noise), np.append(parts, noise**2)
             df = np.append(df, self.data.reference.df)
         variance = float(scores @ scores)
         if math.isnan(variance):
             return Spread(variance, scores=scores)
-        freedom = _satterthwaite(np.array(variance), np.array(_over_df(scores**2, df).sum()))
+        freedom = _satterthwaite(np.array(variance), np.array(_over_df(parts, df).sum()))
         return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
 
 

@@ -82,4 +82,7 @@ class PairFlags:
                 if n_effective < 10
                 else []
             )
-        return notes + [flags.INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
+        replies = self.data.replies if method == FROM_RUNS and self.many_criteria[taken].any() else None
+        if replies and not replies.certain:
+            notes.append(flags.CRITERIA_TOGETHER)
+        return notes

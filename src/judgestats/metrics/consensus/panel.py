@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.counting.cells import CellTable, cell_table
+from judgestats.counting.reply_errors import ReplyErrors, reply_errors
+from judgestats.counting.study import Calls
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import consensus, weighted_means
 from judgestats.metrics.consensus.other_references import Matcher, Reference, no_reference
@@ -25,6 +27,7 @@ Ints = NDArray[np.int32]
 class Panel:
     """Units (a judge in a cell) with their deviations, and pairs (judge x system in a group) of units."""
 
+    ratings: Calls  # the frame
     table: CellTable  # means of the units
     by: list[str]  # columns of the groups
     cluster: str | None  # column of the clusters; None for uncertainty from the runs alone
@@ -46,6 +49,11 @@ class Panel:
     def n_pairs(self) -> int:
         """Number of judge x system pairs, over all groups."""
         return int(self.estimate.size)
+
+    @cached_property
+    def replies(self) -> ReplyErrors | None:
+        """Errors by reply, where a pair has several criteria, which may come in one reply."""
+        return reply_errors(self.ratings, self.table) if self.share.size else None
 
     @cached_property
     def shares_cluster(self) -> bool:
@@ -145,6 +153,7 @@ def panel(
     share = _shares(table, pair, deviation, groups)
     estimate, items = weighted_means(pair, deviation, share, pair_group.size)
     return Panel(
+        ratings,
         table,
         groups,
         cluster,

@@ -24,7 +24,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import column_codes, combine, rows_of_codes
-from judgestats.schema.columns import COUNTS, By, grouping, names
+from judgestats.schema.columns import CALL, COUNTS, By, grouping, names
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
@@ -171,10 +171,12 @@ def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], col
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
     """Mean of the criteria of each run, or None where the runs of a cell cannot be identified."""
     present = data.collect_schema().names()
-    run = [c for c in ("replicate", COUNTS) if c in present and c not in by]
+    numbered = "replicate" if "replicate" in present else CALL
+    run = [c for c in (numbered, COUNTS) if c in present and c not in by]
     keys = [*by, "judge", *(c for c in ("system", "item") if c in present), *run]
     table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
-    if table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any():
+    twice = table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any()
+    if twice or (CALL in run and not table.duplicated(keys).any()):  # criteria asked for in calls apart
         return None
     total = table["criterion"].nunique()
     grouped = table.groupby(keys, dropna=False, observed=True, sort=False)["score"]

@@ -12,19 +12,22 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
 
 from judgestats import flags
-from judgestats.counting.cells import cells
+from judgestats.counting.cells import cell_table, cells
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.reply_errors import ReplyErrors, reply_errors
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.adjustment import holm
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
-from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Record
+from judgestats.schema.coding import compact
+from judgestats.schema.columns import CALL, By, grouping, names
+from judgestats.typing import Floats, Integers, Record
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
 LEAST = 10
@@ -99,8 +102,8 @@ def run_sd(
     -----
     With 10 clusters or more: Student's t of the log, from the jackknife of clusters, paired for a ratio. With fewer:
     chi-square, for a ratio F, both with Satterthwaite's degrees of freedom; they take repeats as normal and ratings as
-    independent, and a flag says so. A rounded scale makes repeats of a stable judge equal: where all are, there is no
-    interval.
+    independent, except those of one reply (``call``), and a flag says so. A rounded scale makes repeats of a stable
+    judge equal: where all are, there is no interval.
 
     Source: merchant_risk paper, Section 3.1 (contribution 2).
 
@@ -119,30 +122,32 @@ def run_sd(
     groups = [c for c in grouping(by, present, "ratings") if c != "judge"]
     chosen = clustered_by(ratings, groups, cluster, whole="item")
     more = [c for c in dict.fromkeys([*groups, chosen.column]) if c and c not in _ABOUT]
-    table = cells(ratings, more, ddof)
-    if "score" in present and not names(average_over) and "replicate" not in present:
+    table, units = cells(ratings, more, ddof), cell_table(ratings, more, ddof)
+    if "score" in present and not names(average_over) and not {"replicate", CALL} & {*present}:
         table["sd"] = math.nan  # several scores of an item that nothing numbers are not known to be repeats
     own = [c for c in (*_ABOUT, *more) if c != "judge"]
     unit = table.groupby(own, dropna=False, sort=False).ngroup()  # what is rated, under which condition
     shared = table[chosen.column or "item"]
-    table = table.assign(_unit=unit, _cluster=unit if cluster is False else pd.factorize(shared)[0])
+    replies = reply_errors(ratings, units)
+    of_unit = replies.block[units.order] if cluster is False else pd.factorize(shared)[0]
+    table = table.assign(_unit=unit, _cluster=of_unit, _row=units.order)
     rows: list[Record] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         label = dict(zip(groups, key, strict=True))
         rows += [
             {**label, **row, "flag": flags.join(chosen.flag, row["flag"])}
-            for row in _of_group(part, ratios, conf_level)
+            for row in _of_group(part, ratios, conf_level, replies)
         ]
     spreads = estimates(rows, [*groups, "judge", "other"], ["p_value", "p_adjusted"], sort=False)
     spreads = across_scales(spreads, table, groups, ("ratio",), ("run_sd",))
     return missing_counted(spreads, ratings, groups)
 
 
-def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[Record]:
+def _of_group(part: pd.DataFrame, compared: bool, conf_level: float, replies: ReplyErrors) -> list[Record]:
     """Spread of each judge of a group, and the ratio of each two."""
     sides = {judge: of_judge.set_index("_unit") for judge, of_judge in part.groupby("judge", dropna=False, sort=True)}
     rows = [
-        {"judge": judge, "other": "", "term": "run_sd", **_cells([of_judge], conf_level)}
+        {"judge": judge, "other": "", "term": "run_sd", **_cells([of_judge], conf_level, replies)}
         for judge, of_judge in sides.items()
     ]
     if not compared:
@@ -152,7 +157,7 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[Rec
         both = sides[one]["sd"].dropna().index.intersection(sides[two]["sd"].dropna().index)
         pair = [sides[j].loc[both] for j in (one, two)]
         lost = max(int(sides[j]["sd"].notna().sum()) for j in (one, two)) - len(both)
-        row = _cells(pair, conf_level)
+        row = _cells(pair, conf_level, replies)
         row["flag"] = flags.join(flags.EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
         ratios.append({"judge": one, "other": two, "term": "ratio", **row})
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
@@ -161,7 +166,7 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float) -> list[Rec
     return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
 
 
-def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> Record:
+def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyErrors) -> Record:
     """Cells of the spread of one judge, or of the ratio of two on the same ratings."""
     sides = [of_judge.dropna(subset=["sd"]) for of_judge in sides]
     n = len(sides[0])
@@ -191,7 +196,8 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float) -> Record:
         method, flag = f"t of log, jackknife of clusters (G = {g})", flags.few_clusters(np.bincount(code))
     else:
         df = [
-            _freedom(s, of_judge["runs"].to_numpy(dtype=float) - 1) for s, of_judge in zip(squares, sides, strict=True)
+            _freedom(s, of_judge["runs"].to_numpy(dtype=float) - 1, of_judge["_row"].to_numpy(), replies)
+            for s, of_judge in zip(squares, sides, strict=True)
         ]
         if len(sides) == 1:
             error = math.sqrt(0.5 / df[0])
@@ -215,6 +221,12 @@ def _log(x: Floats) -> Floats:
     return result
 
 
-def _freedom(squares: Floats, df: Floats) -> float:
-    """Satterthwaite's degrees of freedom of a mean of variances, at most their sum; their squares are unbiased."""
-    return min(float(squares.sum() ** 2 / (squares**2 / (df + 2)).sum()), float(df.sum()))
+def _freedom(squares: Floats, df: Floats, units: Integers, replies: ReplyErrors) -> float:
+    """Satterthwaite's degrees of freedom of a mean of variances, at most their sum; those of a reply vary together."""
+    block, occurring = compact(replies.block[units], replies.df.size)
+    total, alone, of_df, size = (np.bincount(block, w) for w in (squares, squares**2 / (df + 2), df, np.ones(df.size)))
+    products = replies.squared_covariances(units)[occurring] if replies.certain else total**2
+    nu = of_df / size
+    unbiased = quotient(nu * products - total**2, (nu - 1) * (nu + 2))  # of the squared covariances, over nu
+    each = np.fmax(alone, np.where(nu > 1, unbiased, products / (nu + 2)))
+    return min(float(total.sum() ** 2 / each.sum()), float(df.sum()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -10,7 +10,8 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
-from judgestats.counting.cells import cells
+from judgestats.counting.cells import cell_table, cells
+from judgestats.counting.reply_errors import ReplyErrors, reply_errors
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.models.hierarchical.crossed import Panel
 
@@ -36,9 +37,10 @@ def panel(
             "The table has means and sds but no 'runs' (number of runs per mean), so the error of a mean is not known. "
             "Add the column, or leave 'sd' out: noise then counts as judge-by-system interaction."
         )
-    table = cells(ratings, [column] if column else [])
-    table = table.assign(where=table[column].astype(str) if column else "")
-    table, notes = _one_criterion(table, final)
+    by = [column] if column else []
+    units, table = cell_table(ratings, by), cells(ratings, by)
+    table = table.assign(_unit=units.order, where=table[column].astype(str) if column else "")
+    table, notes = _one_criterion(table, final, lambda: reply_errors(ratings, units))
     table, more = _with_noise(table)
     judges, systems = sorted(set(table["judge"].astype(str))), sorted(set(table["system"].astype(str)))
     if len(judges) < 2 or len(systems) < 2:
@@ -67,7 +69,9 @@ def panel(
     return data, [*notes, *more, "" if data.own.any() else flags.NO_SELF_SCORE]
 
 
-def _one_criterion(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+def _one_criterion(
+    table: pd.DataFrame, final: str | None, replies: Callable[[], ReplyErrors]
+) -> tuple[pd.DataFrame, list[str]]:
     """The final criterion, or the mean of all; missing means are excluded, impossible numbers refused."""
     missing = float(table["n_missing"].fillna(0).sum())
     table = table[table["mean"].notna()]
@@ -76,11 +80,14 @@ def _one_criterion(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame
         raise SchemaError("A ratings table has an sd below 0, or runs below 1. An sd is 0 or more, runs are 1 or more.")
     if final is not None and (table["criterion"] == final).any():
         return table[table["criterion"] == final], notes
-    if table["criterion"].nunique() > 1:
-        keys = ["where", "judge", "system", "item"]
-        how = {"mean": ("mean", "mean"), "sd": ("sd", "mean"), "runs": ("runs", "min")}
-        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*notes, flags.CRITERIA_TOGETHER]
-    return table, notes
+    if table["criterion"].nunique() < 2:
+        return table, notes
+    grouped, errors = table.groupby(["where", "judge", "system", "item"], observed=True), replies()
+    group, rows = np.zeros(errors.block.size, dtype=np.int64), np.zeros(errors.block.size, dtype=bool)
+    group[table["_unit"]], rows[table["_unit"]] = grouped.ngroup(), True
+    means = grouped.agg(mean=("mean", "mean"), runs=("runs", "min")).reset_index()
+    means["sd"] = np.sqrt(errors.variances_of_means(group, rows) * means["runs"])
+    return means, [*notes, "" if errors.certain else flags.CRITERIA_TOGETHER]
 
 
 def _with_noise(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -168,7 +168,8 @@ def severity(
         Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``. Conditions with
         other names must be named here to be compared; otherwise there is no ``attenuation``, and ``check()`` says so.
     overall_criterion : str or None
-        Criterion of the final score; without it criteria are averaged, with the mean of their sds.
+        Criterion of the final score; without it criteria are averaged within each reply. Of means the mean
+        of their sds is taken, as if criteria were perfectly correlated.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
