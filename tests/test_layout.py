@@ -35,6 +35,7 @@ NO_MODULE = {
     "design/test_recovery.py": "every measure of simulated judges",
     "design/test_recovery_agreement.py": "every measure of simulated judges",
     "design/test_recovery_bias.py": "every measure of simulated judges",
+    "models/test_least_squares.py": "Gaussian models, by every engine",
     "models/test_coverage_models.py": "the study in docs/coverage.md",
     "models/bayes/test_arviz.py": "ArviZ on fits and posteriors",
     "models/bayes/test_simulated_calibration.py": "the study in docs/calibration.md",

@@ -1,6 +1,7 @@
 """Public names, each with its module. ``__init__.py`` reads them here; those of measures are written by
 benchmarks/measures_page.py."""
 
+from judgestats import datasets as datasets
 from judgestats import design as design
 from judgestats import errors as errors
 from judgestats import models as models

@@ -143,7 +143,9 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
         assert found.column == "length"
         assert {"request", "response"} <= set(found.alike)
     able = js.available_measures(js.ratings(cell)).set_index("measure")["supported"]
-    assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the request there is one"
+    assert able["consensus_deviation"], (
+        "apart by length there are two judges of every cell; by the request there is one"
+    )
 
 
 def test_a_measured_number_does_not_split_what_names_tell_apart():

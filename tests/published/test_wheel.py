@@ -125,5 +125,5 @@ def test_two_builds_in_one_clone_do_not_disturb_each_other(tmp_path):
 
 def test_every_file_of_data_has_a_licence():
     table = (ROOT / "docs" / "data_licences.md").read_text(encoding="utf-8")
-    listed = re.findall(r"(?m)^\| `([^`]+)` \| (?:figures|ours)", table)
+    listed = re.findall(r"(?m)^\| `([^`]+)` \| (?:figures|ours|MIT|Apache-2\.0)", table)
     assert sorted(listed) == sorted(p.relative_to(ROOT / "data").as_posix() for p in (ROOT / "data").rglob("*.*"))

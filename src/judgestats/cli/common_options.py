@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 FILES = typer.Argument(
-    metavar="FILE", help="Files, glob pattern or folder of saved verdicts; - for standard input.", show_default=False
+    metavar="FILE",
+    help="Files, glob pattern or folder of saved verdicts; - for standard input; example:llmbar for a real set.",
+    show_default=False,
 )
 OF_FORMAT = typer.Option(
     metavar="NAME=VALUE", help="Option of the format (docs/formats.md), such as judge=gpt-4; several times for several."

@@ -14,10 +14,10 @@ from judgestats.cli.printing import plain_text, print_table, wide_console
 from judgestats.defaults import SEED
 from judgestats.errors import masked
 from judgestats.terminal import as_typed
-from judgestats.typing import Record
 
 if TYPE_CHECKING:
     from judgestats.design import Plan
+    from judgestats.typing import Record
 
 #: Options with several values, separated by commas.
 _SEVERAL = ("strategies", "panel", "models", "arms", "annotators", "variants", "attacks", "labels", "levels")

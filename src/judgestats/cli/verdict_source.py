@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 #: A path that is no pattern, no address, no query and no mapping.
-_PLAIN_PATH = re.compile(r"(?!.*://)[^\s*?\[=]{2,200}")
+_PLAIN_PATH = re.compile(r"(?!.*://|example:)[^\s*?\[=]{2,200}")
 #: The source, and what a proposal says of it.
 _MAPPING = ("source", "map", "labels", "wide", "explode")
 

@@ -194,8 +194,8 @@ class Counts:
         """Share of `one` minus share of `other` among the trials, in each group, as :meth:`rates`; others are ties.
 
         The interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; by
-        cluster Tango's with the effective n of the clusters and t on their degrees of freedom. If all calls have the same answer
-        Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
+        cluster Tango's with the effective n of the clusters and t on their degrees of freedom. If all calls have the
+        same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
         """
         bootstrap = self.bootstrap
         if self._too_many:

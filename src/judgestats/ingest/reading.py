@@ -70,7 +70,8 @@ def read(
         A file (plain, gzipped or compressed with zstd; CSV, TSV, JSON, JSONL, Parquet, Feather, Arrow IPC, ORC, Excel,
         SQLite, a zip archive of tables, or the log of a tool), several, a folder (of tables, or with one JSON per
         call), a stream (``sys.stdin``, ``io.BytesIO``), a query (with `connection`), whatever Narwhals accepts as a
-        frame, or what :func:`judgestats.detect_format` gave.
+        frame, ``example:NAME`` for a set of :func:`judgestats.datasets.names`, or what
+        :func:`judgestats.detect_format` gave.
     format : str, optional
         Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records. Of a
         folder or glob that mixes formats, the files of this one are read; `check` lists the others.

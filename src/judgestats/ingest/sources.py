@@ -22,6 +22,7 @@ from judgestats.errors import SchemaError, files_nearby, no_file, printable, sho
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.compressed_files import unpacked_limit, unpacked_name
 from judgestats.ingest.containers import SUFFIXES, is_zip_of_tables, stem_of, suffix_of
+from judgestats.ingest.example_sets import EXAMPLE, example_path
 from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.files import File
 from judgestats.ingest.json_documents import is_single_record
@@ -303,6 +304,8 @@ def spooled(source: Any, folder: str) -> Path:
 def _absent(text: str, problem: Exception, encoding: str | None, strict: bool) -> Files:
     """The files of a pattern, or the error for a path that does not exist."""
     excerpt = shortened(text)
+    if text.startswith(EXAMPLE):
+        return resolve(example_path(text.removeprefix(EXAMPLE)), encoding, strict=strict)
     if _QUERY.match(text):
         raise SchemaError(f"There is no file {excerpt}. If this is an SQL query, pass connection=.")
     if "://" in text:

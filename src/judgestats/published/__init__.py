@@ -3,7 +3,8 @@
 May import ingest, metrics, schema, results, outputs, csv_files, kernels and errors.
 """
 
-from judgestats.published.catalogue import data_folder, load, tables
+from judgestats.package_data import data_folder
+from judgestats.published.catalogue import load, tables
 from judgestats.published.table_audits import audit, audited, reproduce
 
 __all__ = ["audit", "audited", "data_folder", "load", "reproduce", "tables"]

@@ -4,42 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
 
 import pandas as pd
 
 from judgestats.errors import AuditError, refuse_unknown
-
-
-def data_folder() -> Path:
-    """Folder of the published tables, for a wheel and for an editable install.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder with ``datapackage.json``.
-
-    Raises
-    ------
-    AuditError
-        If the installation lacks the data.
-
-    See Also
-    --------
-    tables : List of published tables.
-
-    Examples
-    --------
-    >>> (data_folder() / "datapackage.json").is_file()
-    True
-    """
-    installed = Path(str(files("judgestats"))) / "_data"
-    source = Path(__file__).parents[3] / "data"
-    for folder in (installed, source):
-        if (folder / "datapackage.json").is_file():
-            return folder
-    raise AuditError(f"The published tables are neither in {installed} nor in {source}. Reinstall judgestats.")
+from judgestats.package_data import data_folder
 
 
 @lru_cache(maxsize=1)

@@ -12,8 +12,9 @@ import pandas as pd
 from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
+from judgestats.package_data import data_folder
 from judgestats.published.audit_files import declared, printed_table
-from judgestats.published.catalogue import data_folder, load, places
+from judgestats.published.catalogue import load, places
 from judgestats.published.claims import CLAIMS, claimed
 from judgestats.published.declared_rules import statements
 from judgestats.published.number_checks import LABELS, UNTOUCHED, checked, faults, printed_numbers
