@@ -86,3 +86,23 @@ def test_a_plan_that_cannot_be_is_refused():
         design.explanations("g", {"1": "a", "2": "b"})
     with pytest.raises(DesignError, match="levels="):
         design.explanations("g", {"1": "a"}, levels=["x", "x"], picks=1)
+
+
+def test_texts_in_the_fields_of_the_release_are_read():
+    """merchant_risk, App B: a level with its number, and codes at the end of the text."""
+    levels = ["Very Low Risk", "Medium Risk"]
+    parts = [
+        {
+            "risk_level_definition": "1 - Very Low Risk",
+            "rationale": "Calm. Representative MCCs: 5411 (Grocery), 4900 (Power).",
+        },
+        {
+            "risk_level_definition": "3 - Medium / Average Risk",
+            "rationale": "So so. Representative MCCs: 5734 (Software), 5944 (Jewels).",
+        },
+    ]
+    written = pd.DataFrame({"judge": ["g"], "item": "levels", "task_text": "Explain.", "text": [json.dumps(parts)]})
+    codes = {"5411": "Grocery", "4900": "Power", "5734": "Software", "5944": "Jewels"}
+    responses, picked = design.read_explanations(written, codes, levels=levels, picks=2)
+    assert responses["fault"].tolist() == [""]
+    assert picked[["item", "score"]].values.tolist() == [["5411", 1], ["4900", 1], ["5734", 2], ["5944", 2]]

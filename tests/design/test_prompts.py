@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from judgestats.design import Prompt, prompt, prompts
+from judgestats.design import STRATEGIES, Judge, Plan, Prompt, build, collect, prompt, prompts, simulate_replies, vacuum
 from judgestats.design.checklists import checklists
 from judgestats.design.prompts import digest
 from judgestats.design.rubrics import Rubric
@@ -25,8 +28,81 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     if one.frame == "ratings":
         return
     answers = one.schema["properties"]["verdict"]["enum"]
-    assert ("tie" in answers) is one.ties_allowed
+    assert ("tie" in map(str.lower, answers)) is one.ties_allowed
     assert all(json.dumps(a) in text for a in answers)
+
+
+@pytest.mark.parametrize("name", prompts()["name"])
+def test_each_prompt_says_what_is_the_papers_and_what_is_ours(name):
+    one, row = prompt(name), prompts().set_index("name").loc[name]
+    assert one.ours
+    assert one.paper.startswith(
+        ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization", "None")
+    )
+    assert (row["paper"], row["ours"]) == (one.paper, one.ours)
+    columns = list(prompts())
+    assert columns.index("ours") == columns.index("paper") + 1  # side by side
+
+
+def test_the_baselines_say_nothing_on_length_or_place_and_the_naive_one_asks_for_reasoning():
+    naive, datasheet = prompt("minimal"), prompt("pairwise")
+    assert {STRATEGIES[s].prompt for s in ("B0", "S1", "S2", "S3")} == {"minimal"}
+    for one in (naive, datasheet):
+        assert not re.search(
+            r"\b(long|length|short|order|position|place|stand|first|bias)\b",
+            f"{one.system}\n{one.user}".replace("{{ first }}", ""),
+        )
+    assert list(naive.schema["properties"]) == ["reasoning", "verdict"]
+    assert naive.system == ""
+    assert "may be equally good" in datasheet.user
+    assert "tie is allowed" in datasheet.user
+    assert list(datasheet.schema["properties"]) == ["verdict"]  # no reasoning
+    strict = prompt("pairwise_strict")
+    assert strict.system == datasheet.system  # only the criterion differs
+    assert all(word in strict.user for word in ("wording", "style", "fluency", "length", "form"))
+
+
+def test_the_expert_of_the_rubric_has_a_role_rules_and_six_steps():
+    one = prompt("rubric_expert")
+    assert "leading expert" in one.system
+    assert re.findall(r"^Rule (\d)", one.system, re.M) == ["1", "2"]
+    assert re.findall(r"^Step (\w)", one.system, re.M) == list("ABCDEF")
+
+
+def test_a_plan_with_an_older_text_of_a_prompt_is_read_and_collected(tmp_path):
+    """The folder holds its prompts: the digest is that of the text that was asked."""
+    system = "You compare two responses to the same task. You judge what they say, not how long they are or where they stand."
+    old = replace(prompt("pairwise"), system=system)
+    plan = vacuum("m", calls=6, prompts=old)
+    plan.write(tmp_path / "plan")
+    again = Plan.read(tmp_path / "plan")
+    assert again.prompts["pairwise"].digest == old.digest != prompt("pairwise").digest
+    manifest = json.loads((tmp_path / "plan" / "prompts.json").read_text())
+    for record in manifest if isinstance(manifest, list) else manifest.values():
+        for field in ("paper", "ours", "by_scores"):  # of plans from before these fields
+            record.pop(field)
+    assert Prompt(**{**record, "schema": record["schema"]}).digest == old.digest
+    answers = simulate_replies(again, Judge("m")).to_dict("records")
+    assert (collect(tmp_path / "plan", answers)["status"] == "ok").all()
+    with pytest.raises(DesignError, match="different prompts named 'pairwise'"):
+        again + vacuum("m", calls=6)
+
+
+def test_a_verdict_that_ranks_the_summaries_is_read_by_what_its_prompt_says():
+    pairs = pd.DataFrame({"item": ["1", "2", "3"], "first": "llm", "second": "old", "task_text": "A document.",
+                          "first_text": "One.", "second_text": "Two."})  # fmt: skip
+    verdicts = ("[1,2]", "[2,1]", "Tie")
+    for name in ("as_listed", "as_listed_criteria"):
+        plan = build(pairs, judges="m", prompts=name)
+        calls = plan.calls
+        replies = [json.dumps({"verdict": v, "explanation": "x"}) for v in verdicts * 2]
+        data = collect(plan, [{"call": c, "answer": r} for c, r in zip(calls["call"], replies, strict=True)])
+        assert data["choice"].astype(str).tolist() == ["first", "second", "tie"] * 2
+        assert set(data["status"]) == {"ok"}
+    plan = build(pairs, judges="m", prompts="labelled", orders="as given")  # it shows A and B
+    answers = [{"call": c, "answer": json.dumps({"verdict": "[1,2]", "explanation": "x"})} for c in plan.calls["call"]]
+    assert set(collect(plan, answers)["choice"].astype(str)) == {"invalid"}
+    assert set(collect(plan, answers, labels={"[1,2]": "first"})["choice"].astype(str)) == {"first"}
 
 
 @pytest.mark.parametrize(

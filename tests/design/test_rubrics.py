@@ -10,7 +10,17 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.design import Criterion, Judge, Rubric, collect, export, points_score, rubric, simulate_replies
+from judgestats.design import (
+    Criterion,
+    Judge,
+    Rubric,
+    collect,
+    export,
+    next_stage,
+    points_score,
+    rubric,
+    simulate_replies,
+)
 from judgestats.errors import DesignError
 
 MODELS = ["GPT-5.1", "Gemini-2.5 Pro", "Grok 4", "Claude-4.5", "Sonar"]
@@ -102,8 +112,8 @@ def test_people_fill_in_a_form_that_names_nothing(tmp_path):
     for path in files:
         with path.open(newline="", encoding="utf-8") as rows:
             filled = list(csv.DictReader(rows))
-        assert not any(m in cell for row in filled for cell in row.values() for m in [*MODELS, "Expert"])
-        assert [row["label"] for row in filled] == [f"Response {i}" for i in range(1, 6)]
+        assert not any(m in cell for row in filled for cell in row.values() for m in MODELS)
+        assert [row["label"] for row in filled] == [f"Expert {'abcde'.index(row['response'][5]) + 1}" for row in filled]
         orders.append([row["response"] for row in filled])
         for row in filled:
             row |= {"accuracy": str(ord(row["response"][5]) - ord("a")), "quality": "9", "comment": "fine"}
@@ -159,3 +169,30 @@ def test_a_rubric_of_ones_own(tmp_path):
 def test_bad_input(call, message):
     with pytest.raises(DesignError, match=message):
         call()
+
+
+def test_a_dialogue_of_six_messages_rates_five_systems_and_sums_up():
+    """merchant_risk, App A: a message for each system, and one with table, ranking and synthesis."""
+    plan = stage = rubric(["GPT-5.1", "Grok 4"], TEXTS, replicates=3, prompts="rubric_expert")
+    assert plan.check().empty
+    assert len(plan) == 2 * 3 * 2  # judges, runs, arms
+    assert plan.later["stage"].value_counts().to_dict() == dict.fromkeys(range(2, 7), 12)
+    judges = [Judge(j, scale=(0, 10), leniency=s) for j, s in (("GPT-5.1", 0.0), ("Grok 4", 1.5))]
+    answers = simulate_replies(stage, judges).to_dict("records")
+    while len(stage.later):
+        stage = next_stage(stage, answers)
+        plan, answers = plan + stage, answers + simulate_replies(stage, judges).to_dict("records")
+    assert set(stage.calls["prompt"]) == {"rubric_synthesis"}
+    _, system, earlier, last = next(stage.dialogues())
+    assert [m["role"] for m in earlier] == ["user", "assistant"] * 5
+    assert "Step F" in system
+    assert "rank the responses" in last
+    data = collect(plan, answers)
+    assert data.groupby(["judge", "system", "condition"]).size().eq(3 * 5).all()
+    assert data["system"].nunique() == 5
+    assert (data["status"] == "ok").all()
+    found = js.score_matrix(data, by="condition")
+    means = found.groupby("judge")["mean" if "mean" in found else "estimate"].mean()
+    assert 1.0 < means["Grok 4"] - means["GPT-5.1"] < 2.0
+    with pytest.raises(DesignError, match="call has no row of the table"):
+        rubric("m", pd.concat([TEXTS, TEXTS.head(1).assign(item="other")]), prompts="rubric_expert")

@@ -84,7 +84,7 @@ def test_a_guided_strategy_needs_a_reference_and_gold_is_a_candidate():
 def test_a_prompt_of_ones_own_replaces_that_of_its_strategy():
     plan = strategies("m", pairs(2), strategies=["B0", "S5"], prompts={"S5": "pairwise_strict"})
     assert plan.calls.groupby("strategy")["prompt"].unique().map(list).to_dict() == {
-        "B0": ["pairwise"],
+        "B0": ["minimal"],
         "S5": ["pairwise_strict"],
     }
 

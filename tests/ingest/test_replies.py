@@ -382,3 +382,34 @@ def test_every_status_is_in_the_vocabulary():
     assert set(CHOICES) >= {"first", "second", "tie", "abstain", "invalid"}
     allowed = {c.name: c.allowed for c in VOCABULARY["preferences"]}["status"]
     assert {"empty", "truncated", "refused"} <= set(allowed)
+
+
+#: A ranking of two -> the form it stands in.
+RANKED = {
+    '{"verdict": "[1,2]", "explanation": "x"}': "json",
+    '{"verdict": [1, 2]}': "json",
+    "[1,2]": "whole",
+    "Verdict: [1, 2]": "line",
+    "I compared both.\n\n[[1,2]]": "brackets",
+}
+
+
+@pytest.mark.parametrize("reply", RANKED)
+def test_a_ranking_of_two_is_ambiguous_unless_labels_say_what_it_means(reply):
+    """It may number the candidates or the slots that they were shown in."""
+    other = reply.replace("[1,2]", "[2,1]").replace("[1, 2]", "[2, 1]")
+    found = parse_verdicts([reply, other], answer="choice")
+    assert found["choice"].tolist() == ["invalid", "invalid"]
+    assert found["status"].tolist() == ["schema", "schema"]
+    assert found["reply_note"].str.contains("ambiguous without labels=").all()
+    for labels in ({"[1,2]": "first", "[2,1]": "second"}, {"1,2": "first", "2,1": "second"}):
+        assert parse_verdicts([reply, other], labels=labels)["choice"].tolist() == ["first", "second"]
+    assert parse_verdicts([reply], labels={"[1,2]": "first"})["reply_form"].tolist() == [RANKED[reply]]
+    by_pattern = parse_verdicts([reply, other], form=r"(\[\d, ?\d\])", labels={"[1,2]": "first", "[2,1]": "second"})
+    assert by_pattern["choice"].tolist() == ["first", "second"]
+
+
+@pytest.mark.parametrize("reply", ['{"verdict": "[1,1]"}', '{"verdict": [1, 2, 3]}', '{"verdict": "[3,1]"}'])
+def test_what_ranks_no_two_candidates_is_no_ranking_of_two(reply):
+    found = parse_verdicts([reply], labels={"[1,2]": "first", "[2,1]": "second"})
+    assert found["status"].tolist() == ["schema"]

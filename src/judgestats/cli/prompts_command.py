@@ -23,6 +23,7 @@ def prompts(
         print_table(wide_console(), "Prompts", design.prompts()[["name", "frame", "placeholders", "about"]])
         return
     prompt = design.prompt(name)
-    typer.echo(visible(f"{prompt.about}\n\n[system]\n{prompt.system}\n\n[user]\n{prompt.user.strip()}"))
+    head = f"{prompt.about}\nOf the paper: {prompt.paper}\nOurs: {prompt.ours}"
+    typer.echo(visible(f"{head}\n\n[system]\n{prompt.system}\n\n[user]\n{prompt.user.strip()}"))
     if prompt.schema:
         typer.echo(visible(f"\n[schema]\n{json.dumps(dict(prompt.schema), indent=1)}"))

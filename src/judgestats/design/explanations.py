@@ -12,6 +12,7 @@ import pandas as pd
 from judgestats.design.plans import Plan, build
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, SchemaError
+from judgestats.typing import Record
 
 #: Levels and dimensions of the paper, in its order.
 LEVELS = ("Very Low Risk", "Low Risk", "Medium Risk", "High Risk", "Very High Risk")
@@ -108,7 +109,8 @@ def read_explanations(
     Parameters
     ----------
     written : pandas.DataFrame
-        What :func:`collect` returned for a plan of :func:`explanations`.
+        What :func:`collect` returned for a plan of :func:`explanations`; or texts with the fields of those that the
+        paper prints, ``risk_level_definition`` and ``rationale``, whose codes stand after "Representative".
     categories, levels, picks
         As in :func:`explanations`.
 
@@ -163,11 +165,11 @@ def _levels(text: object, categories: Mapping[str, str], levels: list[str], pick
         return [], "no answer"
     try:
         array = json.loads(text[text.index("[") : text.rindex("]") + 1])
-        names = [str(part["level"]).strip().casefold() for part in array]
-        codes = [[str(code).strip() for code in part["categories"]] for part in array]
-        told = " ".join(str(part["explanation"]) for part in array)
+        several_parts = [_part(part) for part in array]
     except (ValueError, KeyError, TypeError):
         return [], "no JSON array of levels"
+    names, codes = [name for name, _, _ in several_parts], [part for _, part, _ in several_parts]
+    told = " ".join(text for _, _, text in several_parts)
     if names != [level.casefold() for level in levels]:
         return [], f"levels are not {', '.join(levels)}"
     several = [code for part in codes for code in part]
@@ -179,3 +181,13 @@ def _levels(text: object, categories: Mapping[str, str], levels: list[str], pick
         "a figure in a text" if re.search(r"\d", told) else "",
     ]
     return codes, "; ".join(filter(None, faults))
+
+
+def _part(part: Record) -> tuple[str, list[str], str]:
+    """Name, codes and text of a level: in our fields, or in those of the printed texts, which have codes at the end."""
+    if "level" in part:
+        codes = [str(code).strip() for code in part["categories"]]
+        return str(part["level"]).strip().casefold(), codes, str(part["explanation"])
+    name = re.sub(r"^\d+\s*[-–.:]\s*|\s*/\s*\w+(?= risk)", "", str(part["risk_level_definition"]).strip().casefold())
+    text, _, picked = str(part["rationale"]).partition("Representative")
+    return name, re.findall(r"\b(\w+) \(", picked), text

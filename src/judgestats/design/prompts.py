@@ -82,8 +82,8 @@ class Prompt:
     frame : {'preferences', 'ratings', 'texts'}
         What the answers are; ``texts`` hold no verdict or score: they are stimuli of a later plan, or go into a later
         call of the chain.
-    about : str
-        One line.
+    about, paper, ours : str
+        One line each: what it is, what of it is a paper's, and what is ours.
     ties_allowed : bool
         Whether a judge may answer that neither is better.
     schema : mapping
@@ -126,6 +126,8 @@ class Prompt:
     system: str = ""
     frame: AnswerKind = "preferences"
     about: str = ""
+    paper: str = ""
+    ours: str = ""
     ties_allowed: bool = True
     schema: JsonSchema = field(default_factory=dict)
     criteria: Sequence[str] = ()
@@ -211,7 +213,7 @@ class Prompt:
 
     def record(self) -> Record:
         """The prompt as a JSON object, for a manifest."""
-        texts = ("name", "user", "system", "frame", "about", "criteria_in")
+        texts = ("name", "user", "system", "frame", "about", "paper", "ours", "criteria_in")
         fields = {n: getattr(self, n) for n in (*texts, "ties_allowed", "scale", "by_scores", "dialogue")}
         return {**fields, "schema": dict(self.schema), "criteria": list(self.criteria)}
 
@@ -293,7 +295,8 @@ def prompts() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``frame``, ``about``, ``placeholders``, ``ties_allowed`` and ``digest``.
+        ``name``, ``frame``, ``about``, ``paper`` (what of it is a paper's) and beside it ``ours``, ``placeholders``,
+        ``ties_allowed`` and ``digest``.
 
     See Also
     --------
@@ -301,13 +304,13 @@ def prompts() -> pd.DataFrame:
 
     Examples
     --------
-    >>> prompts().set_index("name").loc["pairwise_forced", "ties_allowed"]
-    np.False_
+    >>> prompts().set_index("name").loc["minimal", "ours"]
+    'The wording and the names of the fields.'
     """
-    rows = [
-        (p.name, p.frame, p.about, ", ".join(p.placeholders), p.ties_allowed, p.digest) for p in map(prompt, _names())
-    ]
-    return pd.DataFrame(rows, columns=["name", "frame", "about", "placeholders", "ties_allowed", "digest"])
+    columns = ["name", "frame", "about", "paper", "ours", "placeholders", "ties_allowed", "digest"]
+    several = [prompt(name) for name in _names()]
+    rows = [[getattr(p, c) for c in columns] for p in several]
+    return pd.DataFrame(rows, columns=columns).assign(placeholders=[", ".join(p.placeholders) for p in several])
 
 
 def by_name(chosen: str | Path | Prompt | Iterable[str | Path | Prompt]) -> dict[str, Prompt]:

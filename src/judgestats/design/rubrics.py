@@ -197,6 +197,8 @@ def points_score(points: Any, of: int = 25, top: float = 10.0) -> Any:
     return result if result.ndim else float(result)
 
 
+#: Prompts of a dialogue: of its first message, of those after it, and of the last, which sums up.
+_EXPERT, _NEXT, _LAST = "rubric_expert", "rubric_expert_next", "rubric_synthesis"
 #: Column of the text that an arm shows, if not ``response_text``.
 _TEXT_OF = {"style-transferred": "restyled_text"}
 
@@ -230,18 +232,23 @@ def rubric(
         System -> alias, fixed over judges and runs; by default Expert 1, Expert 2, ... in the order of `responses`.
     replicates : int
         Runs of each call.
-    temperature, prompts
+    temperature
         As in :func:`judgestats.design.build`.
+    prompts : name, path or Prompt
+        ``rubric``: each rating is a call. ``rubric_expert``: a dialogue of each judge, arm and run, as in the paper: a
+        message for each system of an item, in the order of `responses`, and a last one with the table, the ranking and
+        a synthesis. Of five systems, six messages.
 
     Returns
     -------
     Plan
-        Of ratings; ``system`` is the true one in every arm, ``alias`` the name shown where one is.
+        Of ratings; ``system`` is the true one in every arm, ``alias`` the name shown where one is. The later messages
+        of a dialogue are in ``later``.
 
     Raises
     ------
     DesignError
-        If a column is missing, an arm is not known, or `alias` is not one-to-one.
+        If a column is missing, an arm is not known, `alias` is not one-to-one, or an item lacks a system of a dialogue.
 
     See Also
     --------
@@ -292,15 +299,19 @@ def rubric(
                 rubric_text=chosen.text,
             ).drop(columns=["restyled_text"], errors="ignore")
         )
-    template = prompt(prompts)
-    template = replace(
-        template, schema=chosen.schema, criteria=tuple(c.name for c in chosen.criteria), scale=chosen.scale
-    )
-    return build(
-        pd.concat(parts, ignore_index=True),
+    several = [prompt(name) for name in ([prompts, _NEXT, _LAST] if prompt(prompts).name == _EXPERT else [prompts])]
+    criteria = tuple(c.name for c in chosen.criteria)
+    templates = [replace(p, schema=chosen.schema, criteria=criteria, scale=chosen.scale) for p in several[:2]]
+    table = pd.concat(parts, ignore_index=True)
+    messages = [table[table["system"].astype(str) == s] for s in systems] if len(several) > 1 else [table]
+    plan = build(
+        messages[0],
         judges=judges,
-        prompts=template,
+        prompts=templates[0],
         temperature=temperature,
         replicates=replicates,
         about={"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": aliases}, "shown": ["system", "alias"]},
     )
+    for message in messages[1:]:
+        plan = plan.then(templates[1], message.drop(columns=["task_text", "rubric_text"]), on=["item", "condition"])
+    return plan.then(several[2]) if len(several) > 1 else plan

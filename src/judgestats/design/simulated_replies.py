@@ -20,7 +20,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
 from judgestats.typing import JsonSchema, Record
 
-_LABELS = {"first": "A", "second": "B", "tie": "tie"}
+_CHOICES = ("first", "second", "tie")
 #: Replies that are no answer.
 _UNREADABLE = ("Both have their merits, and it depends on the reader.", '{"verdict": ', "", "[[A]] or [[B]]")
 _NOTE = "Notes for a later question."
@@ -155,12 +155,12 @@ def _reply(plan: Plan, row: Record, choice: str) -> str:
     if len(scored) == 2:  # the scores were given in the turn before
         one, two = (sum(scored[side].values()) for side in ("A", "B"))
         choice = "tie" if one == two else "first" if one > two else "second"
-    if choice not in _LABELS:
+    if choice not in _CHOICES:
         return _UNREADABLE[0]
     fields: Record = {}
     for part, schema in parts.items():
         if part == "verdict":
-            fields[part] = _LABELS[choice]
+            fields[part] = schema.get("enum", ("A", "B", "tie"))[_CHOICES.index(choice)]
         elif part == "scores":
             fields[part] = {side: _side(schema["properties"][side], whole, choice == SIDES[side]) for side in SIDES}
         elif part in ("scores_a", "scores_b"):

@@ -58,7 +58,7 @@ class Strategy:
 
     name: str
     about: str
-    prompt: str = "pairwise"
+    prompt: str = "minimal"
     orders: str = "as given"
     temperatures: tuple[float, ...] = ()
     panel: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgestats.ingest.explicit_forms import ANSWER_KEY, ANSWER_KEY_ONLY, preferred
 from judgestats.ingest.reply_context import spoiled
-from judgestats.ingest.reply_meaning import DIGITS, Meaning, Passage
+from judgestats.ingest.reply_meaning import DIGITS, LISTING, Meaning, Passage
 
 _OWN_LEAD = re.compile(r"\b(?:my|final) (?:\w{1,12} ){0,2}is$", re.I)
 _OBJECT = re.compile(r"\{\s{0,20}[\"}]")
@@ -45,6 +45,8 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     values = dict(pairs)
     for key, value in pairs:
         match = ANSWER_KEY_ONLY.fullmatch(key.strip())
+        if match and isinstance(value, list) and LISTING.fullmatch(str(value)):
+            value = str(value)  # noqa: PLW2901
         if match and not isinstance(value, list):
             own_values.append((bool(match["score"]), value))
         elif match and not (value and isinstance(value[0], tuple)):

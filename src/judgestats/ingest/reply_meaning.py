@@ -55,6 +55,8 @@ NUMBER = re.compile(
     rf"(?:\s{{0,3}}\(?(?:/|out of)\s{{0,3}}({DIGITS})|(%)|\s(?:points?|stars?))?",
     re.I,
 )
+#: Two candidates in the order of their rank: ``[1,2]``.
+LISTING = re.compile(r"[\s\"'*`]{0,4}\[{0,2}\s?([12])\s?[,>]\s?((?!\1)[12])\s?\]{0,2}[\s\"'*`.]{0,4}")
 EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#\u200b\ufeff\ufe0f🏆✅🥇👍🎉⭐✓✔"
 
 
@@ -68,7 +70,10 @@ class Meaning:
     def of(self, raw: Any) -> Answer | None:
         """Return the answer that a text stands for."""
         text = str(raw)
-        text = (html.unescape(text) if "&" in text else text).strip(EDGES)
+        text = html.unescape(text) if "&" in text else text
+        if self.labels and (listed := LISTING.fullmatch(text.strip())):  # its brackets are part of a label
+            return self._labelled(f"[{listed[1]},{listed[2]}]") or self._labelled(f"{listed[1]},{listed[2]}")
+        text = text.strip(EDGES)
         if raw is None or not text or len(text) > 100:
             return None
         if (labelled := self._labelled(text)) is not None:

@@ -11,7 +11,7 @@ from judgestats.ingest.explicit_forms import OPEN_TAG
 from judgestats.ingest.json_replies import json_answers, json_objects
 from judgestats.ingest.reply_context import REFUSAL, blanked, corrections, retractions, unquoted
 from judgestats.ingest.reply_forms import CLOSED, FORMS, OTHERS, PROSE
-from judgestats.ingest.reply_meaning import EDGES, Answer, Meaning, Passage
+from judgestats.ingest.reply_meaning import EDGES, LISTING, Answer, Meaning, Passage
 
 #: Longest reply that is searched for forms that are not explicit.
 _LONGEST = 100_000
@@ -26,6 +26,8 @@ class Outcome(NamedTuple):
     note: str = ""
 
 
+#: What a note says of ``[1,2]``, which may number the slots or the candidates.
+_RANKS = "a ranking, ambiguous without labels="
 _OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
 _THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
 _FINISH = {
@@ -118,7 +120,9 @@ class ReplyParser:
         passages = [(self.own_name, f) for f in self.own(text)]
         result = _pooled(passages)
         if result is None and passages and passages[0][1].raw:
-            return Outcome(Answer(), "schema", "", f"unknown answer: {passages[0][1].raw[:60]!r}")
+            raw = passages[0][1].raw
+            what = _RANKS if LISTING.fullmatch(raw) else "unknown answer"
+            return Outcome(Answer(), "schema", "", f"{what}: {raw[:60]!r}")
         if result is None and not ended and _is_refusal(text):
             return _REFUSAL
         return result or Outcome(Answer(), ended or "parse", "", "no answer")
@@ -143,12 +147,9 @@ class ReplyParser:
             return Outcome(Answer(), "truncated", "", "ends inside a tag, brackets, a fence or an object")
         unknown = [(form, f) for form, f in passages if f.answer is None]
         if problem or unknown:
-            return Outcome(
-                Answer(),
-                "schema",
-                unknown[0][0] if unknown else "json",
-                problem or f"unknown answer: {unknown[0][1].raw.strip()[:60]!r}",
-            )
+            raw = unknown[0][1].raw.strip() if unknown else ""
+            what = _RANKS if LISTING.fullmatch(raw) else "unknown answer"
+            return Outcome(Answer(), "schema", unknown[0][0] if unknown else "json", problem or f"{what}: {raw[:60]!r}")
         if len(rest) > _LONGEST:
             return Outcome(Answer(), "parse", "", "no answer in an explicit form")
         result = self._other(passages, rest, self.prose)
@@ -176,6 +177,8 @@ class ReplyParser:
         whole = self.meaning.of(raw) if "whole" in self.forms and len(raw) < 100 else None
         if whole is not None and (whole.score is None or whole.score < 1000):
             passages.append(("whole", Passage(raw, whole)))
+        elif whole is None and not passages and LISTING.fullmatch(raw):
+            passages.append(("whole", Passage(raw, None)))
         return passages, rest, problem
 
     def _other(self, passages: Sequence[tuple[str, Passage]], rest: str, prose: Collection[str]) -> Outcome | None:
