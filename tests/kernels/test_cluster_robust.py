@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from judgestats.kernels.cluster_robust import cluster_robust, degrees_of_freedom
+from judgestats.kernels.cluster_robust import cluster_robust, degrees_of_freedom, jackknife_interval
 
 STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
 
@@ -62,3 +63,34 @@ def test_the_degrees_of_freedom_of_a_mean_need_the_sizes_only() -> None:
     whole = cluster_robust(n[:, None] / 2, n[:, None], np.ones(1), alike)
     assert degrees_of_freedom(n, alike) == pytest.approx(whole.df)
     assert degrees_of_freedom(np.full(7, 3.0)) == pytest.approx(6)
+
+
+def test_jackknife_interval_is_t_of_the_estimates_without_each_cluster() -> None:
+    found = jackknife_interval(2.5, np.array([2.0, 2.5, 3.0]), np.ones(3), 0.95)
+    assert found.std_error == pytest.approx(np.sqrt(2 / 3 * 0.5))
+    half = stats.t.ppf(0.975, 2) * found.std_error
+    assert (found.low, found.high) == (pytest.approx(2.5 - half), pytest.approx(2.5 + half))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2.5 / found.std_error, 2))
+    assert np.isnan(jackknife_interval(1.0, np.ones(3), np.ones(3), 0.95)).all()
+    assert np.isnan(jackknife_interval(1.0, np.array([2.0]), np.ones(1), 0.95)).all()
+    assert np.isnan(jackknife_interval(1.0, np.array([2.0, 3.0]), np.zeros(2), 0.95)).all()
+
+
+def test_the_jackknife_of_a_mean_over_unequal_clusters_has_no_bias_and_that_of_equal_ones_the_usual_error() -> None:
+    rng = np.random.default_rng(2)
+    n = np.array([100.0, 100.0, *[4.0] * 28])
+    k = rng.binomial(n.astype(int), 0.7).astype(float)
+    mean, without = k.sum() / n.sum(), (k.sum() - k) / (n.sum() - n)
+    found = jackknife_interval(mean, without, n, 0.95)
+    assert (found.low + found.high) / 2 == pytest.approx(mean)  # reaching farther to neither side
+    assert (found.high - mean) / found.std_error == pytest.approx(stats.t.ppf(0.975, degrees_of_freedom(n)))
+    k, n = k[2:], n[2:]
+    equal = jackknife_interval(k.sum() / n.sum(), (k.sum() - k) / (n.sum() - n), n, 0.95)
+    assert equal.std_error**2 == pytest.approx(cluster_robust(k[:, None], n[:, None], np.ones(1)).variance)
+
+
+def test_a_row_of_the_jackknife_stands_for_several_clusters() -> None:
+    without, n, alike = np.array([0.2, 0.5, 0.6]), np.array([2.0, 9.0, 4.0]), np.array([3.0, 1.0, 2.0])
+    times = alike.astype(int)
+    each = jackknife_interval(0.4, np.repeat(without, times), np.repeat(n, times), 0.9)
+    assert jackknife_interval(0.4, without, n, 0.9, alike) == pytest.approx(each)

@@ -366,13 +366,5 @@ def test_binomial_interval_at_the_edges():
     assert all(math.isnan(x) for x in kernel.binomial_interval(0, 0))
 
 
-def test_jackknife_interval_is_t_of_the_estimates_without_each_cluster():
-    error, low, high = kernel.jackknife_interval(2.5, np.array([2.0, 2.5, 3.0]))
-    assert error == pytest.approx(math.sqrt(2 / 3 * 0.5))
-    half = stats.t.ppf(0.975, 2) * error
-    assert (low, high) == (pytest.approx(2.5 - half), pytest.approx(2.5 + half))
-    assert np.isnan(kernel.jackknife_interval(1.0, np.ones(3))).all()
-
-
 def test_resamples_of_no_rows_are_empty():
     assert kernel.multinomial_totals(np.ones(0), np.random.default_rng(0), 3).shape == (3, 0)

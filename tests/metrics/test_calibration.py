@@ -92,7 +92,7 @@ def test_line_is_least_squares_and_its_interval_from_the_jackknife_of_items():
         half, bias = stats.t.ppf(0.975, 59) * error, 59 * (values.mean() - row["estimate"])
         ends = row["estimate"] - half - max(bias, 0), row["estimate"] + half - min(bias, 0)
         assert row[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([error, *ends], abs=1e-10)
-        assert row["method"] == "t over items (G = 60), jackknife"
+        assert row["method"] == "t, jackknife, clustered by item (G = 60)"
     reliability = 0.6**2 * true["score"].var() / table["score"].var()
     assert peer.slope == pytest.approx(reliability / 0.6, rel=0.15), "flattened by noise in the score"
 
@@ -180,7 +180,8 @@ def test_shift_with_unequal_items_has_the_clustered_standard_error():
     gap = true["score"].iloc[5:] - table["score"]
     sums = (gap - gap.mean()).groupby(true["item"].iloc[5:]).sum()
     got = terms(calibrate(table, reference=true)).loc["shift"]
-    assert got["std_error"] == pytest.approx(math.sqrt(12 / 11 * (sums**2).sum()) / len(gap))
+    left = 1 - true["item"].iloc[5:].value_counts().loc[sums.index] / len(gap)
+    assert got["std_error"] == pytest.approx(math.sqrt((sums**2 / left).sum()) / len(gap))
 
 
 def test_held_out_errors_are_of_the_other_folds():

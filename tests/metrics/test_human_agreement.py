@@ -124,7 +124,7 @@ def test_the_interval_of_kappa_is_students_from_the_jackknife_of_items():
     assert row["std_error"] == pytest.approx((1 - kappa**2) * error)
     assert row["conf_low"] == pytest.approx(np.tanh(value - half - max(bias, 0)))
     assert row["conf_high"] == pytest.approx(np.tanh(value + half - min(bias, 0)))
-    assert row["method"] == "t over items (G = 40), jackknife of Fisher's z"
+    assert row["method"] == "t, jackknife of Fisher's z, clustered by item (G = 40)"
 
 
 @pytest.mark.parametrize("differing", [0, 1])
@@ -138,7 +138,7 @@ def test_kappa_of_people_who_hardly_differ(differing):
     if differing:
         assert row["estimate"] == pytest.approx(0.9)
         assert row["conf_low"] < row["estimate"] < row["conf_high"] <= 1
-        assert row["method"] == "t over items (G = 20), jackknife"
+        assert row["method"] == "t, jackknife, clustered by item (G = 20)"
     else:
         assert row["estimate"] == 1
         assert np.isnan(row["conf_low"])

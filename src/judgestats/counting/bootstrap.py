@@ -13,7 +13,7 @@ from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels import resampling
-from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters, sums_within
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Integers, Record
@@ -176,16 +176,16 @@ def _drawn(
         one, two = (codes([c]) for c in plan.cluster)
         cell = codes(plan.cluster)
         totals = resampling.two_way_totals(
-            one.code[cell.first], two.code[cell.first], _sums(rows, cell.code, cell.size), rng, plan.n_resamples
+            one.code[cell.first], two.code[cell.first], sums_within(rows, cell.code, cell.size), rng, plan.n_resamples
         )
-        sizes = min((_sums(n[:, None], c.code, c.size).ravel() for c in (one, two)), key=effective_clusters)
+        sizes = min((sums_within(n[:, None], c.code, c.size).ravel() for c in (one, two)), key=effective_clusters)
         return min(one.size, two.size), sizes, statistic(totals), none, none, False
     if plan.cluster:
         unit = codes(plan.cluster)
-        added = _sums(rows, unit.code, unit.size)
+        added = sums_within(rows, unit.code, unit.size)
         strata = _strata(counts, plan.strata, unit.code, unit.first, plan.cluster[0])
         totals = resampling.cluster_totals(added, rng, plan.n_resamples, strata)
-        weight, sizes = np.ones(unit.size), _sums(n[:, None], unit.code, unit.size).ravel()
+        weight, sizes = np.ones(unit.size), sums_within(n[:, None], unit.code, unit.size).ravel()
     else:
         added = np.where(n[:, None] > 0, quotient(rows, n[:, None]), 0.0)
         strata = None if plan.strata is None else codes([plan.strata]).code
@@ -196,10 +196,6 @@ def _drawn(
     influence = _influence(rows.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
     lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
     return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
-
-
-def _sums(rows: Floats, code: Integers, size: int) -> Floats:
-    return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T])
 
 
 def _strata(counts: Counts, strata: str | None, code: Integers, first: Integers, cluster: str) -> Integers | None:

@@ -18,6 +18,11 @@ def cluster_sums(influence: Floats, n: Floats, unit: Integers | None) -> tuple[F
     return sums, np.ones(size)
 
 
+def sums_within(rows: Floats, code: Integers, size: int) -> Floats:
+    """Sums of rows (R, P) over the `size` clusters of their `code` (R,)."""
+    return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T]).astype(np.float64)
+
+
 def covariance(influence: Floats, n: Floats, unit: Integers | None) -> Floats:
     """Sums of products (k, k) of influences summed within clusters."""
     sums, alike = cluster_sums(influence, n, unit)

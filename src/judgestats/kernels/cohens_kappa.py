@@ -42,20 +42,6 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
         return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
 
 
-def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-    """Influence (m, m) on kappa of one more thing in each cell; its mean square over their number is the variance."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.asarray(table, dtype=float) / np.sum(table)
-        w = np.eye(len(p)) if weights is None else np.asarray(weights, dtype=float)
-        rows, columns = p.sum(axis=1), p.sum(axis=0)
-        observed, expected = (w * p).sum(), rows @ w @ columns
-        apart = np.where(_complete(expected), np.nan, 1 - expected)
-        margin_sum = (w @ columns)[:, None] + (rows @ w)[None, :]
-        centre = observed * expected - 2 * expected + observed
-        influence: Floats = (w * apart - margin_sum * (1 - observed) - centre) / apart**2
-    return influence
-
-
 def _complete(expected: Floats) -> Mask:
     """Whether chance agreement is 1, up to rounding."""
     result: Mask = expected > 1 - 1e-12
@@ -71,4 +57,26 @@ def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Flo
         expected = ((one @ weights) * two).sum(axis=1)
         observed = shares @ weights[row, column]
         kappa: Floats = (observed - expected) / np.where(_complete(expected), np.nan, 1 - expected)
+    return kappa
+
+
+def kappa_sums(row: Integers, column: Integers, n: Floats, unit: Integers, size: int, weights: Floats) -> Floats:
+    """What each of `size` units adds to totals of :func:`kappa_of_sums`: (size, 2 + 2m).
+
+    `row`, `column`, `n`, `unit` (R,): the two answers of each thing, how many there are of it, and its unit.
+    """
+    m = len(weights)
+    scalars = [np.bincount(unit, x, size) for x in (n, n * weights[row, column])]
+    margins = [np.bincount(unit * m + c, n, size * m).reshape(size, m) for c in (row, column)]
+    return np.column_stack([*scalars, *margins]).astype(np.float64)
+
+
+def kappa_of_sums(totals: Floats, weights: Floats) -> Floats:
+    """Cohen's kappa (B,) of totals (B, 2 + 2m): things, agreement and the margins of both; NaN where undefined."""
+    m = len(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = totals / totals[:, :1]
+        one, two = shares[:, 2 : 2 + m], shares[:, 2 + m :]
+        expected = ((one @ weights) * two).sum(axis=1)
+        kappa: Floats = (shares[:, 1] - expected) / np.where(_complete(expected), np.nan, 1 - expected)
     return kappa

@@ -208,3 +208,13 @@ def effective_number(sums: Floats, k: int) -> Floats:
     total = correlations_of(sums, k).sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > _NOTHING * k * k, k * k / total, np.nan)
+
+
+def pearson_of_totals(totals: Floats) -> Floats:
+    """Pearson's correlations (B,) of totals (B, 6): n, two sums, two sums of squares and the sum of products."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n, sx, sy, xx, yy, xy = totals.T
+        vx, vy = xx / n - (sx / n) ** 2, yy / n - (sy / n) ** 2
+        varies = (vx > 1e-15) & (vy > 1e-15)
+        result: Floats = np.where(varies, (xy / n - sx * sy / n**2) / np.sqrt(np.where(varies, vx * vy, 1.0)), np.nan)
+    return result

@@ -104,6 +104,15 @@ def clustered_ratios(
     return value, error, max(centre - half, -bound), min(centre + half, bound)
 
 
+def clustered_mean(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> tuple[float, float, float, float]:
+    """Mean, cluster-robust standard error and t interval of things with sums `k` (G,) over `n` of them in each cluster.
+
+    The error is 0, and the ends NaN, where the means of all clusters are alike but for rounding.
+    """
+    value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), conf_level)
+    return (value, 0.0, math.nan, math.nan) if error <= 1e-12 * max(1.0, abs(value)) else (value, error, low, high)
+
+
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10); NaN where one is empty.
 
@@ -160,7 +169,7 @@ def _tango_end(b: float, c: float, n: float, d: float, z: float) -> float:
 class PairedClusters(NamedTuple):
     """A paired difference of pairs that come in clusters."""
 
-    std_error: float  # linearised, between clusters
+    std_error: float  # cluster-robust
     low: float  # low, high: Tango's interval of the n that the clusters are worth, with t on the clusters' df
     high: float
     statistic: float  # McNemar's, without correction, of that n; NaN without discordant pairs
@@ -173,7 +182,7 @@ def clustered_tango(
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters: b, c, n (G,), `alike` of each.
 
-    The counts are divided by the design effect, the linearised variance between clusters over that of independent
+    The counts are divided by the design effect, the cluster-robust variance over that of independent
     pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
     cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is the
     number of clusters and no pair is discordant.

@@ -208,22 +208,6 @@ def student_interval(
     return error, bias, min(max(low, limits[0]), estimate), max(min(high, limits[1]), estimate)
 
 
-def jackknife_interval(estimate: float, without: Floats, conf_level: float = CONF_LEVEL) -> tuple[float, float, float]:
-    """Standard error and Student's interval on G - 1 from estimates (G,) without each cluster; NaN if all are alike.
-
-    It is wider by the jackknife's bias on the side to which the estimate would be corrected.
-    """
-    g = without.size
-    if g < 2:
-        return math.nan, math.nan, math.nan
-    mean = float(without.mean())
-    error = math.sqrt((g - 1) / g * float(((without - mean) ** 2).sum()))
-    if not error > 1e-12:
-        return math.nan, math.nan, math.nan
-    bias, half = (g - 1) * (mean - estimate), float(stdtrit(g - 1, (1 + conf_level) / 2)) * error
-    return error, estimate - half - max(bias, 0.0), estimate + half - min(bias, 0.0)
-
-
 def bca_interval(
     draws: Floats, estimate: float, influence: Floats, conf_level: float = CONF_LEVEL, weight: Floats | None = None
 ) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from typing import Any, Literal
 
@@ -28,7 +29,8 @@ from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
-from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
+from judgestats.kernels.cluster_sums import sums_within
+from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
 from judgestats.kernels.coincidences import Units
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.agreement.rated_units import (
@@ -43,13 +45,14 @@ from judgestats.metrics.agreement.rated_units import (
     unit_groups,
     units_and_cluster,
 )
+from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.typing import Floats, Integers, Ints, Record
+from judgestats.typing import Floats, Ints, Record
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
@@ -212,14 +215,12 @@ def _coefficient_row(
     """A coefficient of one group of units, with its interval."""
     units = group.units
     fit = chance_corrected(units, group.n, w, coefficient)
-    unit = codes_of(group.table, [column]) if column else None
     cells: Record = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": interval_method(plan)}
     cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
     if np.isnan(fit.estimate):
         cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
-    elif plan is None:
-        cells |= _student_cells(fit, group.n, None if unit is None else unit.code, conf_level)
-        cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
+    elif plan is None and column is None:
+        cells |= _student_cells(fit, group.n, conf_level)
     else:
         agreement, shares = agreement_parts(units, w)
         counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
@@ -231,10 +232,16 @@ def _coefficient_row(
                 result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
             return result
 
-        cells |= unit_bootstrap(Counts.of(group.table), counts, corrected, plan, group.key)
+        if plan is not None:
+            cells |= unit_bootstrap(Counts.of(group.table), counts, corrected, plan, group.key)
+        else:
+            assert column is not None
+            unit = codes_of(group.table, [column])
+            sums = sums_within(counts, unit.code, unit.size)
+            cells |= _over_clusters(fit.estimate, sums, corrected, column, conf_level)
     cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
-        cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
+        cells |= {"z": math.nan, "p_value": math.nan} if column else _fleiss_test(units, group.n, fit, w)
     return {**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, dependent)}
 
 
@@ -251,18 +258,20 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> Record:
     return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
 
 
-def _student_cells(fit: Chance, n: Floats, cluster: Integers | None, conf_level: float) -> Record:
-    """Student's interval over units or clusters, and the test of 0."""
-    estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
-    small = flags.SMALL_N if units < 30 else ""
-    if cluster is not None:
-        sums = np.bincount(cluster, weights=n * fit.influence)
-        small, units = flags.join(small, flags.few_clusters(np.bincount(cluster, n))), float(sums.size)
-        if units > 1:
-            std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
-    if units < 2:
+def _student_cells(fit: Chance, n: Floats, conf_level: float) -> Record:
+    """Student's interval over units, and the test of 0."""
+    if n.sum() < 2:
         return {"flag": flags.ONE_UNIT}
-    return _limited_interval(estimate, std_error, conf_level, units - 1, small)
+    small = flags.SMALL_N if n.sum() < 30 else ""
+    return _limited_interval(fit.estimate, fit.std_error, conf_level, float(n.sum()) - 1, small)
+
+
+def _over_clusters(value: float, sums: Floats, statistic: Statistic, column: str, conf_level: float) -> Record:
+    """Interval of a coefficient, and the test of 0; `sums` (G, 2 or more): units, agreement and others of a cluster."""
+    without = statistic(sums.sum(axis=0) - sums)
+    cells = jackknifed(value, without, sums[:, 0], column, conf_level, hits=sums[:, 1])
+    perfect = flags.PERFECT_AGREEMENT if value > 1 - 1e-12 else ""
+    return {**cells, "flag": flags.join(perfect, cells["flag"], flags.SMALL_N if sums[:, 0].sum() < 30 else "")}
 
 
 def _limited_interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
@@ -307,7 +316,7 @@ Interval = Literal["asymptotic", "percentile", "bca"]
     "Do two judges (or all) agree beyond chance?",
     "agreement",
     "P, R, counts",
-    "asymptotic, linearised over clusters; bootstrap",
+    "asymptotic; clustered: t, jackknife; bootstrap",
     "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
     plot="kappa_matrix",
     frames=("preferences",),
@@ -363,8 +372,8 @@ def kappa(
     interval : {'asymptotic', 'percentile', 'bca'}
         Large-sample, or a bootstrap of the units. The mean kappa has a bootstrap only.
     cluster : "auto", str or False
-        Cluster column, used by the asymptotic interval (linearised, t over clusters) and by the bootstrap. ``"auto"``
-        uses the column that several units share (``item``, say); False treats units as independent.
+        Cluster column, used by the asymptotic interval (then t, from the jackknife of clusters) and by the bootstrap.
+        ``"auto"`` uses the column that several units share (``item``, say); False treats units as independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -703,8 +712,9 @@ def _cohen_cells(
         cells["z"] = float(fit.estimate / fit.null_error)
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
     if cluster is not None:
-        influence = n[good] * kappa_influence(shares, w)[row, column]
-        cells |= _linearised(float(fit.estimate), influence, part.where(good), cluster, conf_level, total)
+        unit = part.where(good).columns.codes([cluster])
+        sums = kappa_sums(row, column, n[good], unit.code, unit.size, w)
+        cells |= _over_clusters(float(fit.estimate), sums, partial(kappa_of_sums, weights=w), cluster, conf_level)
     elif plan is None:
         cells |= _limited_interval(
             float(fit.estimate), float(fit.std_error), conf_level, None, flags.SMALL_N if total < 30 else ""
@@ -713,18 +723,6 @@ def _cohen_cells(
         cells |= _kappa_bootstrap(part.where(good), row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
     return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
-
-
-def _linearised(estimate: float, influence: Floats, part: Counts, cluster: str, conf_level: float, n: float) -> Record:
-    """Linearised interval over clusters, from the influence of each row, and the test of 0."""
-    unit = part.columns.codes([cluster])
-    cells: Record = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
-    few = flags.join(flags.few_clusters(np.bincount(unit.code, part.n)), flags.SMALL_N if n < 30 else "")
-    if unit.size < 2:
-        return {**cells, "flag": few}
-    sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
-    error = math.sqrt(unit.size / (unit.size - 1) * float(sums @ sums)) / n
-    return {**cells, **_limited_interval(estimate, error, conf_level, unit.size - 1, few)}
 
 
 def _kappa_bootstrap(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootstrap, key: Record) -> Record:

@@ -16,10 +16,9 @@ from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
-from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.correlations import jackknife_cells
+from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.requirements import items_shared, people_named, with_people
@@ -211,7 +210,11 @@ def _pooled_rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, 
         return
     counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
-    interval = _jackknife_interval(part, counts, statistic, value, column, conf_level)
+    unit = codes_of(part, [column])
+    added, sizes = (sums_within(x, unit.code, unit.size) for x in (counts, part[["_equal", "n"]].to_numpy(dtype=float)))
+    equal, size = sizes.T
+    without = statistic(added.sum(axis=0) - added)
+    interval = jackknifed(value, without, size, column, conf_level, hits=equal if term == "kappa" else None)
     small = flags.SMALL_N if n.sum() < 30 else ""
     note = flags.join(interval["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
     yield {**labels, "term": term, "estimate": value, "n": n.sum(), **interval, "flag": note}
@@ -226,24 +229,6 @@ def _raters_apart(part: pd.DataFrame) -> tuple[str, str] | None:
         for t, pair in ((float, ("answer", "other_answer")), (object, ("judge", "other")))
     )
     return scales_apart(scores, raters)
-
-
-def _jackknife_interval(
-    table: pd.DataFrame, counts: Floats, statistic: Statistic, value: float, column: str, conf_level: float
-) -> Record:
-    """Interval of a statistic of total counts, from its values without each cluster."""
-    unit = codes_of(table, [column])
-    added = np.column_stack([np.bincount(unit.code, c, unit.size) for c in counts.T])
-    without = statistic(added.sum(axis=0) - added)
-    without = without[~np.isnan(without)]
-    few = flags.join(
-        flags.few_clusters(np.bincount(unit.code, table["n"])),
-        flags.UNDEFINED.of(unit.size - len(without), what="value(s) without a cluster"),
-    )
-    if unit.size < 2 or np.isnan(value):
-        return {"flag": few if unit.size < 2 else ""}
-    cells = jackknife_cells(value, without, column, conf_level) if len(without) > 1 else {}
-    return {**cells, "flag": few if cells else flags.join(few, flags.NO_SPREAD)}
 
 
 def _clustered_share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> Record:

@@ -20,6 +20,7 @@ from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.correlation import pearson_of_totals
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.order_consistency import consistency, repeats
@@ -478,7 +479,7 @@ class _Pair:
         if self.kind == "preferences":
             return {"kappa_change": kappa_of(both, n)}
         counts, concordance = concordance_of(both, n)
-        return {"concordance_change": (counts, concordance), "correlation_change": (counts, _correlation)}
+        return {"concordance_change": (counts, concordance), "correlation_change": (counts, pearson_of_totals)}
 
     def _criterion(self) -> Iterator[Record]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
@@ -501,16 +502,6 @@ class _Pair:
         terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
         for row in shifts[shifts["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
             yield {str(c): v for c, v in row.items()}
-
-
-def _correlation(totals: Floats) -> Floats:
-    """Pearson's correlation of totals: n, two sums, two sums of squares, and the sum of products."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        n, sx, sy, xx, yy, xy = totals.T
-        vx, vy = xx / n - (sx / n) ** 2, yy / n - (sy / n) ** 2
-        varies = (vx > 1e-15) & (vy > 1e-15)
-        result: Floats = np.where(varies, (xy / n - sx * sy / n**2) / np.sqrt(np.where(varies, vx * vy, 1.0)), np.nan)
-    return result
 
 
 def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> Record:

@@ -20,9 +20,10 @@ from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.deviation import consensus
-from judgestats.kernels.resampling import jackknife_interval
-from judgestats.metrics.clustered import clustered_by
+from judgestats.kernels.proportions import clustered_mean
+from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.consensus.calibration_functions import (
     Fit,
     Method,
@@ -36,7 +37,6 @@ from judgestats.metrics.consensus.calibration_functions import (
     shuffled,
 )
 from judgestats.metrics.consensus.judge_identities import identities
-from judgestats.metrics.consensus.linear_uncertainty import interval
 from judgestats.metrics.consensus.other_references import reference_matcher
 from judgestats.metrics.consensus.panel import prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term
@@ -411,17 +411,10 @@ def _mean_cells(gap: Floats, cells: Cells, cautions: list[str], options: _Option
     """Mean over cells, with t over clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
-    mean = float(gap.mean())
-    sums = np.bincount(place, weights=gap - mean)
-    g = sums.size
-    row: Record = {"estimate": mean}
-    if g < 2:
-        return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
-    variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
-    se, low, high = interval(mean, variance, g - 1, options.conf_level)
-    caution = flags.CONSTANT_GAP if math.isnan(low) else flags.few_clusters(np.bincount(place))
-    flag = flags.join(caution, *cautions)
-    return with_interval(se, low, high, **row, method=f"t over {name}s (G = {g})", flag=flag)
+    k, size = (np.bincount(place, x).astype(np.float64) for x in (gap, np.ones_like(gap)))
+    mean, *ends = clustered_mean(k, size, options.conf_level)
+    flag = flags.join(flags.CONSTANT_GAP if ends[0] == 0 else flags.few_clusters(size), *cautions)
+    return with_interval(*ends, estimate=mean, method=f"t over {name}s ({clusters_note(size)})", flag=flag)
 
 
 def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> Record:
@@ -446,16 +439,13 @@ def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: li
     """Statistic of totals over cells, with the jackknife of clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
-    sums = np.column_stack([np.bincount(place, c) for c in counts.T])
+    size = np.bincount(place).astype(np.float64)
+    sums = sums_within(counts, place, size.size)
     total = sums.sum(axis=0)
-    row: Record = {"estimate": float(statistic(total[None])[0])}
-    g = len(sums)
-    if g < 2:
-        return {**row, "flag": flags.join(flags.ONE_UNIT, *cautions)}
-    without = statistic(total - sums)
-    error, low, high = jackknife_interval(row["estimate"], without[np.isfinite(without)], options.conf_level)
-    if math.isnan(error):
-        return {**row, "flag": flags.join(flags.NO_SPREAD, *cautions)}
-    lost = flags.UNDEFINED.of(int((~np.isfinite(without)).sum()), what="value(s) without a cluster")
-    ends = {"std_error": error, "conf_low": low, "conf_high": high, "method": f"t over {name}s (G = {g}), jackknife"}
-    return {**row, **ends, "flag": flags.join(flags.few_clusters(np.bincount(place)), lost, *cautions)}
+    value = float(statistic(total[None])[0])
+    if not math.isfinite(value):
+        return {"estimate": value, "flag": flags.join(flags.NO_SPREAD, *cautions)}
+    with np.errstate(divide="ignore", invalid="ignore"):  # one cluster: nothing is left without it
+        without = statistic(total - sums)
+    interval_cells = jackknifed(value, without, size, name, options.conf_level, coefficient=False)
+    return {"estimate": value, **interval_cells, "flag": flags.join(interval_cells["flag"], *cautions)}

@@ -22,8 +22,7 @@ from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
-from judgestats.kernels.resampling import jackknife_interval
-from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.consensus.concordance import scores_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates, with_interval
@@ -204,30 +203,10 @@ def _jackknifed(
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
         return {"p_value": math.nan, "flag": flags.join(few, flags.PERFECT_CORRELATION)}
-    cells = jackknife_cells(r, without, column, conf_level)
-    if not cells:
+    cells = jackknifed(r, without, np.bincount(code).astype(np.float64), column, conf_level)
+    if math.isnan(cells.get("std_error", math.nan)):
         return {"p_value": math.nan, "flag": flags.join(few, flags.RESAMPLES_AGREE)}
-    error = cells["std_error"] / (1 - r * r)
-    return {**cells, "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)), "flag": few}
-
-
-def jackknife_cells(r: float, without: Floats, column: str, conf_level: float) -> Record:
-    """Student's interval of an estimate between -1 and 1 from the jackknife of clusters, on the scale of Fisher's z.
-
-    `without` (G,): the estimate without each cluster. Where one of them is -1 or 1, the interval is on the plain scale.
-    It is wider by the jackknife's bias on the side to which the estimate would be corrected; no cells where all values
-    are equal.
-    """
-    g = len(without)
-    on_z = bool((np.abs(np.append(without, r)) < 1 - 1e-12).all())
-    value, values = (math.atanh(r), np.arctanh(without)) if on_z else (r, without)
-    error, low, high = jackknife_interval(value, values, conf_level)
-    if math.isnan(error):
-        return {}
-    method = f"t over {column}s (G = {g}), jackknife" + " of Fisher's z" * on_z
-    if on_z:
-        return with_interval((1 - r * r) * error, math.tanh(low), math.tanh(high), method=method)
-    return with_interval(error, max(low, -1.0), min(high, 1.0), method=method)
+    return {**cells, "flag": flags.join(few, cells["flag"])}
 
 
 def _with_cluster(

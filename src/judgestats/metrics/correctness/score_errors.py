@@ -8,7 +8,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtrit
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
@@ -19,12 +18,15 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.proportions import normal_quantile
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
+from judgestats.kernels.correlation import pearson_of_totals
+from judgestats.kernels.proportions import clustered_mean, normal_quantile
+from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.gold_labels import with_right_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import gold_column
 from judgestats.metrics.scales import apart_from_gold, unmeasured
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import Codes, codes_of
 from judgestats.schema.columns import By, grouping, kind_of, names
 from judgestats.typing import Floats, Record
@@ -78,9 +80,9 @@ def score_error(
     Returns
     -------
     pandas.DataFrame
-        Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t on
-        the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
-        number of responses with both scores; the flag counts the others. Where score and gold are on scales of
+        Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t,
+        with the cluster-robust error), and ``pearson`` (Fisher's z; clustered, t from the jackknife of clusters).
+        ``n`` is the number of responses with both scores; the flag counts the others. Where score and gold are on scales of
         different length (the top of one is three times that of the other), all but ``pearson`` are NaN with a flag.
 
     Raises
@@ -181,21 +183,15 @@ def _error_rows(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str
 
 def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> Record:
     """Mean error with its clustered interval."""
-    mean, clusters = float(error.mean()), unit.size
-    row: Record = {"estimate": mean, "method": f"t{_clustering_words(plan, clusters)}"}
-    few = flags.few_clusters(np.bincount(unit.code))
-    if clusters < 2:
-        return {**row, "flag": few}
-    sums = np.bincount(unit.code, error - mean, clusters)
-    se = math.sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / error.size
-    if se <= 1e-12 * max(1.0, abs(mean)):
-        return {**row, "flag": flags.join(few, flags.ERRORS_ALIKE)}
-    half = float(stdtrit(clusters - 1, 0.5 + plan.conf_level / 2)) * se
-    return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
+    k, size = sums_within(np.column_stack([error, np.ones_like(error)]), unit.code, unit.size).T
+    mean, *ends = clustered_mean(k, size, plan.conf_level)
+    flag = flags.join(flags.few_clusters(size), flags.ERRORS_ALIKE if ends[0] == 0 else "")
+    row: Record = {"estimate": mean, "method": f"t{_clustering_words(plan, size)}", "flag": flag}
+    return row if ends[0] == 0 else with_interval(*ends, **row)
 
 
-def _clustering_words(plan: Bootstrap, clusters: int) -> str:
-    return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
+def _clustering_words(plan: Bootstrap, size: Floats) -> str:
+    return f", clustered by {plan.cluster[0]} ({clusters_note(size)})" if plan.cluster else ""
 
 
 def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> Record:
@@ -208,16 +204,12 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> Reco
         return {**row, "estimate": math.copysign(1.0, r), "flag": flags.PERFECT_CORRELATION}
     if score.size < 4:
         return {**row, "estimate": r, "flag": flags.TOO_FEW}
-    se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
     if unit.size < score.size:
-        row["method"] += _clustering_words(plan, unit.size)
-        few = flags.few_clusters(np.bincount(unit.code))
-        if unit.size < 2:
-            return {**row, "estimate": r, "flag": few}
         x, y = ((v - v.mean()) / v.std() for v in (score, right))
-        sums = np.bincount(unit.code, x * y - r / 2 * (x**2 + y**2), unit.size)  # influence on r
-        se = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / score.size
-        quantile = float(stdtrit(unit.size - 1, 0.5 + plan.conf_level / 2))
-    half = quantile * se / (1 - r**2)
+        sums = sums_within(np.column_stack([x**0, x, y, x * x, y * y, x * y]), unit.code, unit.size)
+        without = pearson_of_totals(sums.sum(axis=0) - sums)
+        return {**row, "estimate": r, **jackknifed(r, without, sums[:, 0], plan.cluster[0], plan.conf_level)}
+    se = (1 - r**2) / math.sqrt(score.size - 3)
+    half = normal_quantile(plan.conf_level) * se / (1 - r**2)
     low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": few}
+    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": ""}

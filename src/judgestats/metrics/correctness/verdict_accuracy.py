@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtrit
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Interval
@@ -18,11 +17,12 @@ from judgestats.counting.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_influence, weighted_kappa
+from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
 from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import Codes
 from judgestats.schema.columns import By, names
 from judgestats.typing import Ints, Mask, Record
@@ -94,8 +94,8 @@ def gold_agreement(
         ``invalid``, whose ``n`` is all calls with a gold label; with the share of correct calls they add up to 1. Calls
         without a gold label are excluded, and a flag on every row of their judge counts them.
         Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
-        second, tie), on the calls scored. Its interval uses the asymptotic standard error (where clustered, the
-        linearised one with t), or the bootstrap. NaN with a flag where chance agreement is 1.
+        second, tie), on the calls scored. Its interval uses the asymptotic standard error (clustered: t, from
+        the jackknife of clusters), or the bootstrap. NaN with a flag where chance agreement is 1.
 
     Raises
     ------
@@ -270,19 +270,15 @@ def _kappa(counts: Counts, cell: Ints, key: Record) -> Record:
         added = np.bincount(unit.code * m * m + cell, n, unit.size * m * m).astype(np.float64).reshape(-1, m * m)
         units = replace(counts.where(unit.first), n=added.sum(axis=1))
         return {**row, **units.resampled(added, lambda totals: weighted_kappa(totals, one, two, np.eye(m)), key)}
-    cluster, quantile, few = counts.clusters.column, normal_quantile(counts.conf_level), ""
+    cluster = counts.clusters.column
     if cluster is not None:
         unit = counts.columns.codes([cluster])
         alike = np.ones(unit.size) if counts.alike is None else counts.alike[unit.first]
-        size = int(alike.sum())
-        sums = np.bincount(unit.code, n * kappa_influence(total).ravel()[cell], unit.size)
-        row["method"] = f"linearised, clustered by {cluster} (G = {size})"
-        few = flags.few_clusters(np.bincount(unit.code, n) / alike, alike=alike)
-        if size < 2:
-            return {**row, "flag": few}
-        error = math.sqrt(size / (size - 1) * float((sums**2 / alike).sum())) / row["n"]
-        quantile = float(stdtrit(size - 1, 0.5 + counts.conf_level / 2))
+        sums = kappa_sums(*np.divmod(cell, m), n, unit.code, unit.size, np.eye(m)) / alike[:, None]
+        without = kappa_of_sums(alike @ sums - sums, np.eye(m))
+        hits, size = sums[:, 1], sums[:, 0]
+        return {**row, **jackknifed(kappa, without, size, cluster, counts.conf_level, hits=hits, alike=alike)}
     if error < 1e-7:  # perfect agreement
-        return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
-    low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)
-    return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
+        return {**row, "flag": flags.NO_SPREAD}
+    half = normal_quantile(counts.conf_level) * error
+    return {**row, **with_interval(error, max(kappa - half, -1.0), min(kappa + half, 1.0)), "flag": ""}
