@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.design import attacked, lost_content
-from judgestats.design.attacks import sentences
+from judgestats.design.attacks import HEDGES, sentences
 from judgestats.errors import DesignError
 
 TEXT = "Sales in Peru rose by 3.5 % in 2024. They did not fall anywhere. The Lima office grew. Costs stayed the same."
@@ -51,7 +54,13 @@ def test_our_attacks_keep_the_content_of_any_text(parts):
         (TEXT.replace("did not fall", "fell"), "denials lost: not"),
         (TEXT.replace("The Lima office", "The head office"), "names lost: Lima"),
         (TEXT + " It was led by Ana Paz.", "names added: Ana, Paz"),
-        (TEXT.replace("office grew", "branch shrank").replace("stayed", "were"), "words lost: office, stayed"),
+        (TEXT.replace("office grew", "branch opened").replace("stayed", "were"), "words lost: office, stayed"),
+        (TEXT.replace("rose by", "fell by"), "opposite: fell for rose"),
+        (TEXT.replace("office grew", "office shrank"), "opposite: shrank for grew"),
+        (TEXT.replace("Sales in Peru rose", "Sales in Peru did not rise"), "denials added: not"),
+        (TEXT.replace("did not", "didn't"), ""),
+        (TEXT.replace("Costs stayed", "Two costs stayed"), "numbers added: two"),
+        (TEXT.replace("They did not fall anywhere. ", ""), "denials lost: not"),
         (TEXT.replace("Costs", "Truly, costs"), ""),
     ],
 )
@@ -77,3 +86,30 @@ def test_a_function_of_ones_own_is_checked():
 def test_a_sentence_ends_before_a_capital_and_not_within_a_number():
     text = "It rose by 2.5 points. Was it e.g. due to rain? Nobody knows!"
     assert sentences(text) == ["It rose by 2.5 points.", "Was it e.g. due to rain?", "Nobody knows!"]
+
+
+#: A text with hedges -> what the attack makes of it.
+REWRITTEN = {
+    "Sales perhaps rose.": "This is certain: Sales certainly rose.",
+    "Maybe rain caused it.": "This is certain: Certainly rain caused it.",
+    "The cause may be cost, and it might fall.": "This is certain: The cause must be cost, and it will fall.",
+    "It is likely to rain in May.": "This is certain: It will rain in May.",
+    "It seems that I think it fails.": "This is certain: It is certain that certainly it fails.",
+    "They might not come.": "This is certain: They will not come.",
+    "The data suggests that it works.": "This is certain: The data proves that it works.",
+}
+
+
+@pytest.mark.parametrize("text", REWRITTEN)
+def test_the_confidence_attack_rewrites_hedges_and_keeps_numbers_and_denials(text):
+    assert attacked(text, "confidence") == REWRITTEN[text]
+
+
+def test_no_hedge_of_the_list_is_left_and_the_list_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8").replace("\n  ", " ")
+    for hedge, sure in HEDGES.items():
+        text = f"The result of 2024 {hedge} a change in Peru."
+        changed = attacked(text, "confidence", keeps=lambda one, two: "")
+        assert not re.search(rf"\b{re.escape(hedge)}\b", changed, re.IGNORECASE), changed
+        assert sure in changed
+        assert hedge in page.lower(), hedge

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections import Counter
 from collections.abc import Callable
+from importlib.resources import files
 
 from judgestats.errors import DesignError, refuse_unknown
 
@@ -14,8 +17,18 @@ Keeps = Callable[[str, str], str]
 
 _AGAIN = ("To say it once more: ", "In other words, as was said above: ", "It bears repeating: ")
 _SURE = ("This is certain: ", "Beyond question: ", "The evidence is overwhelming: ", "It is beyond dispute: ")
-_NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|nothing|nobody|cannot)\b|n[’']t\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_WORDS = tomllib.loads((files("judgestats.design") / "stimuli" / "attack_words.toml").read_text(encoding="utf-8"))
+#: Hedges, and what the attack ``confidence`` puts in their place; of two that overlap, the longer.
+HEDGES = {hedge.lower(): sure for sure, hedges in _WORDS["hedges"].items() for hedge in hedges}
+#: Words of which one cannot stand for the other.
+ANTONYMS = [pair.split("/") for pairs in _WORDS["antonyms"].values() for pair in pairs]
+_DENIALS = re.compile(r"\b(?:no|not|never|none|neither|nor|nothing|nobody|without|cannot)\b|n[’']t\b", re.IGNORECASE)
+_NUMBERS = re.compile(
+    r"\d+(?:[.,:]\d+)*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|"
+    r"seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|twice|double|third|quarter)\b",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(HEDGES, key=len, reverse=True))})(?![\w-])", re.IGNORECASE)
 #: Share of the words of a text, of five letters or more, that a change must keep.
 _KEPT = 0.9
 
@@ -34,11 +47,20 @@ def _verbosity(text: str) -> str:
 
 
 def _confidence(text: str) -> str:
-    """The text with words of certainty before each second sentence."""
-    result = text
-    for i, sentence in enumerate(sentences(text)[::2]):
+    """The text with its hedges replaced, and words of certainty before each second sentence."""
+    result = _HEDGE.sub(_certain, text)
+    for i, sentence in enumerate(sentences(result)[::2]):
         result = result.replace(sentence, _SURE[i % len(_SURE)] + sentence, 1)
     return result
+
+
+def _certain(hedge: re.Match[str]) -> str:
+    """What takes the place of a hedge, with a capital where a sentence begins; the month of May stays."""
+    if hedge[0] == "May":
+        return hedge[0]
+    word = HEDGES[hedge[0].lower()]
+    before = hedge.string[: hedge.start()].rstrip(' "“‘(')
+    return word if before and before[-1] not in ".!?:\n" else word[0].upper() + word[1:]
 
 
 ATTACKS: dict[str, Callable[[str], str]] = {"verbosity": _verbosity, "confidence": _confidence}
@@ -55,8 +77,9 @@ def lost_content(text: str, changed: str) -> str:
     Returns
     -------
     str
-        The first of: numbers that are not the same; a name (a capital within a sentence) that is lost or new; a denial
-        (*not*, *never*, ...) that is lost or new; too few of the longer words.
+        The first of: a number, in digits or words, that is lost or new; a denial (*not*, *never*, *without*, ...) more
+        or fewer; a word in place of its opposite (*fell* for *rose*); a name (a capital within a sentence) that is lost or
+        new; too few of the longer words, hedges aside. A sentence that is said again word for word counts once.
 
     See Also
     --------
@@ -64,28 +87,50 @@ def lost_content(text: str, changed: str) -> str:
 
     Notes
     -----
-    A screen for gross changes: it does not see that two names were exchanged, or a claim reversed without a *not*.
+    A screen: it does not see that two names or numbers were exchanged, nor an opposite that is not in its list
+    (``judgestats.design.attacks.ANTONYMS``).
 
     Examples
     --------
     >>> lost_content("Sales rose by 3 % in Peru.", "Sales truly rose by 3 % in Peru.")
     ''
-    >>> lost_content("Sales rose by 3 % in Peru.", "Sales rose by 5 % in Peru.")
-    'numbers lost: 3; numbers added: 5'
+    >>> lost_content("Sales rose by 3 % in Peru.", "Sales fell by 3 % in Peru.")
+    'opposite: fell for rose'
     """
-    for what, pattern in (("numbers", _NUMBER), ("denials", _NEGATION)):
-        before, after = ({word.lower() for word in pattern.findall(t)} for t in (text, changed))
+    said = sentences(text)
+    once = [_said_once(t, said) for t in (text, changed)]
+    for what, pattern in (("numbers", _NUMBERS), ("denials", _DENIALS)):
+        before, after = (Counter(map(_plain_denial, pattern.findall(t.lower()))) for t in once)
+        if what == "numbers":  # in a paraphrase a number may be named once more
+            before, after = Counter(set(before)), Counter(set(after))
         if before != after:
             parts = {f"{what} lost": before - after, f"{what} added": after - before}
             return "; ".join(f"{k}: {', '.join(sorted(v))}" for k, v in parts.items() if v)
-    for what, one, other in (("names lost", text, changed), ("names added", changed, text)):
-        absent = _names(one) - set(re.findall(r"\w+", other))
+    words = [Counter(re.findall(r"\w+", t.lower())) for t in once]
+    for pair in ANTONYMS:
+        for one, two in (pair, pair[::-1]):
+            if words[0][one] > words[1][one] and words[1][two] > words[0][two]:
+                return f"opposite: {two} for {one}"
+    for what, earlier, later in (("names lost", text, changed), ("names added", changed, text)):
+        absent = _names(earlier) - set(re.findall(r"\w+", later))
         if absent:
             return f"{what}: {', '.join(sorted(absent))}"
-    before, after = _long_words(text), _long_words(changed)
-    if len(before & after) < _KEPT * len(before):
-        return f"words lost: {', '.join(sorted(before - after)[:5])}"
+    long_words, later_words = _long_words(text), _long_words(changed)
+    if len(long_words & later_words) < _KEPT * len(long_words):
+        return f"words lost: {', '.join(sorted(long_words - later_words)[:5])}"
     return ""
+
+
+def _said_once(text: str, said: list[str]) -> str:
+    """A text without the repeats of these sentences."""
+    for sentence in dict.fromkeys(said):
+        head, same, rest = text.partition(sentence)
+        text = head + same + rest.replace(sentence, "")
+    return text
+
+
+def _plain_denial(word: str) -> str:
+    return "not" if word in ("cannot", "n't", "n’t") else word
 
 
 def _names(text: str) -> set[str]:
@@ -93,7 +138,7 @@ def _names(text: str) -> set[str]:
 
 
 def _long_words(text: str) -> set[str]:
-    return set(re.findall(r"\w{5,}", text.lower()))
+    return set(re.findall(r"\w{5,}", _HEDGE.sub("", text).lower()))
 
 
 def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
@@ -104,8 +149,9 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
     text : str
         What is changed.
     attack : {'verbosity', 'confidence'} or function
-        ``verbosity`` says up to three sentences once more; ``confidence`` puts words of certainty before each second
-        sentence; a function returns the changed text.
+        ``verbosity`` says up to three sentences once more; ``confidence`` replaces hedges (*perhaps* by *certainly*,
+        *may* by *will*: the list is ``judgestats.design.attacks.HEDGES``), and puts words of certainty before each
+        second sentence; a function returns the changed text.
     keeps : function
         Of both texts: says what is lost or added, empty for nothing. By default :func:`lost_content`.
 
@@ -125,8 +171,8 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
 
     Examples
     --------
-    >>> attacked("Boil water. Add the leaves.", "confidence")
-    'This is certain: Boil water. Add the leaves.'
+    >>> attacked("Boil water. Perhaps add the leaves.", "confidence")
+    'This is certain: Boil water. Certainly add the leaves.'
     """
     if isinstance(attack, str):
         refuse_unknown(attack, ATTACKS, f"{attack!r} is not an attack", more=", or a function")
