@@ -282,3 +282,31 @@ def test_a_text_under_several_conditions_gives_none_of_them_away():
 def test_bad_input(call, message):
     with pytest.raises(DesignError, match=message):
         call()
+
+
+#: What is planted in a text -> design columns of the pair.
+PLANTED = {
+    "[delta=1]": {"delta": 1.0, "better": "v"},
+    "(better: v)": {"better": "v"},
+    "quality_first = 0.8": {"quality_first": 0.8, "quality_second": 0.3},
+    "It is of 0.8 in all.": {"quality_first": 0.8, "quality_second": 0.3},
+    "A poor one.": {"quality_first": "poor", "quality_second": "fine"},
+    "By QX, in haste.": {"first": "QX", "second": "QY"},
+    "strategy: S4": {"strategy": "S4"},
+    "expected_verdict=tie": {"expected_verdict": "tie"},
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_hidden_metadata_in_a_text_is_found(planted):
+    pairs = PAIRS.assign(**PLANTED[planted])
+    assert build(pairs, judges="m").check().empty
+    found = build(pairs.assign(second_text=pairs["second_text"] + " " + planted), judges="m").check()
+    assert found["level"].tolist()[:1] == ["fault"], found
+    assert found["what"].str.contains("stands in the").any()
+
+
+def test_what_any_text_has_is_no_hidden_metadata():
+    pairs = PAIRS.assign(first="it", second="no", delta=1.0, quality_first=3, quality_second=4.0)
+    pairs["second_text"] += " It is no 1 of 3, and delta is a letter."
+    assert build(pairs, judges="m").check().empty

@@ -23,6 +23,7 @@ from judgestats.design.plans import Plan, build
 from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.reply_parts import reply_parts
 from judgestats.design.rubric_dimensions import Criterion
 from judgestats.design.rubric_matching import matched_dimensions, rubric_similarity
 from judgestats.design.rubrics import Rubric, points_score, rubric
@@ -77,6 +78,7 @@ __all__ = [
     "read_controlled",
     "read_explanations",
     "remaining",
+    "reply_parts",
     "requests",
     "rubric",
     "rubric_similarity",

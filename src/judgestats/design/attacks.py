@@ -19,7 +19,7 @@ _AGAIN = ("To say it once more: ", "In other words, as was said above: ", "It be
 _SURE = ("This is certain: ", "Beyond question: ", "The evidence is overwhelming: ", "It is beyond dispute: ")
 _WORDS = tomllib.loads((files("judgestats.design") / "stimuli" / "attack_words.toml").read_text(encoding="utf-8"))
 #: Hedges, and what the attack ``confidence`` puts in their place; of two that overlap, the longer.
-HEDGES = {hedge.lower(): sure for sure, hedges in _WORDS["hedges"].items() for hedge in hedges}
+HEDGES: dict[str, str] = {hedge.lower(): sure for sure, hedges in _WORDS["hedges"].items() for hedge in hedges}
 #: Words of which one cannot stand for the other.
 ANTONYMS = [pair.split("/") for pairs in _WORDS["antonyms"].values() for pair in pairs]
 _DENIALS = re.compile(r"\b(?:no|not|never|none|neither|nor|nothing|nobody|without|cannot)\b|n[’']t\b", re.IGNORECASE)
@@ -78,8 +78,8 @@ def lost_content(text: str, changed: str) -> str:
     -------
     str
         The first of: a number, in digits or words, that is lost or new; a denial (*not*, *never*, *without*, ...) more
-        or fewer; a word in place of its opposite (*fell* for *rose*); a name (a capital within a sentence) that is lost or
-        new; too few of the longer words, hedges aside. A sentence that is said again word for word counts once.
+        or fewer; a word in place of its opposite (*fell* for *rose*); a name (a capital within a sentence) that is
+        lost or new; too few of the longer words, hedges aside. A sentence said again word for word counts once.
 
     See Also
     --------

@@ -270,6 +270,12 @@ def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd
     return rows
 
 
+def matched_replies(plan: Plan, answers: Answers) -> dict[str, str]:
+    """The text of the reply to each call that has one."""
+    answered, _, _ = _matched(plan, _replies(answers, plan))
+    return {call: reply.text for call, (_, reply) in answered.items() if reply.text}
+
+
 def replied(plan: Plan, answers: Answers) -> dict[str, str]:
     """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
     answered, _, _ = _matched(plan, _replies(answers, plan))

@@ -45,7 +45,11 @@ _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
 #: What tells two calls of one text apart, in the order of their digest.
 _PLACE = ("item", "first", "second", "system", "criterion", "stage", "after")
 _ASKED_HOW = ("condition", "scheme", "probe", "strategy")
-_SHORTEST_WORD = 3
+_SHORTEST_WORD = 2
+#: Words of two letters that a text has anyway.
+_COMMON = frozenset("am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we".split())  # noqa: SIM905
+#: Columns that say how good a candidate is, or which is the better.
+_TRUTH = ("delta", "better", "target", "gold", "favoured", "expected_verdict")
 _RUN = re.compile(r"\w+")
 #: Characters of rendered messages that are kept, for calls that show the same.
 _KEPT = 200_000_000
@@ -366,9 +370,11 @@ class Plan:
         -------
         pandas.DataFrame
             ``fault``: the prompt or a text shows a word that the judge must not see: the name of a judge, a
-            condition, a stimulus or a system, or a label that other calls show. ``caution``: pairs planned in one order
-            only, where others under the same conditions are in both; the better candidate, or the target, more often in
-            one slot; calls of a later stage that have no answer to go on from. Columns as in :func:`judgestats.check`.
+            condition, a stimulus, a candidate or a system, a label that other calls show, a value of a column on
+            quality (``quality``, ``quality_first``, ...), or a design column with its value, as in ``[delta=1]``.
+            ``caution``: pairs planned in one order only, where others under the same conditions are in both; the better
+            candidate, or the target, more often in one slot; calls of a later stage that have no answer to go on from.
+            Columns as in :func:`judgestats.check`.
         """
         return as_frame([*self._leaks(), *self._imbalance(), *self._cut_off()])
 
@@ -382,10 +388,19 @@ class Plan:
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
         words: dict[str, str] = {}
-        for column in (*HIDDEN, *ids, *SHOWN):
+        quality = [c for c in self.calls if str(c).startswith("quality")]
+        for column in (*HIDDEN, *ids, *SHOWN, *quality):
             for value in self.calls[column].dropna().unique() if column in self.calls else ():
-                if len(str(value)) >= _SHORTEST_WORD:
-                    words.setdefault(str(value), column)
+                word = str(value)
+                whole = column in quality and word.removesuffix(".0").isdigit()  # 3 stands in any text
+                if len(word) >= _SHORTEST_WORD and word not in _COMMON and not whole:
+                    words.setdefault(word, column)
+        tags: dict[str, str] = {}
+        for column in (*HIDDEN, *_TRUTH, *quality):
+            for value in self.calls[column].dropna().unique() if column in self.calls else ():
+                written = {str(value), f"{value:g}"} if isinstance(value, float) else {str(value)}
+                tags |= {f"{column}{sign}{v}": column for v in written for sign in ("=", " = ", ": ", ":")}
+        words |= tags
         if not words:
             return
         hidden = _HiddenWords(words)
@@ -409,7 +424,11 @@ class Plan:
                 if column == "note_text" and word in judge_names:
                     continue
                 visible = self.calls[column].isin(keys)
-                if words[word] not in (*ids, "judge", "alias"):  # a text under several conditions tells none of them
+                if word not in tags and words[word] not in (
+                    *ids,
+                    "judge",
+                    "alias",
+                ):  # a text under several conditions tells none of them
                     under = self.calls[visible].groupby(column)[words[word]].nunique(dropna=False)
                     visible &= ~self.calls[column].isin(under.index[under > 1])
                 if visible.any():

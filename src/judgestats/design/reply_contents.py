@@ -79,7 +79,7 @@ def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
     return {name: entry for name, entry in values.items() if name not in twice}
 
 
-def _lines(text: str) -> dict[str, Mark]:
+def line_marks(text: str) -> dict[str, Mark]:
     """Score and reason of each criterion that has a line of its own, by its plain name."""
     return _agreed(
         (plain(m["name"]), m["score"] if not m["score"].isdigit() else float(m["score"]), m["reason"].strip() or None)
@@ -92,7 +92,7 @@ def dimension_marks(text: str) -> tuple[dict[str, Mark], float]:
     several = objects(text)
     overall = {to_number(each["overall"]) for each in several if isinstance(each.get("overall"), int | float)}
     marks = _agreed(entry for each in several for entry in _dimensions(each.get("scores")))
-    return marks or _lines(text), overall.pop() if len(overall) == 1 else float("nan")
+    return marks or line_marks(text), overall.pop() if len(overall) == 1 else float("nan")
 
 
 def _dimensions(scores: object) -> Iterator[Entry]:
@@ -116,7 +116,7 @@ def criterion_marks(text: str, criteria: Iterable[str]) -> dict[str, Mark]:
         said[what] = {name: value for name, (value, _) in _agreed((*pair, None) for pair in pairs).items()}
     if several:
         return {c: (said["scores"].get(c), said["reasons"].get(c)) for c in criteria}
-    lines = _lines(text)
+    lines = line_marks(text)
     marks = {}
     for criterion in criteria:
         words = set(plain(criterion).split())
