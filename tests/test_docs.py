@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import judgestats as js
+import paper_items
 from judgestats.counting.patterns import PATTERNS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -261,3 +262,58 @@ def test_the_head_of_the_coverage_of_the_papers_counts_its_rows():
     counts["**all**"] = [sum(column) for column in zip(*counts.values(), strict=True)]
     told = {n: [int(k) for k in k.split("|")] for n, k in re.findall(r"(?m)^\| (\S+) \| (\d.*\d) \|$", head)}
     assert told == counts
+
+
+def test_what_the_coverage_of_the_papers_names_exists():
+    """Every call in it has a function that takes its keywords; templates, files and tests are there."""
+    templates = set(js.design.prompts()["name"])
+    wrong = []
+    for number, (_, where) in paper_items.rows().items():
+        for name, _, keywords in paper_items.calls(where):
+            wrong += [(number, name, k) for k in paper_items.takes(paper_items.named(name), keywords)]
+        for name in re.findall(r"`(design\.\w+|plot\.\w+|Plan\.\w+)", where):
+            wrong += [(number, name)] if paper_items.named(name) is None else []
+        if where.startswith("template"):
+            known = set(re.findall(r"`([a-z_]+)`", where.partition(";")[0]))
+            wrong += [(number, n) for n in known - templates if not hasattr(js, n)]
+        for name in re.findall(r"(?<![\w/])(?:data|tests)/[\w/]+(?:\.\w+)?", where):
+            folder = DOCS.parent / name
+            wrong += (
+                [(number, name)] if not folder.exists() and not list(folder.parent.glob(f"{folder.name[:5]}*")) else []
+            )
+    assert wrong == []
+
+
+RUNS = [
+    (number, *call)
+    for number, (_, where) in paper_items.rows().items()
+    for call in paper_items.calls(where)
+    if (number, call[0]) in paper_items.ON
+]
+
+
+def test_the_calls_that_run_are_those_whose_arguments_the_coverage_gives():
+    complete = {
+        (number, name)
+        for number, (_, where) in paper_items.rows().items()
+        for name, arguments, keywords in paper_items.calls(where)
+        if ... not in [*arguments, *keywords.values()]
+        and not (name.startswith(("fit", "Plan")) or name == "design.export")
+    }
+    elsewhere = {(215, "pareto_front"), (75, "strategy_effects"), (218, "read")}  # tests/metrics, models, ingest
+    assert complete - set(paper_items.ON) - elsewhere == set()
+    assert set(paper_items.ON) <= complete
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "arguments", "keywords"), RUNS, ids=lambda x: str(x) if isinstance(x, int | str) else ""
+)
+def test_what_the_coverage_of_the_papers_names_runs(number, name, arguments, keywords):
+    on = [paper_items.data()[key] for key in paper_items.ON[number, name]]
+    more = {"humans": ["Ann", "Bob"], "attribute": "format", "value": "markdown"} if name == "preference_gap" else {}
+    if name == "bias_score" and "target" not in keywords and "attribute" not in keywords:
+        more = {"attribute": "format", "value": "markdown"} if "format_first" in on[0] else {}
+    if name == "agreement_shift":
+        arguments = [("attributed", "anonymized"), *arguments]
+    result = paper_items.named(name)(*on, *arguments, **keywords, **more)
+    assert len(result) > 0
