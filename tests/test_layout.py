@@ -13,6 +13,7 @@ SOURCE = TESTS.parent / "src" / "judgestats"
 #: What is about no single module, and why.
 NO_MODULE = {
     "real": "public verdicts, by data set",
+    "studies": "the studies of the five papers, end to end through the command line",
     "fuzz": "many modules at a time, on random input",
     "test_conventions.py": "the conventions of CONTRIBUTING.md, in numbers",
     "test_docs.py": "the pages of docs",

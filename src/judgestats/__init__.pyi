@@ -95,6 +95,7 @@ from judgestats.models import hierarchical as hierarchical
 from judgestats.published import audit as audit
 from judgestats.reporting import plots as plot
 from judgestats.reporting import report as report
+from judgestats.reporting import study_estimates as study_estimates
 from judgestats.schema import check as check
 from judgestats.schema import preferences as preferences
 from judgestats.schema import ratings as ratings

@@ -68,3 +68,40 @@ def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
     shown = run.invoke(app, ["prompts", "pairwise"])
     assert "{{ first }}" in shown.output
     assert "pairwise_strict" in run.invoke(app, ["prompts"]).output
+
+
+def test_explanations_become_responses_for_a_rubric(tmp_path, monkeypatch):
+    """The first step of the merchant study, from its categories to the plan of the ratings; a fault is named."""
+    from judgestats.design import Plan
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"code": [5000, 5001, 5002, 5003, 5004, 5005], "name": list("abcdef")}).to_csv(
+        "codes.csv", index=False
+    )
+    asked = [
+        "plan",
+        "explanations",
+        "--judge",
+        "GPT",
+        "--judge",
+        "Grok",
+        "--categories",
+        "codes.csv",
+        "--levels",
+        "low,high",
+    ]
+    made = run.invoke(app, asked)
+    assert made.exit_code == 0, made.output
+    text = '[{"level": "low", "explanation": "Calm.", "categories": ["5000", "5001", "5002"]}, '
+    text += '{"level": "high", "explanation": "Not calm.", "categories": ["5003", "5004", "5005"]}]'
+    calls = Plan.read("plan").calls
+    answers = pd.DataFrame({"call": calls["call"], "answer": [text, text.replace("Calm", "5 times calm")]})
+    answers.to_json("answers.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
+    assert done.exit_code == 0, done.output
+    assert f"{calls['judge'].iloc[1]}: a figure in a text" in words(done)
+    assert pd.read_csv("texts.picks.csv")["score"].tolist() == [1, 1, 1, 2, 2, 2] * 2
+    rated = ["plan", "rubric", "--responses", "texts.responses.csv", "--judge", "m", "--runs", "1", "--out", "rated"]
+    made = run.invoke(app, rated)
+    assert made.exit_code == 0, made.output
+    assert sorted(Plan.read("rated").calls["system"]) == ["GPT", "GPT", "Grok", "Grok"]

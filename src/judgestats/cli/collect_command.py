@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from judgestats.design import Plan
 
 
+#: What a plan of explanations says about itself, by which its answers are read.
+_EXPLAINED = ("categories", "levels", "picks")
+
+
 @readable_errors
 def collect(
     folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
@@ -38,10 +42,12 @@ def collect(
     from judgestats.design.collection import collected
     from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import opened
+    from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
     from judgestats.reporting.page_data import measure_all
     from judgestats.reporting.pages import write_report
+    from judgestats.reporting.study_tables import in_one
     from judgestats.schema import check as check_frame
 
     plan = opened(folder, trust)
@@ -66,6 +72,7 @@ def collect(
             return
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
+    merged, estimates = (out.with_name(f"{out.stem}.{what}.csv") for what in ("merged", "estimates"))
     inputs.append(out)
     pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
@@ -76,14 +83,32 @@ def collect(
     if "text" in verdicts:
         complete = int((verdicts["status"] == "ok").sum())
         console.print(plain_text(f"Texts: {out}, {complete:,} of {len(verdicts):,} complete"))
+        if (told := plan.about.get("explanations", {})).get("categories"):
+            responses, picks = design.read_explanations(verdicts, **{k: told[k] for k in _EXPLAINED})
+            for item, fault in responses.loc[responses["fault"] != "", ["system", "fault"]].itertuples(index=False):
+                console.print(plain_text(f"{item}: {fault}"))
+            usable = responses[responses["response_text"].notna()].drop(columns="fault")
+            for what, table in (("responses", usable), ("picks", picks)):
+                path = out.with_name(f"{out.stem}.{what}.csv")
+                write_verdicts(table, path, folder, verdict_outputs(folder, inputs, overwrite))
+                console.print(plain_text(f"{what.capitalize()}: {path}"))
     else:
         findings = check_frame(verdicts)
         print_totals(console, findings)
         print_findings(console, findings)
         console.print(plain_text(f"Verdicts: {out}"))
+        by_rule = design.study_verdicts(verdicts)
+        if by_rule is not verdicts:
+            write_verdicts(by_rule, merged, folder, verdict_outputs(folder, inputs, overwrite))
+            console.print(plain_text(f"By the rules of the design: {len(by_rule):,} of {len(verdicts):,}: {merged}"))
     _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
-        console.print(plain_text(f"Report: {write_report(measure_all(verdicts), page, pages)}"))
+        measured = measure_all(verdicts, study="text" not in verdicts and bool(study_of(verdicts)))
+        if measured.tables:
+            write_verdicts(in_one(measured.tables), estimates, folder, verdict_outputs(folder, inputs, overwrite))
+            console.print(plain_text(f"Estimates: {estimates}"))
+        origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
+        console.print(plain_text(f"Report: {write_report(measured, page, pages, origin)}"))
 
 
 def stage_folder(folder: Path, stage: Plan) -> Path:

@@ -187,16 +187,15 @@ def _note(folder: Path, name: str, values: Iterable[str]) -> None:
 
 def all_answers(folder: Path, sources: Sequence[str]) -> list[str]:
     """These files, globs and folders of answers, then those from before that are still there, each file once."""
-    before = [str(f) for f in read_manifest(folder).get(_ANSWERS, [])]
-    new = [
-        path for s in sources for path in (glob.has_magic(s) and not Path(s).exists() and sorted(glob.glob(s))) or [s]
-    ]
+    before = [os.path.normpath(folder.absolute() / str(f)) for f in read_manifest(folder).get(_ANSWERS, [])]
+    new = [p for s in sources for p in (glob.has_magic(s) and not Path(s).exists() and sorted(glob.glob(s))) or [s]]
     return list(dict.fromkeys([*map(os.path.abspath, new), *filter(os.path.exists, before)]))
 
 
 def note_answers(folder: Path, files: Iterable[str]) -> None:
-    """Note files of answers in the manifest of their plan, which are then read each time."""
-    _note(folder, _ANSWERS, files)
+    """Note files of answers in the manifest of their plan, as seen from it; they are then read each time."""
+    drive = folder.absolute().drive
+    _note(folder, _ANSWERS, [os.path.relpath(f, folder) if Path(f).drive == drive else f for f in files])
 
 
 def verdict_outputs(folder: Path, inputs: Iterable[Source], overwrite: bool) -> Outputs:

@@ -557,7 +557,8 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
     if isinstance(plan, Plan):
         return plan
     whole = Plan.read(plan, trust=trust)
-    for path in sorted(Path(plan).glob("stage*/manifest.json"), key=lambda p: (len(p.parent.name), p.parent.name)):
+    stages = Path(plan).glob("stage*/manifest.json")  # stage2, stage2-2, stage3: what a later one says of calls counts
+    for path in sorted(stages, key=lambda p: [int(n) for n in re.findall(r"\d+", p.parent.name)]):
         whole = whole + Plan.read(path.parent, trust=trust)
     return whole
 

@@ -7,3 +7,4 @@ from judgestats.reporting.reproductions import reproduction_page as reproduction
 from judgestats.reporting.sheets import to_great_table as to_great_table
 from judgestats.reporting.sheets import to_latex as to_latex
 from judgestats.reporting.sheets import to_markdown as to_markdown
+from judgestats.reporting.study_tables import study_estimates as study_estimates

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats import flags
 from judgestats.csv_files import as_csv
 from judgestats.metrics.datasheets.datasheet_sections import INSTRUMENTS
 from judgestats.metrics.measure_registry import measures
@@ -21,6 +22,7 @@ from judgestats.reporting.page_chapters import OPEN_ROWS, PARTS, chapters
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import CITE, cautions, limits_of, method_facts
 from judgestats.reporting.pictures import beside_people, between_judges, pictures
+from judgestats.reporting.sheets import flag_marks, ladder_bounds
 from judgestats.reporting.source_tables import how_read, rows_section, sources
 from judgestats.schema.columns import answer_column
 from judgestats.typing import Record
@@ -73,6 +75,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         line=summary.line,
         next_step=next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,
+        tables=_study_tables(data),
         table=comparison(summary),
         many=sum(len(g.judges) for g in summary.groups) > OPEN_ROWS,
         sections=sections,
@@ -91,6 +94,17 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         cite=CITE,
         csv=_estimates_csv(data),
     )
+
+
+def _study_tables(data: PageData) -> list[Record]:
+    """The main tables of a study as text."""
+    tables: list[Record] = []
+    for t in data.tables:
+        heads, rows = t.wide(ladder_bounds(data.estimates.sheet))
+        marks = flag_marks(flags.join(*t.rows["flag"].astype(str).unique()))
+        facts = {"title": t.title, "about": t.about, "absent": t.absent, "flags": marks}
+        tables.append({**facts, "heads": heads, "rows": rows, "numbers": range(len(t.labels), len(heads))})
+    return tables
 
 
 def _nothing_known(data: PageData) -> str:

@@ -10,6 +10,7 @@ from judgestats.reporting.markup import visible
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import call_again, limits_of
 from judgestats.reporting.sheets import (
+    ladder_bounds,
     markdown_table,
     markdown_text,
     to_markdown,
@@ -21,6 +22,9 @@ def as_markdown(page: PageData, command: str = "") -> str:
     summary = page.summary
     lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
+    for t in page.tables:
+        lines += ["", f"## {t.title}", "", t.about, "", markdown_table(*t.wide(ladder_bounds(page.estimates.sheet)))]
+        lines += ["", *(f"- {column}: {markdown_text(why)}" for column, why in t.absent.items())] if t.absent else []
     for g in summary.groups if summary.columns else ():
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
@@ -13,7 +13,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import KEYS, Split, splits_of
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import choose, confidence
+from judgestats.design.studies import study_of, study_verdicts
+from judgestats.errors import DesignError, choose, confidence
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.datasheet_sections import BEFORE, INSTRUMENTS, sheet_of
 from judgestats.metrics.measure_registry import Options, measures
@@ -22,6 +23,9 @@ from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.pictures import concordances
 from judgestats.reporting.sheets import shown_measures
+from judgestats.reporting.study_cards import study_cards
+from judgestats.reporting.study_tables import Settings as Estimation
+from judgestats.reporting.study_tables import StudyTable, study_tables
 from judgestats.reporting.summary import summarise
 from judgestats.reporting.summary_parts import Summary
 from judgestats.schema import kind_of
@@ -29,6 +33,7 @@ from judgestats.schema.columns import By, Kind, grouping
 from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
 from judgestats.typing import Record
+from judgestats.verdicts.native_frames import to_table
 
 if TYPE_CHECKING:
     from judgestats.reporting.fit_sections import Model, Models
@@ -65,6 +70,7 @@ class PageData:
     summary: Summary
     settings: Options
     arguments: Mapping[str, Any]  # that make the page again
+    tables: tuple[StudyTable, ...] = ()  # of a study, the main one first
 
     @property
     def measured(self) -> pd.DataFrame:
@@ -111,6 +117,7 @@ def measure_all(
     n_resamples: int = N_RESAMPLES,
     title: str | None = None,
     models: Models | None = None,
+    study: bool = False,
     say: Callable[[str], None] = quiet,
 ) -> PageData:
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
@@ -123,6 +130,16 @@ def measure_all(
         fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
+    name, frame = "", pd.DataFrame()
+    if study:
+        frame = data if isinstance(data, pd.DataFrame) else to_table(data)
+        if not (name := study_of(frame)):
+            raise DesignError("These calls are of no study. Leave study= out.")
+        frame = study_verdicts(frame)
+        by = by or (("strategy",) if "strategy" in frame else ())
+        if humans is None and "rater_type" in frame and frame["rater_type"].eq("human").any():
+            humans = "rater_type=human"
+        data = frame
     whole = Study.whole(data)
     kind = kind_of(whole.names)
     refuse(whole.faults, whole.data, kind)
@@ -138,7 +155,14 @@ def measure_all(
         "conf_level": conf_level,
         "n_resamples": n_resamples,
     }
-    further = {"humans": humans, "gold": gold, "baseline": baseline, "sampling": sampling, "title": title}
+    further = {
+        "humans": humans,
+        "gold": gold,
+        "baseline": baseline,
+        "sampling": sampling,
+        "title": title,
+        "study": study,
+    }
     reference = references(whole, humans, gold, baseline)
     everybody, renamed = _groups_renamed(
         pd.concat([reference.models, reference.people]) if reference.humans else reference.models, groups
@@ -149,20 +173,26 @@ def measure_all(
         reference.baseline, sampling or "",
     )  # fmt: skip
     say("Datasheets")
-    study = reference.study if renamed == groups else Study.of(measured)
-    sheet = _without_single_conditions(sheet_of(study, settings), renamed)
-    taken = attempts(study, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
+    rows = reference.study if renamed == groups else Study.of(measured)
+    sheet = _without_single_conditions(sheet_of(rows, settings), renamed)
+    taken = attempts(rows, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
     peers: Any = None
     if reference.humans:
-        peers = concordances(study, settings.by) if kind == "ratings" else taken.get("kappa")
+        peers = concordances(rows, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")
-    summary = summarise(study, kind, sheet, taken, findings, settings, title)
+    summary = summarise(rows, kind, sheet, taken, findings, settings, title)
+    tables: tuple[StudyTable, ...] = ()
+    if name:
+        tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
+        if cards := study_cards(name, tables, conf_level):
+            summary = replace(summary, cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
-        PageRows(study, kind, reference, findings, groups, splits),
+        PageRows(rows, kind, reference, findings, groups, splits),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
         summary,
         settings,
         {**options, **{k: v for k, v in further.items() if v}},
+        tables,
     )
 
 

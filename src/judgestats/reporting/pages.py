@@ -42,6 +42,7 @@ def report(
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
     models: Models | None = None,
+    study: bool = False,
     overwrite: bool = False,
 ) -> Path:
     """Write one self-contained page about a data set: which judge to trust, the measures, and a card of each judge.
@@ -84,6 +85,9 @@ def report(
     models : Fit or mapping of str to Fit, optional
         Results of :func:`judgestats.fit`, or one, to be shown with their parameters and diagnostics:
         ``{"position": fit}``.
+    study : bool
+        Whether the calls are of a study (:func:`judgestats.design.study`): the rules of its design are applied, and the
+        main tables of its paper (:func:`study_estimates`) and the questions that it asks stand first.
     overwrite : bool
         Whether another file may be replaced. A page of an earlier report that nobody has changed always is.
 
@@ -121,7 +125,7 @@ def report(
     page = measure_all(
         data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
         sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
-        models=models,
+        models=models, study=study,
     )  # fmt: skip
     return write_report(page, path, outputs, source)
 

@@ -57,7 +57,7 @@ def pairs_first_screen(
     slots = {
         j: r
         for j, r in rows_by_judge(sheet, "position_bias", ["slots"]).items()
-        if flags.ORDER_CONFOUNDED not in r["flag"]
+        if flags.ORDER_CONFOUNDED not in r["flag"] and "bias" not in data.columns
     }
     if slots:
         columns.append(

@@ -1,0 +1,115 @@
+"""The main tables of a study, and the cards that its paper's questions make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.design import Judge, collect, controlled, controlled_pairs, simulate_replies, study_verdicts
+from judgestats.errors import DesignError
+from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.study_tables import StudyTable
+
+
+@pytest.fixture(scope="module")
+def controlled_calls():
+    """Two judges under B0 and S8; only B0 likes Markdown and the first place."""
+    rows = [
+        {"item": f"q{i}", "topic": "food", "task_text": "How is tea made?", "role": role, "text": text}
+        for i in range(40)
+        for role, text in (
+            ("markdown", f"**Tea {i} is simple.**\n\n- Boil water.\n- Add the leaves."),
+            ("complete", f"Boil water {i} times. Add the leaves. Wait for five minutes. Pour it."),
+        )
+    ]
+    pairs = controlled_pairs(pd.DataFrame(rows), kinds=["position", "style", "length_truncated"])
+    plan = controlled(["g", "h"], pairs, strategies=["B0", "S8"])
+    plain = {"strategy": {"S8": {"style": {}, "slot_bias": 0.0, "tie_criterion": 3.0}}}
+    judges = [
+        Judge(n, style={"format": {"markdown": 3.0}}, slot_bias=2.0, tie_criterion=0.3, under=plain) for n in "gh"
+    ]
+    return collect(plan, simulate_replies(plan, judges, seed=4).to_dict("records"))
+
+
+def cell(estimates, column, **where):
+    rows = estimates[estimates["column"] == column]
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows.iloc[0] if len(rows) == 1 else rows
+
+
+def test_strategies_are_not_pooled_and_position_is_that_of_identical_texts(controlled_calls):
+    found = js.study_estimates(controlled_calls)
+    single = controlled_calls[controlled_calls["strategy"] == "B0"]
+    for judge in "gh":
+        own = single[single["judge"] == judge]
+        style = js.bias_score(own[own["bias"] == "style"]).query("term == 'bias'")["estimate"].item()
+        assert cell(found, "style", judge=judge, strategy="B0")["estimate"] == style > 0.7
+        assert abs(cell(found, "style", judge=judge, strategy="S8")["estimate"]) < 0.3
+        same = own[own["bias"] == "position"]["choice"].astype(str)
+        assert cell(found, "position", judge=judge, strategy="B0")["estimate"] == pytest.approx(
+            (same == "first").mean() - (same == "second").mean()
+        )
+    assert cell(found, "position", strategy="S8").empty
+
+
+def test_a_column_that_is_not_supported_says_why(controlled_calls):
+    row = cell(js.study_estimates(controlled_calls), "own model")
+    assert row["flag"].startswith("No pair tests model_origin")
+    assert np.isnan(row["estimate"])
+
+
+def test_the_page_has_no_first_position_preference_of_pairs_made_in_one_order(controlled_calls):
+    page = measure_all(controlled_calls, study=True)
+    assert "position_bias" not in [c.term for c in page.summary.columns]
+    heads = {c.head: c for c in page.summary.cards}
+    assert {"Which bias is largest?", "Is it biased by position?"} <= set(heads)
+    assert "style" in heads["Which bias is largest?"].claim
+    assert "B0" in heads["Is it biased by position?"].claim
+    assert page.measured["n_calls"].max() == 2
+    assert page.rows.groups == ["strategy"]
+
+
+def test_a_gain_is_said_where_it_survives_the_correction():
+    items = [str(i) for i in range(200)]
+    base = pd.DataFrame({"judge": "g", "item": items, "first": "u", "second": "v", "gold": ["u", "v"] * 100})
+    right = base["gold"].map({"u": "first", "v": "second"})
+    flat = base.assign(strategy="B0", choice="first")
+    calls = pd.concat([flat, base.assign(strategy="S4", choice=right), flat.assign(strategy="S5")], ignore_index=True)
+    card = next(c for c in measure_all(calls, study=True).summary.cards if "change accuracy" in c.head)
+    assert card.claim == "g · S4, +0.50"
+    same = pd.concat([flat, flat.assign(strategy="S5")], ignore_index=True)
+    card = next(c for c in measure_all(same, study=True).summary.cards if "change accuracy" in c.head)
+    assert card.claim == "No change from B0 survives correction"
+
+
+def test_calls_of_no_study_are_refused(controlled_calls, tmp_path):
+    calls = controlled_calls[["judge", "item", "first", "second", "choice"]].drop_duplicates(["judge", "item"])
+    with pytest.raises(DesignError, match="of no study"):
+        js.study_estimates(calls)
+    with pytest.raises(DesignError, match="of no study"):
+        js.report(calls, tmp_path / "page.html", study=True)
+
+
+def test_the_page_as_markdown_has_the_tables_first(controlled_calls, tmp_path):
+    text = js.report(controlled_calls, tmp_path / "page.md", study=True).read_text(encoding="utf-8")
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert heads[0] == "## Bias by strategy"
+    assert "| g | B0 |" in text
+
+
+def test_a_wide_table_has_every_cell_once():
+    columns = ["term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
+    rows = pd.DataFrame(
+        [("t", 0.5, 0.1, 0.25, 0.75, 9, "", ""), ("p_value", 0.0001, 0.1, np.nan, np.nan, 9, "", "")], columns=columns
+    )
+    table = StudyTable("T", "", ("judge",), rows.assign(judge=["g", "h"], column=["a", "b"]))
+    assert table.wide() == (["judge", "a", "b"], [["g", "0.500 [0.250, 0.750]", "—"], ["h", "—", "< 0.001"]])
+
+
+def test_verdicts_by_the_rules_are_taken_as_calls_are(controlled_calls):
+    pd.testing.assert_frame_equal(
+        js.study_estimates(study_verdicts(controlled_calls)), js.study_estimates(controlled_calls)
+    )
