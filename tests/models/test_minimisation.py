@@ -62,3 +62,23 @@ def test_even_leaves_indicators_and_aliased_columns() -> None:
     np.testing.assert_allclose(turn, np.eye(4))
     new, turn = even(np.column_stack([z[:, 0], 2 * z[:, 0]]), np.ones(4), Scales.of((2,)))
     np.testing.assert_allclose(new, np.column_stack([z[:, 0], z[:, 0]]))
+
+
+def two_wells(x):
+    """Minima near (-1, 0) and (1, 0), the latter lower, and a saddle point at 0, to which a search from x = 0 runs."""
+    a, b = x
+    return float((a**2 - 1) ** 2 / 4 + b**2 - 0.01 * a**3), np.array([a * (a**2 - 1) - 0.03 * a**2, 2 * b])
+
+
+def test_a_saddle_point_is_left_for_the_lower_side():
+    found = minimise(two_wells, np.array([0.0, 2.0]), np.eye(2))
+    assert found.converged
+    assert found.x == pytest.approx([1.0151, 0.0], abs=1e-3)
+
+
+def test_a_saddle_point_that_cannot_be_left_has_not_converged():
+    def walled(x):  # the valley is all that is allowed
+        value, gradient = two_wells(x)
+        return (value, gradient) if abs(x[0]) < 1e-2 else (np.inf, gradient)
+
+    assert not minimise(walled, np.array([0.0, 2.0]), np.eye(2)).converged

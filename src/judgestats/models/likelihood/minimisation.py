@@ -14,6 +14,8 @@ from judgestats.typing import Floats
 Objective = Callable[[Floats], tuple[float, Floats]]
 #: An iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
 Step = dict[str, Any]
+#: Curvature downwards, relative to the greatest, that is more than rounding; and how many saddle points are left.
+SADDLE, SADDLES = 1e-6, 5
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Minimum:
     gradient: Floats
     value: float
     hessian: Floats  # (P, P): by differences of the gradient
-    converged: bool  # whether a further Newton step would gain less than 1e-7
+    converged: bool  # whether a further Newton step would gain less than 1e-7, and it is no saddle point
     log: list[Step] = field(repr=False)
 
     def followed_by(self, other: Minimum) -> Minimum:
@@ -38,9 +40,36 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
 
     The value of the objective is infinite where x is not allowed. `inverse` (P, P): first guess of the inverse Hessian.
+    A search that ends at a saddle point goes on from both sides of it.
     """
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        return _minimise(objective, x, inverse, most)
+        minimum = _minimise(objective, x, inverse, most)
+        for _ in range(SADDLES):
+            starts = _beside(objective, minimum)
+            if not starts:
+                break
+            size, axes = np.linalg.eigh(minimum.hessian)
+            inverse = axes / np.maximum(np.abs(size), SADDLE * size[-1]) @ axes.T
+            best = min((_minimise(objective, start, inverse, most) for start in starts), key=lambda m: m.value)
+            minimum = minimum.followed_by(best)
+    return replace(minimum, converged=minimum.converged and not _downwards(minimum).size)
+
+
+def _downwards(minimum: Minimum) -> Floats:
+    """(P, k) axes along which the function is curved downwards, by as much as it falls by a half in the quadratic."""
+    if not np.isfinite(minimum.hessian).all():
+        return np.zeros((len(minimum.x), 0))
+    size, axes = np.linalg.eigh(minimum.hessian)
+    down = size < -SADDLE * np.abs(size).max(initial=0.0)
+    return np.asarray(axes[:, down] / np.sqrt(-size[down]), np.float64)
+
+
+def _beside(objective: Objective, minimum: Minimum) -> list[Floats]:
+    """Points on both sides of a saddle point at which the function is lower."""
+    ways = [side * axis for axis in _downwards(minimum).T for side in (1.0, -1.0)]
+    tries = ([minimum.x + length * way for length in (1.0, 0.3, 0.1, 0.03)] for way in ways)
+    lower = (next((x for x in own if objective(x)[0] < minimum.value), None) for own in tries)
+    return [x for x in lower if x is not None]
 
 
 def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:

@@ -14,6 +14,9 @@ from judgestats.models.likelihood.objectives import GeneralisedObjective, Linear
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats
 
+#: A standard deviation on the scale of η above which groups nearly always answer alike; how much larger ones to try.
+LARGE, FACTORS = 3.0, (3.0, 10.0)
+
 
 def orthogonal(X: Floats, weight: Floats) -> Floats:
     """Coordinates T (p, p) in which the columns X T (N, p), weighted, are orthogonal and of unit size; β = T γ."""
@@ -75,14 +78,18 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
 
 
 def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curvature: Floats) -> list[Floats]:
-    """Further starts, where the search ended with a variance near zero: the likelihood may have a second maximum.
+    """Further starts, where the search ended with a variance near zero or large: there may be a second maximum.
 
     A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
-    correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero.
+    correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero. Where
+    groups always answer alike, Laplace's approximation may have a second maximum at a larger standard deviation.
     """
     s = objective.scales
     free = len(x) - len(s.column)
     theta, starts = x[free:], []
+    if isinstance(objective, GeneralisedObjective) and isinstance(objective.kernel, Laplace):
+        large = np.abs(theta[s.diagonal]).max(initial=0.0) > LARGE
+        starts += [factor * x for factor in FACTORS if large]
     if (np.abs(theta[s.diagonal]) < 0.01).any():
         starts.append(np.append(x[:free], 0.4 * s.diagonal))
     significant = theta**2 * np.diag(curvature)[free:] > 9
