@@ -932,3 +932,25 @@ def test_two_judges_without_a_common_unit_have_a_row_that_says_so(measure):
     assert len(of_people) == 2 * 2 + 1 * 2  # each judge of a topic and each person of it
     counts = measure(tally(data, "kappa"))  # they name their pairs
     assert len(counts) == 3
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "linear"}, {"weights": "quadratic"}, {"pairs": "fleiss"}])
+def test_perfect_agreement_has_no_interval_of_rounding_errors(options):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        answers = rng.integers(0, int(rng.integers(2, 7)), int(rng.integers(5, 60)))
+        rows = [(j, "s", i, float(x)) for j in "ab" for i, x in enumerate([*answers, 0, 1])]
+        table = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+        own = js.kappa(table, cluster=False, **options).iloc[0]
+        assert own["estimate"] == pytest.approx(1)
+        assert np.isnan([own["std_error"], own["conf_low"], own["conf_high"]]).all()
+        assert "perfect agreement" in own["flag"]
+
+
+@pytest.mark.parametrize("measure", [js.kappa, js.ac1, js.scott_pi])
+def test_judges_without_a_common_category_have_no_interval_and_the_reason(measure):
+    rows = [(j, "s", i, float(i % 2 + 2 * (j == "b"))) for j in "ab" for i in range(40)]
+    own = measure(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]), cluster=False).iloc[0]
+    assert own["observed"] == 0
+    assert np.isnan([own["conf_low"], own["conf_high"]]).all()
+    assert own["flag"] == "no variation"

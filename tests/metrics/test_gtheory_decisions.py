@@ -137,3 +137,17 @@ def test_study_of_ratings_is_that_of_their_components_in_every_group():
     pd.testing.assert_frame_equal(one, two)
     assert set(one["domain"]) == {"a", "b"}
     assert (one.loc[one["term"] == "generalizability", "items"] == 5).all()  # the observed number
+
+
+def test_a_variance_at_zero_has_no_interval_of_its_draws():
+    """An incomplete design whose system variance is estimated as 0: draws of it are 0, and bound nothing."""
+    rng = np.random.default_rng(0)
+    keys = [(j, s, i) for j in "abc" for s in "xyz" for i in range(8)]
+    table = pd.DataFrame(
+        [(*k, rng.normal()) for k in keys if rng.random() < 0.85], columns=["judge", "system", "item", "score"]
+    )
+    own = decision_study(table, judges=[1, 3])
+    zero = own[own["estimate"] == 0]
+    assert len(zero)
+    assert zero[["conf_low", "conf_high"]].isna().all(axis=None)
+    assert zero["flag"].str.contains("system variance at 0").all()

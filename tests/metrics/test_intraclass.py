@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import judgestats as js
 import twins_variance as twins
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import FEW_RATERS
+from judgestats.flags import FEW_RATERS, NOT_INDEPENDENT
 from judgestats.metrics.agreement import icc
 from metrics.tables import panel_scores, whole_scores
 
@@ -418,3 +419,36 @@ def test_the_subjects_of_icc_are_the_things_that_were_scored():
     assert (averaged["flag"].str.contains("averaged over system")).all()
     one = js.icc(table, by="system")
     pd.testing.assert_frame_equal(one, js.icc(table, by="system", subjects="item"))
+
+
+def table_of(score):
+    keys = [(j, f"s{s}", f"i{i:02d}", s, i) for j in "abc" for s in range(2) for i in range(30)]
+    rows = [(j, system, item, score(j, s, i)) for j, system, item, s, i in keys]
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).dropna()
+
+
+def quality(s, i):
+    return (7 * i + 3 * s) % 5 + 1.0
+
+
+def test_a_constant_judge_has_the_published_interval_by_items_too():
+    """Two judges, one constant: F is 1 whichever item is left out, and the ends are those of F(59, 59)."""
+    table = table_of(lambda j, s, i: {"a": 3.0, "b": quality(s, i), "c": np.nan}[j])
+    own = icc(table).set_index("term")
+    assert own.loc["ICC(3,1)", "p_value"] == pytest.approx(0.5)
+    low, high = stats.f.ppf([0.025, 0.975], 59, 59)
+    assert own.loc["ICC(3,1)", "conf_low"] == pytest.approx((low - 1) / (low + 1), abs=1e-6)
+    assert own.loc["ICC(3,1)", "conf_high"] == pytest.approx((high - 1) / (high + 1), abs=1e-6)
+    assert own.loc["ICC(3,1)", "flag"] == NOT_INDEPENDENT
+    assert own.loc["ICC(2,1)", "conf_low"] < 0 < own.loc["ICC(2,1)", "conf_high"]
+
+
+@pytest.mark.parametrize("apart", [lambda s, i: s == 0 and i == 4, lambda s, i: i == 4])
+def test_all_disagreement_in_one_item_leaves_no_clustered_interval(apart):
+    table = table_of(lambda j, s, i: quality(s, i) + (j == "c" and apart(s, i)))
+    own = icc(table)
+    assert own["estimate"].between(0.9, 1).all()
+    assert own[["conf_low", "conf_high", "p_value"]].isna().all(axis=None)
+    assert own["flag"].str.contains("one cluster holds all disagreement").all()
+    alone = icc(table, cluster=False)
+    assert ((alone["conf_low"] < alone["estimate"]) & (alone["estimate"] < alone["conf_high"])).all()

@@ -11,7 +11,10 @@ import numpy as np
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
 from judgestats.kernels.compiling import njit
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
+
+#: Sum of squares of clusters but one, as a share of all, that is a rounding error.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class Clustered:
     high: Floats
     p: Floats  # (6,): one-sided, of a correlation of 0
     design_effect: float  # variance of the log of F over its variance for independent subjects
+    alike: Mask  # (6,): whether F is the same without any of the clusters, so that they tell nothing of its error
 
 
 def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
@@ -141,13 +145,14 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is t on G - 1 of log F, reaching
     farther by the jackknife's bias to the side that the estimate has to be corrected to. ICC(2,.) takes the raters as
     drawn too: its interval is that of McGraw and Wong, with the degrees of freedom of subjects and residual divided by
-    the design effect (times the square of the t quantile over the normal one).
+    the design effect (times the square of the t quantile over the normal one). Where a mean square is 0 without one of
+    the clusters, all disagreement lies in it, and there is no interval.
     """
     n, k = scores.shape
     groups = int(cluster.max(initial=-1)) + 1
     missing = np.full(6, np.nan)
     if groups < 2:
-        return Clustered(missing, missing, missing, math.nan)
+        return Clustered(missing, missing, missing, math.nan, np.zeros(6, bool))
     ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
     y = scores - scores.mean(axis=0)
     size = np.bincount(cluster, minlength=groups).astype(float)
@@ -163,25 +168,29 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     apart = scores.mean(axis=0) - scores.mean()
     shifted = means + apart
     ss_within = left * ((shifted - shifted.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) + ss_rest
+    rounding = ROUNDING * (float(total.sum()) + n * float(apart @ apart))
+    ss_subjects, ss_rest, ss_within = (np.where(x <= rounding, 0.0, x) for x in (ss_subjects, ss_rest, ss_within))
     b, e, w = ss_subjects / (left - 1), ss_rest / ((left - 1) * (k - 1)), ss_within / (left * (k - 1))
     t = float(stdtrit(groups - 1, (1 + conf_level) / 2))
-    ends, p = [], []
+    ends, p, alike = [], [], []
     variance = math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         for whole, without in ((ms.subjects / ms.within, b / w), (ms.subjects / ms.residual, b / e)):
             logs, value = np.log(without), float(np.log(whole[0]))
+            alike.append(bool(np.ptp(logs) < 1e-9))
             variance = (groups - 1) / groups * float(((logs - logs.mean()) ** 2).sum())
             bias, half = (groups - 1) * (float(logs.mean()) - value), t * math.sqrt(variance)
             ends.append(tuple(np.exp([value - half - max(bias, 0.0), value + half - min(bias, 0.0)])))
             p.append(float(stdtr(groups - 1, -value / math.sqrt(variance))) if variance > 0 else math.nan)
         effect = variance / (2 / (n - 1) + 2 / ((n - 1) * (k - 1)))
-        wider = effect * (t / float(ndtri((1 + conf_level) / 2))) ** 2
+        wider = effect * (t / float(ndtri((1 + conf_level) / 2))) ** 2 or math.nan
         rho = (ms.subjects - ms.residual) / (ms.subjects + (k - 1) * ms.residual + k * (ms.raters - ms.residual) / ms.n)
         second = _agreement(ms, rho, (1 + conf_level) / 2, (n - 1) / wider)
         one, three = ((np.array([x[0]]), np.array([x[1]])) for x in ends)
         bounds = [_single(one, k), second, _single(three, k), _mean(one), _stepped_up(second, k), _mean(three)]
     low, high = (np.array([float(x[i][0]) for x in bounds]) for i in (0, 1))
-    return Clustered(low, high, np.array([p[0], p[1], p[1]] * 2), effect)
+    of_forms = [0, 1, 1] * 2
+    return Clustered(low, high, np.array(p)[of_forms], effect, np.array(alike)[of_forms])
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

@@ -276,8 +276,9 @@ def _over_clusters(value: float, sums: Floats, statistic: Statistic, column: str
 
 def _limited_interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
     """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value given `df`."""
-    if not std_error > 1e-12:
-        return {"flag": flags.join(flags.PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
+    perfect = estimate > 1 - 1e-12  # whose standard error is rounding
+    if perfect or not std_error > 1e-8:
+        return {"flag": flags.join(flags.PERFECT_AGREEMENT if perfect else flags.NO_SPREAD, small)}
     half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
     cells: Record = {"std_error": std_error, "flag": small}
     cells |= {"conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}

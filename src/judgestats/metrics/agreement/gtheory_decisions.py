@@ -130,7 +130,8 @@ def decision_study(
     Intervals are generalized ones (Weerahandi 1993): each mean square of a complete design is drawn as MS df/χ², and
     the coefficient is computed from the components of the draw, negative ones as 0. For one facet, that of
     generalizability is the F interval of ICC(3,k), up to the number of draws. Components by REML, or from a table with
-    degrees of freedom alone, are drawn as independent, which is an approximation.
+    degrees of freedom alone, are drawn as independent, which is an approximation; a coefficient whose variance is
+    estimated as 0 then has no interval.
 
     References
     ----------
@@ -298,11 +299,17 @@ class _Study:
         notes = [flags.RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if identified else flags.COMPONENTS_MISSING]
         if self.draws and not np.isnan(value):
             of, error_draws = self.draws[self.object], self.error(numbers, absolute, self.draws)
-            row |= self._generalized_interval(value, np.nan_to_num(quotient(of, of + error_draws)), "linear")
+            draws = np.nan_to_num(quotient(of, of + error_draws))
+            if np.ptp(draws) > 1e-12:  # draws of a variance at 0 are all 0, which bounds nothing
+                row |= self._generalized_interval(value, draws, "linear")
         return {
             **row,
             "estimate": value,
-            "flag": flags.join(*notes, flags.VARIANCE_AT_ZERO.of(τ == 0, what=self.object)),
+            "flag": flags.join(
+                *notes,
+                flags.VARIANCE_AT_ZERO.of(τ == 0, what=self.object),
+                flags.VARIANCE_AT_ZERO.of(error == 0, what="error"),
+            ),
         }
 
     def _number_needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> Record:

@@ -266,8 +266,9 @@ def icc(
     its lower limit is -inf.
 
     Clustered subjects: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
-    freedom divided by the design effect. ``F`` does not change, ``df2`` is clusters - 1. REML ignores clusters, with a
-    flag.
+    freedom divided by the design effect. ``F`` does not change, ``df2`` is clusters - 1. Where F is the same whichever
+    cluster is left out (one of two judges gives one score) the published interval stands, flagged; where one cluster
+    holds all disagreement there is none. REML ignores clusters, with a flag.
 
     REML variances are not negative. The REML interval is approximate (normal on the logit, by the observed
     information); ICC(1,.) comes from the one-way model; there is no F test. On complete subjects REML equals the mean
@@ -466,13 +467,18 @@ def _clustered_intervals(
             scores[group_rows][:, present[g]][complete], code.astype(np.int64), conf_level
         )
         rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), resampled=True)) else []
-        has_interval = rows.method[:, g] != ""
+        bounded = ~np.isnan(jackknife.low) & ~np.isnan(jackknife.high)
+        group, has_interval = np.arange(data.groups) == g, rows.method[:, g] != ""
+        rows.mark(flags.NOT_INDEPENDENT, (jackknife.alike & has_interval)[:, None] & group)
+        has_interval &= ~jackknife.alike
+        rows.mark(flags.ONE_CLUSTER_DIFFERS, (has_interval & ~bounded)[:, None] & group)
         for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
             rows.cells[name][has_interval, g] = values[has_interval]
-        rows.cells["df1"][:, g], rows.cells["df2"][:, g] = np.nan, labels.size - 1
+        rows.cells["df1"][~jackknife.alike, g], rows.cells["df2"][~jackknife.alike, g] = np.nan, labels.size - 1
         exact = f"t over {column}s (G = {labels.size}), jackknife of log F"
         approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {column}s (G = {labels.size})"
-        rows.method[has_interval, g] = np.array([exact, approximate, exact] * 2, dtype=object)[has_interval]
+        method = np.where(bounded, np.array([exact, approximate, exact] * 2, dtype=object), "")
+        rows.method[has_interval, g] = method[has_interval]
 
 
 def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
