@@ -941,10 +941,11 @@ def test_perfect_agreement_has_no_interval_of_rounding_errors(options):
         answers = rng.integers(0, int(rng.integers(2, 7)), int(rng.integers(5, 60)))
         rows = [(j, "s", i, float(x)) for j in "ab" for i, x in enumerate([*answers, 0, 1])]
         table = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
-        own = js.kappa(table, cluster=False, **options).iloc[0]
-        assert own["estimate"] == pytest.approx(1)
-        assert np.isnan([own["std_error"], own["conf_low"], own["conf_high"]]).all()
-        assert "perfect agreement" in own["flag"]
+        clustered = pd.concat([table, table.assign(system="t")], ignore_index=True)
+        for own in (js.kappa(table, cluster=False, **options), js.kappa(clustered, cluster="item", **options)):
+            assert own["estimate"].iloc[0] == pytest.approx(1)
+            assert own[["std_error", "conf_low", "conf_high"]].isna().all(axis=None)
+            assert "perfect agreement" in own["flag"].iloc[0]
 
 
 @pytest.mark.parametrize("measure", [js.kappa, js.ac1, js.scott_pi])
