@@ -20,6 +20,7 @@ NO_MODULE = {
     "test_engines.py": "every measure, on DuckDB and Spark",
     "test_interruption.py": "Ctrl-C in whatever takes time",
     "test_layout.py": "this file",
+    "test_nearly_degenerate.py": "one property, every measure",
     "test_notebooks.py": "the notebooks",
     "test_platforms.py": "what differs on Windows and macOS",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
