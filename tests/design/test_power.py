@@ -79,3 +79,27 @@ def test_the_smallest_effect_that_is_detected():
 def test_bad_input(call, message):
     with pytest.raises(DesignError, match=message):
         call(vacuum("m", calls=6), Judge("m"))
+
+
+def test_steps_in_a_column_of_numbers_are_rows_of_their_own():
+    """Detected in 1 of 20 studies at the first step, in 9 at the second."""
+    studies = iter(range(20))
+
+    def steps(calls):
+        k = next(studies)
+        low = [1.0 if k < 1 else -1.0, 1.0 if k < 9 else -1.0]
+        value = [0.1 * k, 0.2 * k]
+        return pd.DataFrame({"delta": [0.5, 1.5], "estimate": value, "conf_low": low, "conf_high": 2.0, "other": value})
+
+    found = power(vacuum("m", calls=6), Judge("m"), steps, replications=20)
+    assert found["delta"].tolist() == [0.5, 1.5]
+    assert found["estimate"].tolist() == [0.05, 0.45]
+    assert (found["n"] == 20).all()
+    assert (found["flag"] == "").all()
+    assert "other" not in found
+
+
+def test_rows_that_nothing_tells_apart_are_refused():
+    twice = pd.DataFrame({"estimate": [0.0, 1.0], "conf_low": [0.0, 0.5], "conf_high": [1.0, 2.0]})
+    with pytest.raises(DesignError, match="several rows for one study"):
+        power(vacuum("m", calls=6), Judge("m"), lambda calls: twice, replications=2)

@@ -64,7 +64,8 @@ def power(
     Returns
     -------
     pandas.DataFrame
-        A row per row of the measure's result: its columns (``judge``, ``term``, ...), ``estimate``: the power,
+        A row per row of the measure's result: its columns (``judge``, ``term``, ...; numbers where only they tell rows
+        apart, the steps of a ladder, say), ``estimate``: the power,
         ``std_error``, ``conf_low`` and ``conf_high``: its Monte Carlo error (Wilson), ``n``: replications, ``method``,
         ``flag``; ``mean_estimate``, ``sd_estimate`` and ``mean_width`` of the measure over replications.
 
@@ -198,6 +199,22 @@ def _studies(
     return results
 
 
+def _keys(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """Columns that tell rows of a result apart: those that are no numbers; failing that, steps alike in all studies."""
+    columns = [c for c in tables[0].columns if c not in _VALUES]
+    keys = [c for c in columns if not any(pd.api.types.is_float_dtype(t[c]) for t in tables)]
+    apart = [t.assign(_row=0).duplicated([*keys, "_row"]).any() for t in tables]
+    if not any(apart):
+        return keys
+    steps = {c: [np.unique(t[c]) for t in tables] for c in columns if c not in keys}
+    alike = {c for c, values in steps.items() if all(np.array_equal(v, values[0], equal_nan=True) for v in values)}
+    keys = [c for c in columns if c in keys or c in alike]
+    if any(t.assign(_row=0).duplicated([*keys, "_row"]).any() for t in tables):
+        what = " x ".join(keys) or "study"
+        raise DesignError(f"The measure gives several rows for one {what}. Name its rows, in a column of text.")
+    return keys
+
+
 def _power(
     results: Sequence[pd.DataFrame | JudgestatsError], null: float, replications: int, conf_level: float
 ) -> pd.DataFrame:
@@ -209,7 +226,7 @@ def _power(
     if absent:
         raise DesignError(f"The measure gives no column {absent[0]!r}. Give one with estimates and intervals.")
     every = pd.concat(tables, ignore_index=True)
-    keys = [c for c in every.columns if c not in _VALUES and not pd.api.types.is_float_dtype(every[c])]
+    keys = _keys(tables)
     low, high = every["conf_low"], every["conf_high"]
     every = every.assign(
         _detected=(low > null) | (high < null), _width=high - low, _known=low.notna() & high.notna() & (low <= high)
