@@ -60,3 +60,12 @@ def test_what_a_table_is_counted_by():
 def test_the_first_row_at_fault_is_named_by_its_values():
     table = pd.DataFrame({"judge": ["a", "b"], "k": [3, 12.0]})
     assert first_row(table, np.array([False, True])) == "judge=b, k=12"
+
+
+def test_half_points_are_categories_as_whole_ones_are():
+    own = pd.DataFrame({"half": [1, 1.5, 2, 2, 1] * 12, "x": np.arange(60) % 7})
+    whole = own.assign(half=own["half"].map({1: 1, 1.5: 2, 2: 3}))
+    for options in ({}, {"categories": (1, 1.5, 2)}):
+        fit = js.fit("half ~ x", own, family="cumulative", **options)
+        assert fit.design.categories == ("1", "1.5", "2")
+        assert fit.loglik == pytest.approx(js.fit("half ~ x", whole, family="cumulative").loglik)

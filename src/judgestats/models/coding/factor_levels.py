@@ -24,6 +24,8 @@ def labels(values: Column) -> Column:
         return values.cat.rename_categories([label(c) for c in values.cat.categories]).astype(object)
     if pd.api.types.is_bool_dtype(values):
         return values.map(str, na_action="ignore")
+    if pd.api.types.is_float_dtype(values):
+        return values.map({v: label(v) for v in pd.unique(values.dropna())}).astype(object)
     return as_text(values).astype(object)
 
 
