@@ -317,7 +317,7 @@ def test_what_cannot_be_coded_is_a_formula_error(capsys):
     with pytest.raises(FormulaError, match="reference not in levels"):
         coder("1 + C(s, Treatment('B9'))", FRAME)
     with pytest.raises(FormulaError, match="cannot be coded"):
-        coder("1 + bs(x)", FRAME)
+        coder("1 + bs(x, df=1)", FRAME)
     with pytest.raises(FormulaError, match="dates"):
         coder("1 + d", FRAME.assign(d=pd.Timestamp("2024-01-01")))
     assert capsys.readouterr().out == ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgestats.models.grammar.parse_trees import Node
+from judgestats.models.grammar.splines import Cubic, ThinPlate
 from judgestats.typing import Floats
 
 #: A transform of all rows, that remembers what it has seen.
@@ -46,6 +48,15 @@ class Scale:
         return (x - mean) / sd
 
 
+OWN_TRANSFORMS: dict[str, Callable[[], Transform]] = {
+    "scale": Scale,
+    "standardize": Scale,
+    "cr": Cubic,
+    "cc": partial(Cubic, cyclic=True),
+    "tp": ThinPlate,
+}
+
+
 def elementwise(name: str) -> bool:
     """Whether a function is known, and its value in a row depends on that row alone, as that of ``log`` does."""
     if not name.startswith("np."):
@@ -64,6 +75,8 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Transform] | Non
         return float(node.value)
     if node.kind == "string":
         return node.value
+    if node.kind == "list":
+        return [evaluate(part, frame, fitted) for part in node.parts]
     if node.kind == "literal":
         return LITERALS[node.value]
     parts = [evaluate(p, frame, fitted) for p in node.parts if p.kind != "keyword"]
@@ -75,13 +88,22 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Transform] | Non
         keywords = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
             if (name := written(node)) not in fitted:
-                from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
-
-                fitted[name] = Scale() if node.value in ("scale", "standardize") else known[node.value]()
+                fitted[name] = _transform(node.value)
+            if node.value == "bs" and not {"df", "knots"} & {*keywords} and len(parts) == 1:
+                keywords["df"] = keywords.get("degree", 3.0)  # no inner knots, as in R
             return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in keywords.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **keywords)
     return parts[0]
+
+
+def _transform(name: str) -> Transform:
+    """A transform that has not seen any rows."""
+    if name in OWN_TRANSFORMS:
+        return OWN_TRANSFORMS[name]()
+    from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
+
+    return known[name]()  # type: ignore[no-any-return]
 
 
 def _whole(value: object) -> Any:
@@ -98,6 +120,7 @@ def written(node: Node) -> str:
         "call": f"{node.value}({', '.join(inner)})",
         "keyword": f"{node.value}={''.join(inner)}",
         "group": f"({''.join(inner)})",
+        "list": f"[{', '.join(inner)}]",
         "unary": f"{node.value}{''.join(inner)}",
         "binary": f" {node.value} ".join(inner),
     }

@@ -39,7 +39,7 @@ class Node:
     """A part of a formula and where it stands."""
 
     # ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group`` (round
-    # brackets), ``bar`` (a random term) or ``level`` (``choice[first]``)
+    # brackets), ``list`` (in square ones), ``bar`` (a random term) or ``level`` (``choice[first]``)
     kind: str
     value: str  # the column, number, text, function, operator or level
     start: int  # start, end: place in the source
@@ -223,9 +223,17 @@ class Reader:
         token = self._peek()
         if token.kind == "name" and self.tokens[self.at + 1].text == "=":
             self.at += 2
-            value = self._chain(ARITHMETIC, 0)
+            value = self._list() if self._peek().text == "[" else self._chain(ARITHMETIC, 0)
             return Node("keyword", token.text, token.start, value.end, (value,))
         return self._chain(ARITHMETIC, 0)
+
+    def _list(self) -> Node:
+        """Read numbers in square brackets, as of ``knots=[2, 5]``."""
+        opening, parts = self._next(), [self._chain(ARITHMETIC, 0)]
+        while self._peek().text == ",":
+            self._next()
+            parts.append(self._chain(ARITHMETIC, 0))
+        return Node("list", "[", opening.start, self._close(opening, "]").end, tuple(parts))
 
     def _close(self, opening: Token, closing: str) -> Token:
         token = self._next()
