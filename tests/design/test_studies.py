@@ -92,7 +92,7 @@ def test_calls_are_of_the_study_that_planned_them(responses, pairs):
         if name != "controlled":
             plan = study(name, "m", **given)
             named[name] = study_of(pd.concat([plan.calls, plan.later]))
-    none = dict.fromkeys(("generations", "explanations"), "")
+    none = dict.fromkeys(("generations", "explanations", "rankings"), "")
     same = {n: n for n in ("dark-current", "debiasing", "cues", "rubric", "merg")}
     assert named == {**same, "vacuum": "dark-current", "ladder": "dark-current", **none}
 

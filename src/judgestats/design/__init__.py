@@ -23,6 +23,7 @@ from judgestats.design.plans import Plan, build
 from judgestats.design.power import detectable, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.ranked_responses import rankings
 from judgestats.design.reply_parts import reply_parts
 from judgestats.design.rubric_dimensions import Criterion
 from judgestats.design.rubric_matching import matched_dimensions, rubric_similarity
@@ -75,6 +76,7 @@ __all__ = [
     "prompt",
     "prompts",
     "questions",
+    "rankings",
     "read_controlled",
     "read_explanations",
     "remaining",

@@ -17,6 +17,7 @@ from judgestats.csv_files import unguarded
 from judgestats.design.chain_replies import lost_replies, unreached
 from judgestats.design.plans import CALL, EARLIER, ID_LETTER, TEXTS, Plan, opened
 from judgestats.design.prompts import Prompt
+from judgestats.design.ranked_responses import ranked_pairs
 from judgestats.design.reply_contents import SIDES, Mark, criterion_marks, dimension_marks, explanation, side_scores
 from judgestats.design.reply_schemas import WHOLE, schema_faults
 from judgestats.design.rubric_dimensions import Criterion, plain, read_dimensions
@@ -41,7 +42,6 @@ from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
-from judgestats.schema.columns import Kind
 from judgestats.schema.findings import Finding
 
 _NO_ANSWER = "no answer came back"
@@ -192,6 +192,12 @@ def _verdicts(
         rows = rows.drop(columns=list(TEXTS.values()), errors="ignore")
     rows = rows.drop(columns=["planned", *EARLIER.values()], errors="ignore")
     rows = _with_tokens(rows, replies)
+    if kind == "rankings":
+        prompt = next(p for p in plan.prompts.values() if p.frame == "rankings")
+        at, pairs = zip(*ranked_pairs(rows, replies, prompt, how.schema), strict=True)
+        opened_pairs: pd.DataFrame = preferences(pd.DataFrame(list(pairs)))
+        ranked: pd.DataFrame = account([places[i] for i in at]).attached(opened_pairs)
+        return ranked
     parts = []
     for name, calls in rows.groupby("prompt", sort=False):
         part = [replies[i] for i in calls.index]
@@ -202,7 +208,7 @@ def _verdicts(
         elif prompt.criteria:
             parts += [calls.join(read) for read in _by_criterion(prompt, calls, part, prompt_reading)]
         else:
-            parts.append(calls.join(_read(prompt, part, kind, prompt_reading).set_index(calls.index)))
+            parts.append(calls.join(_read(prompt, part, prompt_reading).set_index(calls.index)))
     order = pd.concat(parts).sort_index(kind="stable")
     if kind == "preferences":
         order = _with_scores(plan, answered, order)
@@ -283,15 +289,16 @@ def replied(plan: Plan, answers: Answers) -> dict[str, str]:
     return {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None and call not in lost}
 
 
-def _read(prompt: Prompt, replies: Sequence[Reply], kind: Kind, how: _Reading) -> pd.DataFrame:
+def _read(prompt: Prompt, replies: Sequence[Reply], how: _Reading) -> pd.DataFrame:
     """The answer in each reply."""
+    compared = prompt.frame == "preferences"
     listed = '"[1,2]"' in json.dumps(dict(prompt.schema))  # the prompt says what it means: the first is preferred
     read = parse_verdicts(
         [r.text for r in replies],
         form=how.form,
-        answer="choice" if kind == "preferences" else "score",
+        answer="choice" if compared else "score",
         labels={**(LISTED if listed else {}), **(how.labels or {})} or None,
-        scale=None if kind == "preferences" else how.scale,
+        scale=None if compared else how.scale,
         finish=[r.finish for r in replies],
     )
     read["rationale"] = [explanation(r.text or "") or None for r in replies]

@@ -183,6 +183,13 @@ def export(
     return list(files)
 
 
+#: What a form shows of a call.
+_FORM_PARTS = {
+    "preferences": ("task", "first", "second"),
+    "ratings": ("task", "rubric", "response"),
+    "rankings": ("task", "responses"),
+    "texts": ("task",),
+}
 #: Writes to an open file, and returns the number of calls in it.
 _Writer = Callable[[IO[str]], int]
 
@@ -240,7 +247,7 @@ def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
             "ratings by people with rubric()."
         )
     calls = plan.calls[plan.calls["judge"] == annotator].sort_values(CALL)
-    placeholders = {"preferences": ("task", "first", "second"), "ratings": ("task", "rubric", "response")}[plan.kind]
+    placeholders = _FORM_PARTS[plan.kind]
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
     columns = {p: TEXTS[p] for p in placeholders if TEXTS[p] in calls}

@@ -34,7 +34,7 @@ UNANSWERED = "unanswered"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
-TEXTS = {**{p: f"{p}_text" for p in ("task", "first", "second", "response", "rubric", "note")}, **EARLIER}
+TEXTS = {**{p: f"{p}_text" for p in ("task", "first", "second", "response", "responses", "rubric", "note")}, **EARLIER}
 #: Placeholders that are filled in by the column of their name.
 SHOWN = ("label_first", "label_second")
 #: Columns whose values must not stand in what the judge reads.
@@ -43,7 +43,7 @@ HIDDEN = ("judge", "strategy", "scheme", "probe", "arm", "alias", "stimulus", "v
 CHARACTERS_PER_TOKEN = 4
 _CONDITIONS = tuple(c for c in HIDDEN if c not in ("judge", "alias"))
 #: What tells two calls of one text apart, in the order of their digest.
-_PLACE = ("item", "first", "second", "system", "criterion", "stage", "after")
+_PLACE = ("item", "first", "second", "candidates", "system", "criterion", "stage", "after")
 _ASKED_HOW = ("condition", "scheme", "probe", "strategy")
 _SHORTEST_WORD = 2
 #: Words of two letters that a text has anyway.
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def kind(self) -> AnswerKind:
-        """``preferences`` or ``ratings``; ``texts`` where no prompt asks for a verdict or score."""
+        """``preferences``, ``ratings`` or ``rankings``; ``texts`` where no prompt asks for a verdict or score."""
         return _kind(self.prompts)
 
     def __len__(self) -> int:
@@ -395,6 +395,8 @@ class Plan:
                 whole = column in quality and word.removesuffix(".0").isdigit()  # 3 stands in any text
                 if len(word) >= _SHORTEST_WORD and word not in _COMMON and not whole:
                     words.setdefault(word, column)
+        for listed in self.calls["candidates"].unique() if "candidates" in self.calls else ():
+            words |= {n: "candidates" for n in json.loads(listed) if len(n) >= _SHORTEST_WORD and n not in _COMMON}
         tags: dict[str, str] = {}
         for column in (*HIDDEN, *_TRUTH, *quality):
             for value in self.calls[column].dropna().unique() if column in self.calls else ():
@@ -426,6 +428,7 @@ class Plan:
                 visible = self.calls[column].isin(keys)
                 if word not in tags and words[word] not in (
                     *ids,
+                    "candidates",
                     "judge",
                     "alias",
                 ):  # a text under several conditions tells none of them

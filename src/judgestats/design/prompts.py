@@ -22,12 +22,13 @@ from judgestats.schema.columns import Kind
 from judgestats.typing import JsonSchema, Record
 
 #: What the answers to a prompt are: a canonical frame, or texts that a later call shows.
-AnswerKind = Kind | Literal["texts"]
+AnswerKind = Kind | Literal["rankings", "texts"]
 _FOLDER = files("judgestats.design") / "templates"
 #: Placeholders that a prompt of each kind must show to the judge.
 NEEDED: dict[AnswerKind, tuple[str, ...]] = {
     "preferences": ("first", "second"),
     "ratings": ("response",),
+    "rankings": ("responses",),
     "texts": ("task",),
 }
 #: Placeholders of the replies to the earlier stages of a chain.
@@ -36,6 +37,7 @@ REPLIES = tuple(f"answer_{k}" for k in range(1, 10))
 KNOWN: dict[AnswerKind, tuple[str, ...]] = {
     "preferences": ("task", "first", "second", "note", "label_first", "label_second", *REPLIES),
     "ratings": ("task", "response", "rubric", "note", *REPLIES),
+    "rankings": ("task", "responses", "note", *REPLIES),
     "texts": ("task", "first", "second", "response", "rubric", "note", "label_first", "label_second", *REPLIES),
 }
 #: What a template may do: show placeholders, and choose by them. It ends soon and shows no more than it was given.
@@ -79,9 +81,9 @@ class Prompt:
         ratings. In a chain, ``{{ answer_1 }}`` is the reply to its first stage.
     system : str
         The system message; empty for none.
-    frame : {'preferences', 'ratings', 'texts'}
-        What the answers are; ``texts`` hold no verdict or score: they are stimuli of a later plan, or go into a later
-        call of the chain.
+    frame : {'preferences', 'ratings', 'rankings', 'texts'}
+        What the answers are. ``rankings`` of several responses are opened to preferences; ``texts`` hold no verdict or
+        score: they are stimuli of a later plan, or go into a later call of the chain.
     about, paper, ours : str
         One line each: what it is, what of it is a paper's, and what is ours.
     ties_allowed : bool

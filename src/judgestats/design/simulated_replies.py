@@ -104,6 +104,8 @@ def simulate_replies(
     calls = plan.calls
     if plan.kind == "texts":
         text = _texts(plan)
+    elif plan.kind == "rankings":
+        text = _rankings(plan, judges, seed)
     elif plan.kind == "preferences":
         calls = simulate(plan.calls, judges, seed=seed)
         text = _compared(plan, calls["choice"].astype(str).tolist())
@@ -246,6 +248,22 @@ def _referred(schema: JsonSchema, whole: JsonSchema) -> JsonSchema:
     """A part of a schema, or that in its ``$defs`` to which it refers."""
     part: JsonSchema = whole["$defs"][schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
     return part
+
+
+def _rankings(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
+    """The reply to each call for a ranking: the order of the scores that the judge gives; equal ones share a place."""
+    each = plan.calls.drop(columns="candidates").assign(system=plan.calls["candidates"].map(json.loads))
+    scores = simulate(each.explode("system", ignore_index=True), judges, seed=seed)
+    by_call = {call: dict(zip(part["system"], part["score"], strict=True)) for call, part in scores.groupby(CALL)}
+    replies = []
+    for call, listed in zip(plan.calls[CALL], plan.calls["candidates"].map(json.loads), strict=True):
+        values = [by_call[call][system] for system in listed]
+        groups = [
+            [k for k, x in enumerate(values, start=1) if x == value] for value in sorted(set(values), reverse=True)
+        ]
+        ranking = [group[0] if len(group) == 1 else group for group in groups]
+        replies.append(json.dumps({"ranking": ranking, "explanation": "By what each has."}))
+    return replies
 
 
 def _note(template: Prompt, seed: Sequence[int]) -> str:

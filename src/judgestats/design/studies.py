@@ -18,6 +18,7 @@ from judgestats.design.explanations import LEVELS, explanations
 from judgestats.design.merg import VARIANTS, merg
 from judgestats.design.plans import Plan, opened_table
 from judgestats.design.psychometric import dark_current, ladder, vacuum
+from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
 from judgestats.design.strategies import strategies, strategy_verdicts
 from judgestats.design.text_generation import generations
@@ -108,6 +109,7 @@ STUDIES = {
     "cues": Study(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
     "explanations": Study(_texts, "categories", ("levels", "temperature")),
     "rubric": Study(_ratings, "responses", ("by", "arms", "runs", "annotators", "alias", "prompts", "temperature")),
+    "rankings": Study(rankings, "responses", ("prompts", "temperature", "seed")),
     "merg": Study(_variants, "responses", ("variants", "rubric_judge", "rubrics", "temperature")),
 }
 
@@ -139,7 +141,7 @@ def study(
         `annotators`, who are people, sees every text once under its alias), ``debiasing`` and ``controlled``
         (`pairs`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default the baseline and the original),
         ``cues`` (`pairs`; `attacks`, `labels`), ``explanations`` (`categories`: ``code`` and ``name``; `levels`),
-        ``generations``, ``vacuum``, ``ladder``.
+        ``rankings`` (`responses`), ``generations``, ``vacuum``, ``ladder``.
     judges : str or sequence of str
         Who is asked.
     sample : int, optional
