@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import judgestats as js
+from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.errors import DesignError, SchemaError
 
 PEOPLE = ["Ann", "Bob", "Cyd"]
@@ -101,12 +102,14 @@ def test_by_brute_force(alignment):
         assert rows[0].loc["difference", "p_value"] == pytest.approx(test.pvalue)
         ends = stats.ttest_1samp(d, 0.3).confidence_interval()
         assert rows[0].loc["difference", ["conf_low", "conf_high"]].tolist() == pytest.approx(list(ends))
-        sums = pd.Series(d - d.mean()).groupby(item).sum()
-        G = len(sums)
-        error = np.sqrt(G / (G - 1) * (sums**2).sum()) / len(d)
-        assert rows[1].loc["difference", "method"] == f"t, clustered by item, CR1 (G = {G})"
+        by_item = pd.Series(d - d.mean()).groupby(item)
+        sums, size = by_item.sum(), by_item.size().to_numpy(dtype=float)
+        error = np.sqrt((sums**2 / (1 - size / len(d))).sum()) / len(d)
+        df = degrees_of_freedom(size)
+        worth = round(len(d) ** 2 / (size**2).sum())
+        assert rows[1].loc["difference", "method"] == f"t, clustered by item (G = {len(sums)}, worth {worth})"
         assert rows[1].loc["difference", "std_error"] == pytest.approx(error)
-        assert rows[1].loc["difference", "p_value"] == pytest.approx(stats.t.cdf((d.mean() - 0.3) / error, G - 1))
+        assert rows[1].loc["difference", "p_value"] == pytest.approx(stats.t.cdf((d.mean() - 0.3) / error, df))
         assert rows[1].loc["difference", "flag"].endswith("fewer than 30 clusters: test lenient")
         assert rows[1].loc["advantage_probability", "estimate"] == pytest.approx(won.mean())
     mean = np.mean([won.mean() for _, won, _ in brute.values()])

@@ -115,7 +115,7 @@ def test_the_interval_covers():
     assert result["std_error"].mean() == pytest.approx(result["estimate"].std(), rel=0.2)
 
 
-def test_clusters_are_drawn_whole():
+def test_clusters_are_left_out_whole():
     """Every unit ten times over: the interval is that of the units."""
     few = scores_of(noisy(units=30, seed=4))
     table = pd.concat([few.assign(system=f"s{k}") for k in range(10)], ignore_index=True)
@@ -123,12 +123,18 @@ def test_clusters_are_drawn_whole():
         alpha(few, level_of_measurement="ordinal").iloc[0],
         alpha(table, level_of_measurement="ordinal", cluster="item").iloc[0],
     )
-    assert whole["std_error"] == pytest.approx(one["std_error"], rel=0.1)
+    assert whole["std_error"] == pytest.approx(one["std_error"], rel=0.2)
+    without = [
+        alpha(few[few["item"] != i], level_of_measurement="ordinal", interval=None)["estimate"].item()
+        for i in few["item"].unique()
+    ]
+    error = math.sqrt((len(without) - 1) * np.var(np.arctanh(without)))
+    assert whole["std_error"] == pytest.approx((1 - whole["estimate"] ** 2) * error, rel=1e-3)
     pd.testing.assert_series_equal(alpha(table, level_of_measurement="ordinal").iloc[0], whole)  # by default
     assert alpha(table, level_of_measurement="ordinal", cluster=False)["std_error"].iloc[0] == pytest.approx(
         one["std_error"] / math.sqrt(10), rel=0.15
     )
-    assert whole["method"] == "t, bootstrap of item (B = 2000)"
+    assert whole["method"] == "t, jackknife of Fisher's z, clustered by item (G = 29)"
     assert FEW_CLUSTERS in alpha(scores_of(noisy(units=8)), cluster="item")["flag"].iloc[0]
 
 

@@ -97,12 +97,17 @@ def test_verdicts_that_are_right_or_wrong():
     assert result["flag"].str.contains("clustering unknown").all()
 
 
-def test_calls_of_an_item_are_drawn_together():
+def test_calls_of_an_item_count_together():
     one = calls(100)
     both = pd.concat([one.assign(replicate=r) for r in range(4)], ignore_index=True)
     by_item, loose = (found(both, cluster=c, n_resamples=400).set_index("term") for c in ("auto", False))
     single = found(one, n_resamples=400).set_index("term")
-    assert by_item.loc["brier", "method"] == "t, bootstrap of item (B = 400)"
+    assert by_item.loc["brier", "method"] == "t, clustered by item (G = 100)"
+    assert by_item.loc["discrimination", "method"] == "t, bootstrap of item (B = 400)"
+    right, p = right_of(one), one["confidence"].to_numpy()
+    for term, each in (("brier", (p - right) ** 2), ("overconfidence", p - right)):
+        assert by_item.loc[term, "estimate"] == pytest.approx(each.mean())
+        assert by_item.loc[term, "std_error"] == pytest.approx(each.std(ddof=1) / 10)
     assert by_item.loc["brier", "std_error"] == pytest.approx(single.loc["brier", "std_error"], rel=0.15)
     assert loose.loc["brier", "std_error"] == pytest.approx(single.loc["brier", "std_error"] / 2, rel=0.15)
     assert "calls not independent" in loose.loc["brier", "flag"]

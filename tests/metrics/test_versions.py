@@ -301,7 +301,7 @@ def test_coefficients_have_students_interval_within_their_range(make):
     found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=200).set_index("term")
     for term in set(found.index) & {"kappa_change", "concordance_change", "correlation_change"}:
         row = found.loc[term]
-        assert row["method"] == "t, bootstrap of item (B = 200)"
+        assert row["method"] == "t, jackknife, clustered by item (G = 40)"
         assert row["conf_low"] <= row["estimate"] - reach * row["std_error"] + 1e-12
         assert row["conf_high"] >= row["estimate"] + reach * row["std_error"] - 1e-12
     short = js.compare_versions(*sides(make(3, seed=4)), humans=PEOPLE, n_resamples=50)

@@ -120,7 +120,8 @@ def resampled(
     if units < 2 or np.isnan(value):
         return {**cells, "flag": flags.ONE_UNIT if units < 2 else ""}
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
-    interval = read_off(value, draws, units, plan, limits, influence=influence, weight=weight)
+    worth = effective_clusters(sizes) if plan.cluster else units
+    interval = read_off(value, draws, worth, plan, limits, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(interval["conf_low"])
     few = flags.few_clusters(sizes, resampled=narrow) if plan.cluster else ""
     return {**cells, **interval, "flag": flags.join(few, flags.LONE_UNIT if lone else "", undefined, interval["flag"])}
@@ -129,14 +130,14 @@ def resampled(
 def read_off(
     value: float,
     draws: Floats,
-    units: int,
+    units: float,
     plan: Bootstrap,
     limits: tuple[float, float] = (-math.inf, math.inf),
     *,
     influence: Floats | None = None,
     weight: Floats | None = None,
 ) -> Record:
-    """Standard error, interval, method and flag of `value` from its `draws` (B,).
+    """Standard error, interval, method and flag of `value` from its `draws` (B,); `units`: the effective number drawn.
 
     `influence`, `weight` (G,): as in :func:`bca_interval`. The interval contains the value; where a biased percentile
     or BCa interval would exclude it, Student's replaces it.

@@ -46,7 +46,7 @@ def _keyed(pairs: Any, depth: int = 0) -> list[tuple[bool, Any]]:
     for key, value in pairs:
         match = ANSWER_KEY_ONLY.fullmatch(key.strip())
         if match and isinstance(value, list) and LISTING.fullmatch(str(value)):
-            value = str(value)  # noqa: PLW2901
+            value = str(value)
         if match and not isinstance(value, list):
             own_values.append((bool(match["score"]), value))
         elif match and not (value and isinstance(value[0], tuple)):

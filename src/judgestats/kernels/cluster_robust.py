@@ -31,6 +31,18 @@ def degrees_of_freedom(n: Floats, alike: Floats | float = 1.0) -> float:
     return 1.0 / squares if squares > 0 else math.nan
 
 
+def linearised_error(influence: Floats, n: Floats) -> tuple[float, float]:
+    """Standard error (CR2) and degrees of freedom of an estimate from the influences (G,) of clusters of sizes `n`.
+
+    That of a ratio of totals is :func:`cluster_robust`'s. NaN for fewer than two clusters.
+    """
+    df = degrees_of_freedom(n)
+    if math.isnan(df):
+        return math.nan, math.nan
+    variance = float((influence**2 / (1.0 - n / n.sum())).sum())
+    return math.sqrt(variance) if variance > ROUNDING else 0.0, df
+
+
 def cluster_robust(k: Floats, n: Floats, weight: Floats, alike: Floats | None = None) -> ClusterRobust:
     """Sum, by `weight` (P,), of the ratios of the totals of `k` and `n` (G, P); `alike` (G,): clusters of each row.
 

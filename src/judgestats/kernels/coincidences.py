@@ -80,13 +80,31 @@ def alpha_draws(
         return np.concatenate([krippendorff(units, weight, values, level).alpha for weight in blocks])
     added = _added(units, values, level)
     if cluster is not None:
-        there = np.flatnonzero(n)
-        added = (
-            scipy.sparse.csr_array((np.rint(n)[there], (cluster[there], there)), (cluster.max() + 1, n.size)) @ added
-        )
+        added = _within_clusters(added, n, cluster)
     added = added.toarray() if added.shape[1] <= _DENSE else added
     draws = [_of_sums(times @ added, values, level).alpha for times in _times(n, rng, n_resamples, cluster)]
     return np.concatenate(draws)
+
+
+def alpha_without(units: Units, n: Floats, values: Floats, level: str, cluster: Integers) -> Floats:
+    """Alpha without each cluster (G,); `n` (Q,): units of each pattern, `cluster` (Q,): 0 to G - 1, or -1."""
+    size = int(cluster.max()) + 1
+    if level != "ordinal":
+        added = _within_clusters(_added(units, values, level), n, cluster)
+        added = added.toarray() if size * added.shape[1] <= _HELD else added
+        total = np.asarray(added.sum(axis=0)).ravel()
+        if isinstance(added, np.ndarray):
+            return _of_sums(total - added, values, level).alpha
+        rows = ((total - added[[g]].toarray()) for g in range(size))
+        return np.concatenate([_of_sums(row, values, level).alpha for row in rows])
+    return np.concatenate([krippendorff(units, (n * (cluster != g))[None], values, level).alpha for g in range(size)])
+
+
+def _within_clusters(added: Any, n: Floats, cluster: Integers) -> Any:
+    """What each cluster adds, from what each pattern adds (Q, P), sparse."""
+    there = np.flatnonzero(n)
+    shape = (int(cluster.max()) + 1, n.size)
+    return scipy.sparse.csr_array((np.rint(n)[there], (cluster[there], there)), shape) @ added
 
 
 def _added(units: Units, values: Floats, level: str) -> Any:

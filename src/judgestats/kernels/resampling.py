@@ -188,18 +188,19 @@ def percentile_interval(
 def student_interval(
     draws: Floats,
     estimate: float,
-    units: int,
+    units: float,
     conf_level: float = CONF_LEVEL,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[float, float, float, float]:
     """Standard error, bias and Student's interval of bootstrap draws (B,) of G `units`, within `limits`.
 
-    The error has the divisor G - 1. The interval reaches farther by the bias to the side that the estimate has to be
-    corrected to. (A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate.)
-    NaN for fewer than two units or draws, and where a draw is infinite.
+    G is the effective number of clusters that are drawn; the error has the divisor G - 1. The interval reaches farther
+    by the bias to the side that the estimate has to be corrected to. (A percentile interval moves with the bias of the
+    draws, twice as far from the truth as the estimate.) NaN for one unit, fewer than two draws, and where a draw is
+    infinite.
     """
     defined = draws[~np.isnan(draws)]
-    if units < 2 or defined.size < 2 or not np.isfinite(defined).all():
+    if units <= 1 or defined.size < 2 or not np.isfinite(defined).all():
         return math.nan, math.nan, math.nan, math.nan
     error = float(defined.std(ddof=1)) * math.sqrt(units / (units - 1))
     bias = float(defined.mean()) - estimate

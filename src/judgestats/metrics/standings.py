@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL, SEED
+from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
@@ -96,7 +97,7 @@ def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: 
     """Mean of each judge over its marks, the best first, with a t interval over clusters of this judge alone."""
     rows = []
     for judge, mean in _means(marks).items():
-        half = mean.std_error * float(stdtrit(max(mean.clusters - 1, 1), 0.5 + conf_level / 2))
+        half = mean.std_error * float(stdtrit(mean.df, 0.5 + conf_level / 2))
         ends = (mean.estimate - half, mean.estimate + half)
         rows.append((judge, mean.estimate, *ends, float(mean.n), mean.clusters))
     means = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters"])
@@ -139,13 +140,12 @@ class _Mean:
     n: int
     parts: Floats
     clusters: int
+    df: float  # Satterthwaite's; NaN without two clusters
 
     @property
     def std_error(self) -> float:
-        """Over the clusters; NaN without two of them."""
-        if self.clusters < 2:
-            return math.nan
-        return math.sqrt(self.clusters / (self.clusters - 1) * float((self.parts**2).sum()))
+        """Cluster-robust; NaN without two clusters."""
+        return math.nan if self.clusters < 2 else math.sqrt(float((self.parts**2).sum()))
 
 
 def _mean(value: Floats, weight: Floats, cluster: Ints, size: int, largest: float) -> _Mean:
@@ -155,7 +155,10 @@ def _mean(value: Floats, weight: Floats, cluster: Ints, size: int, largest: floa
     estimate = 0.0 if abs(estimate) <= ROUNDING * largest else estimate
     parts = np.bincount(cluster, weight * (value - estimate), size) / total
     parts = np.zeros(size) if np.sqrt(parts @ parts) <= ROUNDING * largest else parts
-    return _Mean(estimate, value.size, parts, _several(cluster, size))
+    sizes = np.bincount(cluster, weight, size).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(parts == 0, 0.0, parts / np.sqrt(1 - sizes / total))
+    return _Mean(estimate, value.size, parts, _several(cluster, size), degrees_of_freedom(sizes))
 
 
 def _several(cluster: Ints, size: int) -> int:
@@ -177,11 +180,11 @@ def _means(marks: pd.DataFrame) -> dict[str, _Mean]:
 
 
 def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> float:
-    """Critical value for several means at once, with the degrees of freedom of the one with the fewest clusters."""
+    """Critical value for several means at once, with the fewest degrees of freedom of any."""
     if not means:
         return math.nan
-    parts, fewest = np.array([mean.parts for mean in means]).T, min(mean.clusters for mean in means)
-    return max_t(parts, fewest - 1, generator(seed, (name,)), conf_level)
+    parts, fewest = np.array([mean.parts for mean in means]).T, min(mean.df for mean in means)
+    return max_t(parts, fewest, generator(seed, (name,)), conf_level)
 
 
 def _pairs(
@@ -208,7 +211,7 @@ def _pairs(
     rows = []
     for one, two, gap, weight, owner, mean in found:
         if binary:
-            level = 1 - 2 * float(stdtr(mean.clusters - 1, -critical))
+            level = 1 - 2 * float(stdtr(mean.df, -critical))
             won, lost, all_ = (
                 np.bincount(owner, weight * x, size).astype(np.float64) for x in (gap > 0, gap < 0, gap == gap)
             )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
@@ -21,9 +21,9 @@ from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_robust import ROUNDING
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
-from judgestats.kernels.proportions import clustered_wilson
+from judgestats.kernels.cluster_robust import degrees_of_freedom
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
+from judgestats.kernels.proportions import clustered_mean, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.requirements import people_named
@@ -43,7 +43,7 @@ _ALONE = "call(s) without the answers of two people"
 
 
 @Measure(
-    "May the judge replace a person?", "people", "P, R", "Wilson, clustered; difference: t, CR1",
+    "May the judge replace a person?", "people", "P, R", "Wilson, clustered; difference: t, clustered",
     "Calderon et al. 2025", needs=(people_named,),
     terms=(
         Term("winning_rate", "share of people that the judge is as good as", "judge", "people tested", "lower",
@@ -92,8 +92,8 @@ def alternative_annotator_test(
         Domains or conditions, each with its own tests; the p-values are adjusted over all of them.
     cluster : "auto", str or False
         Column that the rated things share. ``"auto"`` detects it and names it in ``method``: the test is then on
-        cluster-robust standard errors (CR1) with t on G - 1. False is the published test, which treats all things as
-        independent; flagged where they are not.
+        cluster-robust standard errors with t on their degrees of freedom. False is the published test, which treats all
+        things as independent; flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -324,29 +324,26 @@ class _Group:
         if person_units.empty:
             return probability, {**cells, "flag": flags.join(self.flag, flags.NO_DATA)}
         unit, d = self._codes(person_units), person_units["difference"].to_numpy()
-        mean, n, G = float(d.mean()), len(d), int(unit.max()) + 1
+        k, size = sums_within(np.column_stack([d, np.ones_like(d)]), unit, int(unit.max()) + 1).T
+        n = len(d)
+        mean, error, low, high = clustered_mean(k, size, self.conf_level)
         cells["estimate"] = mean
-        robust = f"t, clustered by {self.column}, CR1 (G = {G})" if self.column else "t"
-        if G > 1:
-            error = math.sqrt(G / (G - 1) * float((np.bincount(unit, d - mean) ** 2).sum())) / n
-            error = 0.0 if error**2 <= ROUNDING else error
-            half = float(stdtrit(G - 1, 0.5 + self.conf_level / 2)) * error
-            cells |= {"std_error": error, "method": robust}
-            if error > 0:
-                cells |= {"conf_low": max(mean - half, -1.0), "conf_high": min(mean + half, 1.0)}
+        if not math.isnan(error):
+            cells["method"] = f"t, clustered by {self.column} ({clusters_note(size)})" if self.column else "t"
+            cells |= with_interval(error, max(low, -1.0), min(high, 1.0))
         if n < LEAST_ITEMS:
             return probability, cells
-        n_effective = effective_clusters(np.bincount(unit).astype(float))
+        n_effective = effective_clusters(size)
         if self.column and n_effective < LEAST_CLUSTERS:
             why = (
                 f"fewer than {LEAST_CLUSTERS} clusters"
-                if G < LEAST_CLUSTERS
+                if size.size < LEAST_CLUSTERS
                 else flags.UNEQUAL_CLUSTERS.of(round(n_effective))
             )
             return probability, {**cells, "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=why))}
         lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH else ""
         if error > 0:
-            p = float(stdtr(G - 1, (mean - self.epsilon) / error))
+            p = float(stdtr(degrees_of_freedom(size), (mean - self.epsilon) / error))
             return probability, {**cells, "p_value": p, "flag": flags.join(self.flag, lenient)}
         return probability, {
             **cells,

@@ -11,6 +11,7 @@ import numpy as np
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.correlation import (
     all_pairs,
     grouped,
@@ -124,7 +125,7 @@ def from_draws(
     if sizes.size < 2:
         return {**row, "flag": flags.ONE_UNIT}
     lost = int(np.isnan(draws).sum())
-    cells = read_off(value, draws, sizes.size, plan, limits)
+    cells = read_off(value, draws, effective_clusters(sizes.astype(np.float64)), plan, limits)
     few = flags.join(flags.few_clusters(sizes), flags.UNDEFINED.of(lost, what="resample(s)"))
     return {**row, **cells, "flag": flags.join(few, cells["flag"])}
 

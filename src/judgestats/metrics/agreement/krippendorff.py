@@ -19,7 +19,8 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
-from judgestats.kernels.coincidences import alpha_draws, krippendorff
+from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.coincidences import alpha_draws, alpha_without, krippendorff
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.agreement.rated_units import (
     UnitGroup,
@@ -31,6 +32,7 @@ from judgestats.metrics.agreement.rated_units import (
     unit_groups,
     units_and_cluster,
 )
+from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term, column_names
 from judgestats.metrics.requirements import several_judges
@@ -213,14 +215,22 @@ def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level
     n = np.where(paired, group.n, 0.0)
     cells: Record = {"method": interval_method(plan)}
     cluster = None
-    n_units, few = int(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
+    n_units, few = float(n.sum()), flags.SMALL_N if n.sum() < 30 else ""
     if plan.cluster:
         codes = codes_of(group.table[paired], list(plan.cluster))
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
-        n_units = codes.size
-        few = flags.join(flags.few_clusters(np.bincount(codes.code, n[paired]), resampled=plan.method != "t"), few)
-    if n_units < 2:
+        size = np.bincount(codes.code, n[paired], codes.size).astype(np.float64)
+        if plan.method == "t" and codes.size > 1:
+            without = alpha_without(group.units, n, values, level, cluster)
+            alike = (np.diff(group.units.start) == 1)[paired]
+            agreed = np.bincount(codes.code, n[paired] * alike, codes.size).astype(np.float64)
+            hits = agreed if level == "nominal" else None
+            cells |= jackknifed(value, without, size, plan.cluster[0], plan.conf_level, hits=hits)
+            return {**cells, "flag": flags.join(cells["flag"], few)}
+        n_units = effective_clusters(size) if codes.size > 1 else 1.0
+        few = flags.join(flags.few_clusters(size, resampled=plan.method != "t"), few)
+    if n_units <= 1:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
     draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)

@@ -10,6 +10,7 @@ from scipy.special import chdtrc, stdtr, stdtrit
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.metrics.agreement.block_correlations import from_draws, mean_defined
 from judgestats.metrics.agreement.matched_conditions import MatchedCorrelations, shift_method, units_with_code
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
@@ -56,7 +57,7 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     def add(term: str, value: float, term_draws: Floats, **more: str | float) -> None:
         cells = from_draws(float(value), term_draws, data.block.unit_sizes, plan)
         if term != "shift":
-            more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
+            more["p_value"] = _p_value(cells, effective_clusters(data.block.unit_sizes), plan.conf_level)
         flag = flags.join(flags.NO_DATA if math.isnan(value) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
         rows.append({**base, "n": data.block.n_units, "method": shift_method(data.paired, plan), "flag": flag})
@@ -72,11 +73,11 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.unit_sizes)]
 
 
-def _p_value(cells: Record, n_units: int, conf_level: float) -> float:
+def _p_value(cells: Record, clusters: float, conf_level: float) -> float:
     """P-value that matches Student's interval: below 1 - conf_level where the interval excludes 0."""
     near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
-    t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
-    return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
+    t = near / cells["std_error"] + float(stdtrit(clusters - 1, (1 + conf_level) / 2))
+    return float(2 * stdtr(clusters - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
 
 
 def _homogeneity(key: Record, shift: Floats, draws: Floats, shared: bool, sizes: Floats) -> list[Record]:
@@ -87,7 +88,8 @@ def _homogeneity(key: Record, shift: Floats, draws: Floats, shared: bool, sizes:
     excluded = flags.EXCLUDED.of(int((~defined).sum()), what="subgroup(s) without a shift")
     few = flags.few_clusters(sizes)
     g = shift.size
-    covariance = np.cov(draws, rowvar=False) * sizes.size / max(sizes.size - 1, 1)  # n - 1 as in the standard errors
+    worth = effective_clusters(sizes)
+    covariance = np.cov(draws, rowvar=False) * worth / max(worth - 1, 1e-9)  # n - 1 as in the standard errors
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
     flag = flags.join(excluded, flags.SUBGROUPS_OVERLAP if shared else "", few, flags.NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": flag}

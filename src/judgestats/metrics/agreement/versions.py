@@ -13,18 +13,17 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Statistic
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.counts import Counts
 from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
-from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.correlation import pearson_of_totals
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.order_consistency import consistency, repeats
-from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.references import Baseline, Humans, controls, references
@@ -129,7 +128,7 @@ def compare_versions(
     cluster : "auto", str or False
         Column by which intervals are clustered: ``"auto"`` detects what items share, and is the item otherwise.
     n_resamples, seed
-        Of the bootstrap.
+        Without effect: no interval is from a bootstrap.
     conf_level : float
         Coverage of the intervals.
 
@@ -165,9 +164,7 @@ def compare_versions(
     -----
     Agreement is compared on the things that both versions and a person answered, each with the mean of its calls; the
     interval of its change is Tango's with the effective n of the clusters, those of kappa, concordance and correlation
-    are Student's with the standard error of a bootstrap, in which the versions are drawn together (percentiles of the
-    same draws cover .92 with 40 items); others are t with the cluster-robust
-    error.
+    are Student's from the jackknife of clusters, left out of both versions; others are t with the cluster-robust error.
 
     Examples
     --------
@@ -468,8 +465,12 @@ class _Pair:
                 return result
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
-            key = {**self.key, "term": term}
-            cells = Counts.of(both).resampled(halves, change_of, key, (-2.0, 2.0), self.plan)
+            unit = codes_of(both, [self.column])
+            added = sums_within(halves, unit.code, unit.size)
+            size_of_unit = np.bincount(unit.code, both["n"], unit.size).astype(np.float64)
+            without = change_of(added.sum(axis=0) - added)
+            cells = jackknifed(value, without, size_of_unit, self.column, self.plan.conf_level, coefficient=False)
+            cells |= {c: float(np.clip(cells[c], -2.0, 2.0)) for c in ("conf_low", "conf_high") if c in cells}
             alike = flags.NO_SPREAD if np.isnan(value) else ""
             cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if len(wide) < 30 else "")
             yield {"term": term, "estimate": value, "n": float(len(wide)), **cells}

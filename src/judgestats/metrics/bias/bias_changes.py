@@ -22,7 +22,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
-from judgestats.kernels.cluster_robust import ROUNDING
+from judgestats.kernels.cluster_robust import ROUNDING, linearised_error
 from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import normal_quantile, quotient
 from judgestats.metrics.bias.targets import targeted
@@ -352,15 +352,15 @@ class _PairClusters:
         return result
 
     def widened(self, row: Record, influence: Floats, independent: float, conf_level: float) -> Record:
-        """Clustered standard error, and the interval widened by the root of the design effect, with t on G - 1."""
-        if self.size < 2:
+        """Cluster-robust standard error, and the interval widened by the root of the design effect, with t."""
+        error, df = linearised_error(influence, self.calls)
+        if math.isnan(error):
             return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-        variance = self.size / (self.size - 1) * float((influence**2).sum())
-        effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
-        t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
+        effect = error**2 / independent if independent > ROUNDING and error > 0 else 1.0
+        t = float(stdtrit(df, 0.5 + conf_level / 2))
         factor, value = math.sqrt(effect) * t / normal_quantile(conf_level), row["estimate"]
         low, high = value - factor * (value - row["conf_low"]), value + factor * (row["conf_high"] - value)
-        return with_interval(math.sqrt(variance), max(low, -2.0), min(high, 2.0))
+        return with_interval(error, max(low, -2.0), min(high, 2.0))
 
 
 def _pair_clusters(samples: list[Sample], column: str) -> _PairClusters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,12 +18,13 @@ from judgestats.counting.patterns import TiesOfVerdicts
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_mean, clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
 from judgestats.metrics.confidence.confident_answers import answers_of
 from judgestats.metrics.measure_registry import Measure, Options, Term
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import By, answer_column, kind_of
 from judgestats.typing import Floats, Ints, Mask, Record
@@ -210,9 +211,7 @@ def _calibration_rows(
     value, curve = _statistics(level, right, weight, edges)
     draws, curves = _statistics(level, *counts.resampled(plan, key), edges)
     alike = right.sum() in (0.0, total)
-    few = (
-        flags.few_clusters(np.bincount(counts.cluster, counts.n), resampled=True) if counts.cluster is not None else ""
-    )
+    few = flags.few_clusters(counts.sizes, resampled=True) if counts.cluster is not None else ""
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
@@ -222,15 +221,17 @@ def _calibration_rows(
             row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
         elif counts.units < 2:
             row["flag"] = flags.ONE_UNIT
+        elif term in _MEANS and counts.cluster is not None:
+            row |= counts.mean(_MEANS[term], plan, _LIMITS.get(term, (0.0, 1.0)))
         else:
             limits = _LIMITS.get(term, (0.0, 1.0))
-            row |= read_off(row["estimate"], draws[term], counts.units, student, limits)
+            row |= read_off(row["estimate"], draws[term], counts.worth, student, limits)
         yield {**row, "flag": flags.join(row["flag"], flags.ONE_OUTCOME if alike else "", small, notes)}
     for i, x in enumerate(level):
         row = {"term": "reliability", "level": float(x), "estimate": float(curve[i]), "n": float(weight[i])}
         row |= {"method": f"t and {plan.words}", "flag": flags.ONE_UNIT if counts.units < 2 else ""}
         if counts.units > 1:
-            ends = read_off(row["estimate"], curves[:, i], counts.units, student, (0.0, 1.0))
+            ends = read_off(row["estimate"], curves[:, i], counts.worth, student, (0.0, 1.0))
             row |= {**ends, "method": row["method"]}
             low, high = percentile_interval(curves[:, i], plan.conf_level)
             if not math.isnan(row["conf_low"]):  # the outer ends: each alone is too narrow where the curve is steep
@@ -242,6 +243,13 @@ def _calibration_rows(
             row |= counts.wilson(curve == curve[i], plan.conf_level) if curve[i] in (0.0, 1.0) else {}
         few_here = flags.join(flags.SMALL_N if weight[i] < 30 else "", counts.few(i))
         yield {**row, "flag": flags.join(row["flag"], few_here, small, notes)}
+
+
+#: Terms that are means over verdicts, and what each adds: a function of its confidence and of whether it is right.
+_MEANS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "brier": lambda x, right: (x - right) ** 2,
+    "overconfidence": lambda x, right: x - right,
+}
 
 
 @dataclass(frozen=True)
@@ -273,6 +281,29 @@ class _Counts:
                 times = np.bincount(rng.integers(0, self.units, self.units), minlength=self.units)
                 right[b], n[b] = self.sums(times[self.cluster].astype(np.float64))
         return right, n
+
+    @property
+    def worth(self) -> float:
+        """Effective number of units."""
+        return float(self.units) if self.cluster is None else effective_clusters(self.sizes)
+
+    @property
+    def sizes(self) -> Floats:
+        """Verdicts of each cluster."""
+        assert self.cluster is not None
+        return np.bincount(self.cluster, self.n, self.units).astype(np.float64)
+
+    def mean(self, loss: Callable[[Floats, Floats], Floats], plan: Bootstrap, limits: tuple[float, float]) -> Record:
+        """Interval by clusters of the mean of a loss, a function of confidence and of whether a verdict is right."""
+        x = self.level[self.place]
+        summed = self.right * loss(x, np.ones_like(x)) + (self.n - self.right) * loss(x, np.zeros_like(x))
+        assert self.cluster is not None
+        k = np.bincount(self.cluster, summed, self.units).astype(np.float64)
+        _, error, low, high = clustered_mean(k, self.sizes, plan.conf_level)
+        if not error > 0:
+            return {"flag": flags.NO_SPREAD}
+        method = f"t, clustered by {plan.cluster[0]} ({clusters_note(self.sizes)})"
+        return with_interval(error, max(low, limits[0]), min(high, limits[1]), method=method)
 
     def few(self, level: int) -> str:
         """Flag of a level at which few clusters have a verdict."""

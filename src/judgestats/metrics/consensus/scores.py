@@ -16,6 +16,8 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_robust import linearised_error
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.linear_uncertainty import interval
@@ -259,10 +261,10 @@ def _over_items(
     distance = mean - table["estimate"][codes.code]
     unit = combine([(codes.code, codes.size), column_codes(scores["_cluster"])], len(scores))
     of_unit, size = codes.code[unit.first], np.bincount(unit.code, scored, unit.size)
-    squares = np.bincount(unit.code, np.nan_to_num(distance), unit.size) ** 2
-    table["clusters"] = np.bincount(of_unit, size > 0, codes.size)
-    table["squared"] = np.bincount(of_unit, squares, codes.size)
-    table["few"] = [flags.few_clusters(size[rows]) for rows in rows_of_codes(of_unit, codes.size)]
+    influence = np.bincount(unit.code, np.nan_to_num(distance), unit.size).astype(np.float64)
+    each = [(influence[rows], size[rows].astype(np.float64)) for rows in rows_of_codes(of_unit, codes.size)]
+    table["over_clusters"], table["df"] = np.array([linearised_error(*one) for one in each]).T
+    table["few"], table["note"] = ([of(n) for _, n in each] for of in (flags.few_clusters, clusters_note))
     if "mean_of_criteria" in scores:
         of_criteria = scores["mean_of_criteria"].to_numpy(dtype=float)
         has_criteria = ~np.isnan(of_criteria)
@@ -293,15 +295,15 @@ def _standard_error(table: Record, ddof: int) -> tuple[Any, Any]:
     one, runs, items = table["items"] == 1, table["runs"], table["items"]
     with np.errstate(divide="ignore", invalid="ignore"):
         over_runs = np.where(runs > 1, table["sd"] * np.sqrt((runs - ddof) / (runs - 1) / runs), np.nan)
-        over_items = np.sqrt(table["squared"] * table["clusters"] / (table["clusters"] - 1)) / items
-    return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["clusters"] - 1)
+        over_items = table["over_clusters"] / items
+    return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["df"])
 
 
 def _estimate_row(row: Record, tolerance: float, column: str) -> Record:
     """Method and flags of one estimate."""
     several = row["items"] > 1
     has_error = row["std_error"] >= 0
-    method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if has_error else ""
+    method = (f"t over {column}s ({row['note']})" if several else "t over runs") if has_error else ""
     cautions = {
         flags.NO_DATA: row["items"] == 0,
         flags.SINGLE_RUN: row["runs"] == 1,

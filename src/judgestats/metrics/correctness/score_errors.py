@@ -82,8 +82,9 @@ def score_error(
     pandas.DataFrame
         Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t,
         with the cluster-robust error), and ``pearson`` (Fisher's z; clustered, t from the jackknife of clusters).
-        ``n`` is the number of responses with both scores; the flag counts the others. Where score and gold are on scales of
-        different length (the top of one is three times that of the other), all but ``pearson`` are NaN with a flag.
+        ``n`` is the number of responses with both scores; the flag counts the others. Where score and gold are on
+        scales of different length (the top of one is three times that of the other), all but ``pearson`` are NaN with a
+        flag.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.counting.counts import Counts
 from judgestats.counting.study import Study
+from judgestats.kernels.cluster_robust import linearised_error
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
 from judgestats.metrics.measure_registry import Options
@@ -55,10 +56,8 @@ def mean_of_scores(table: pd.DataFrame, value: float, conf_level: float, average
     systems = scored["system"].nunique(dropna=False)
     weight = 1 / (systems * of_system.transform("size"))
     influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
-    clusters = len(influence)
-    if clusters < 2:
-        return {**row, "estimate": value, "flag": flags.join(flags.ONE_UNIT, averaged)}
-    error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
-    half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
-    flag = flags.join(flags.few_clusters(scored.groupby("item", dropna=False).size().to_numpy()), averaged)
+    size = scored.groupby("item", dropna=False).size().to_numpy(dtype=float)
+    flag = flags.join(flags.few_clusters(size), averaged)
+    error, df = linearised_error(influence.to_numpy(dtype=float), size)
+    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
     return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)

@@ -13,6 +13,7 @@ from scipy.special import chdtrc, fdtrc
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.counts import Counts
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import newcombe, newcombe_paired, quotient, wilson
 from judgestats.metrics.invariance.probe_answers import Answers
 from judgestats.schema.coding import codes_of
@@ -227,17 +228,20 @@ def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
     sizes = np.repeat(np.column_stack([sums[:, :3].sum(axis=1), sums[:, 3:].sum(axis=1)]), 3, axis=1)
     influence = (sums - total / n * sizes) / n
     change, influence = (total / n)[3:] - (total / n)[:3], influence[:, 3:] - influence[:, :3]
-    covariance = clusters / max(clusters - 1, 1) * influence.T @ influence
+    size = sums.sum(axis=1)
+    worth = max(effective_clusters(size), 1.0)
+    influence = influence / np.sqrt(1 - size / size.sum())[:, None] if clusters > 1 else influence
+    covariance = influence.T @ influence
     values, vectors = np.linalg.eigh(covariance)
     moved = values > 1e-12 * max(values.max(), 1e-300)
     df = int(moved.sum()) if values.max() > 1e-30 else 0
     if df == 0:
         return (1.0, "Wald, 0 df") if np.abs(change).max() < 1e-12 else (math.nan, "")
-    if clusters <= df:
+    if worth <= df:
         return math.nan, ""
     statistic = float(((vectors[:, moved].T @ change) ** 2 / values[moved]).sum())
-    scaled = statistic * (clusters - df) / (df * (clusters - 1))
-    return float(fdtrc(df, clusters - df, scaled)), f"Wald by cluster, F on {df} and {clusters - df} df"
+    scaled = statistic * (worth - df) / (df * (worth - 1))
+    return float(fdtrc(df, worth - df, scaled)), f"Wald by cluster, F on {df} and {worth - df:.3g} df"
 
 
 def stuart_maxwell(joint: Floats) -> tuple[float, int]:

@@ -15,6 +15,8 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import Invalid
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.cluster_robust import linearised_error
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
@@ -125,7 +127,7 @@ def d_prime(
         As in :func:`target_sensitivity`.
     conf_level : float
         Coverage of the interval (Gourevitch and Galanter's variance; clustered: times the design effect, with t on the
-        clusters minus 1).
+        clusters, Satterthwaite's degrees of freedom).
 
     Returns
     -------
@@ -213,18 +215,16 @@ def _clustered(
         independent += share * (1 - share) / (total * density**2)
         influences.append(weight * (hit - share) / (total * density))
         size += weight
-    size = np.bincount(unit, size)
-    clusters = int((size > 0).sum())
+    size = np.bincount(unit, size).astype(np.float64)
     result = []
     for row, sign in zip(rows, (-1.0, 1.0), strict=True):  # d' is a difference, the criterion a sum
-        row = {**row, "method": f"{row['method']}, clustered by {column} (G = {clusters})"}
-        sums = np.bincount(unit, influences[0] + sign * influences[1])
-        error = row["std_error"]
-        if clusters < 2:
-            error = math.nan
-        elif independent > 0:
-            error *= math.sqrt(clusters / (clusters - 1) * float((sums**2).sum()) / independent)
-        t = float(stdtrit(max(clusters - 1, 1), 0.5 + conf_level / 2))
+        row = {**row, "method": f"{row['method']}, clustered by {column} ({clusters_note(size)})"}
+        error, df = linearised_error(np.bincount(unit, influences[0] + sign * influences[1]).astype(np.float64), size)
+        if independent > 0:
+            error *= row["std_error"] / math.sqrt(independent)
+        elif not math.isnan(error):
+            error = row["std_error"]
+        t = float(stdtrit(df, 0.5 + conf_level / 2))
         if not error > 0:
             error = math.nan
         ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
