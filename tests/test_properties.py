@@ -13,7 +13,7 @@ import judgestats as js
 import registry
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally
-from judgestats.flags import explain
+from judgestats.flags import explain, flag_codes
 from judgestats.metrics.measure_registry import measures
 
 MEASURES = registry.registry()
@@ -376,3 +376,11 @@ def test_every_interval_by_few_unequal_clusters_has_a_flag(name):
     by_task = result[result["conf_low"].notna() & result["method"].str.contains("task|G = 30")]
     assert by_task.empty == (name in NOT_BY_TASK)
     assert by_task["flag"].str.contains("clusters of unequal size, worth|fewer than 10 clusters").all()
+    # rows that rest on the same clusters have the same flag, whether they have an interval or not
+    about = {"few_clusters", "unequal_clusters", "one_unit"}
+    noted = result[result["method"].str.contains(r"\(G = ")]
+    codes = [(n, about & set(flag_codes(f))) for n, f in zip(noted["method"], noted["flag"], strict=True)]
+    by_note = {}
+    for method, found in codes:
+        by_note.setdefault(re.search(r"\(G = [^)]*\)", method)[0], []).append(found)
+    assert all(found == each[0] for each in by_note.values() for found in each)

@@ -100,7 +100,7 @@ def alpha_without(units: Units, n: Floats, values: Floats, level: str, cluster: 
     return np.concatenate([krippendorff(units, (n * (cluster != g))[None], values, level).alpha for g in range(size)])
 
 
-def _within_clusters(added: Any, n: Floats, cluster: Integers) -> Any:
+def _within_clusters(added: scipy.sparse.csr_array, n: Floats, cluster: Integers) -> scipy.sparse.csr_array:
     """What each cluster adds, from what each pattern adds (Q, P), sparse."""
     there = np.flatnonzero(n)
     shape = (int(cluster.max()) + 1, n.size)

@@ -95,12 +95,12 @@ def clustered_ratios(
     quantile = float(stdtrit(df, 0.5 + conf_level / 2))
     if math.isinf(bound):
         return value, error, value - quantile * error, value + quantile * error
-    clusters = df + 1  # equal ones of the same worth
+    clusters = len(n)
     more = clusters + 2 * _PSEUDO
     centre = value * clusters / more
-    spread = df * variance * clusters + clusters * (value - centre) ** 2
+    spread = (clusters - 1) * variance * clusters + clusters * (value - centre) ** 2
     spread += 2 * _PSEUDO * (bound**2 + centre**2)  # squares about the centre of clusters and pseudo-observations
-    half = quantile * math.sqrt(spread / df * clusters) / more
+    half = quantile * math.sqrt(spread / (clusters - 1) * clusters) / more
     return value, error, max(centre - half, -bound), min(centre + half, bound)
 
 

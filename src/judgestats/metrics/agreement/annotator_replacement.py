@@ -328,6 +328,8 @@ class _Group:
         n = len(d)
         mean, error, low, high = clustered_mean(k, size, self.conf_level)
         cells["estimate"] = mean
+        caution = flags.join(self.flag, flags.few_clusters(size) if self.column else "")
+        cells["flag"] = flags.join(caution, cells["flag"])
         if not math.isnan(error):
             cells["method"] = f"t, clustered by {self.column} ({clusters_note(size)})" if self.column else "t"
             cells |= with_interval(error, max(low, -1.0), min(high, 1.0))
@@ -340,15 +342,15 @@ class _Group:
                 if size.size < LEAST_CLUSTERS
                 else flags.UNEQUAL_CLUSTERS.of(round(n_effective))
             )
-            return probability, {**cells, "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=why))}
+            return probability, {**cells, "flag": flags.join(caution, flags.NOT_TESTED.of(why=why))}
         lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH else ""
         if error > 0:
             p = float(stdtr(degrees_of_freedom(size), (mean - self.epsilon) / error))
-            return probability, {**cells, "p_value": p, "flag": flags.join(self.flag, lenient)}
+            return probability, {**cells, "p_value": p, "flag": flags.join(caution, lenient)}
         return probability, {
             **cells,
             "p_value": float(mean >= self.epsilon),
-            "flag": flags.join(self.flag, flags.NO_SPREAD),
+            "flag": flags.join(caution, flags.NO_SPREAD),
         }
 
 
