@@ -22,6 +22,7 @@ NOT_MEASURES = {
     "datasheet": "several measures side by side; each is here",
     "compare_datasheets": "two datasheets side by side",
     "agreement_bands": "words for the coefficients of other results",
+    "gains_and_costs": "the shift of another result beside a cost; tested in test_shift_costs",
     "side_by_side": "results about the same judges in one table",
     "profile": "words for the numbers of a datasheet",
     "available_measures": "says which measures can be taken",

@@ -34,6 +34,7 @@ from judgestats.metrics.agreement.levels_of_agreement import agreement_levels as
 from judgestats.metrics.agreement.pairs import pair_tests as pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy as ordering_accuracy
 from judgestats.metrics.agreement.quality import quality_agreement as quality_agreement
+from judgestats.metrics.agreement.shift_costs import gains_and_costs as gains_and_costs
 from judgestats.metrics.agreement.shifts import agreement_shift as agreement_shift
 from judgestats.metrics.agreement.slopes import agreement_slope as agreement_slope
 from judgestats.metrics.agreement.tests_of_shifts import shift_tests as shift_tests

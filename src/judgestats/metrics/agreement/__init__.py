@@ -17,6 +17,7 @@ from judgestats.metrics.agreement.krippendorff import alpha
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
 from judgestats.metrics.agreement.pairs import pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
+from judgestats.metrics.agreement.shift_costs import gains_and_costs
 from judgestats.metrics.agreement.shifts import agreement_shift
 from judgestats.metrics.agreement.slopes import agreement_slope
 from judgestats.metrics.agreement.tests_of_shifts import cohen_d, shift_tests
@@ -35,6 +36,7 @@ __all__ = [
     "correlation",
     "decision_study",
     "disagreement",
+    "gains_and_costs",
     "icc",
     "judge_against_people",
     "kappa",
