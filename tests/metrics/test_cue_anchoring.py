@@ -831,3 +831,37 @@ def test_a_ranking_of_several_candidates_is_its_pairs(tmp_path):
     assert row["estimate"] == pytest.approx((mean["blind"] - mean["truth"]) / 3)
     assert row["n"] == 120  # the pairs with the favoured candidate
     assert "item" in row["method"]  # the three pairs of a ranking are one cluster
+
+
+def test_neutrality_is_that_of_the_true_sides_where_ids_are_unique_to_items():
+    """As in real tables: the candidates of an item have names of their own."""
+    n = 120
+    items = [f"i{k}" for k in range(n)]
+    pairs = pd.DataFrame(
+        {"judge": "g", "item": items, "first": [f"llm-{i}" for i in items], "second": [f"old-{i}" for i in items]}
+    )
+    pairs.loc[::2, ["first", "second"]] = pairs.loc[::2, ["second", "first"]].to_numpy()
+    llm = np.where(pairs["first"].str.startswith("llm"), "first", "second")
+    other = np.where(llm == "first", "second", "first")
+    third = np.arange(n) % 3
+    blind = pairs.assign(
+        probe="blind", favoured=None, choice=np.where(third == 0, "tie", np.where(np.arange(n) % 4 == 1, other, llm))
+    )
+    side = pairs["first"].where(llm == "first", pairs["second"])
+    truth = pairs.assign(probe="truth", favoured=side, choice=llm)
+    flip = pairs.assign(probe="flip", favoured=pairs["first"].where(llm != "first", pairs["second"]), choice=other)
+    found = anchoring(pd.concat([flip, blind, truth])).set_index(["probe", "term"]).loc["blind"]
+    by_hand = np.mean(blind["choice"] == llm) - np.mean(blind["choice"] == other)
+    assert found.loc["neutrality", "estimate"] == pytest.approx(by_hand)
+    assert found.loc["neutrality_deviation", "estimate"] == pytest.approx(abs(by_hand))
+    assert found.loc["neutrality", "conf_low"] < by_hand < found.loc["neutrality", "conf_high"]
+    assert found.loc["neutrality", "favoured"] == "favoured"
+    shared = pd.concat([flip, blind, truth])
+    for column in ("first", "second", "favoured"):
+        shared[column] = shared[column].str.split("-").str[0]
+    same = anchoring(shared).set_index(["probe", "term"]).loc["blind"]
+    assert same.loc["neutrality", "estimate"] == pytest.approx(by_hand)
+    lacking = anchoring(
+        pd.concat([flip, blind, truth.iloc[3:]]).query("probe != 'flip' or item not in ['i0', 'i1', 'i2']")
+    )
+    assert np.isnan(lacking.set_index(["probe", "term"]).loc[("blind", "neutrality"), "estimate"])

@@ -139,7 +139,8 @@ def anchoring(
     pandas.DataFrame
         Per judge, scheme and probe, with the columns ``favoured`` (the side) and ``p_value``. Blind:
         ``equality_detection`` (share of ties), ``neutrality`` (share of the candidate named in ``favoured`` minus
-        share of the other) and its absolute value ``neutrality_deviation``. Under each other probe:
+        share of the other) and its absolute value ``neutrality_deviation``; where each item has candidates of its own,
+        that of the candidate that ``truth``, or else another probe, favours. Under each other probe:
 
         - ``shift_favoured``, ``shift_opposed``, ``shift_tie``: changes of the three shares, which add up to 0;
         - ``lds``, ``ols``, ``ts``: their positive parts;
@@ -260,8 +261,10 @@ def _blind_rows(
     columns = [*probes.groups, "probe"]
     counts = probes.counts_of(table, plan, conf_level)
     rows = counts.rates("equality_detection", counts.among("outcome", "tie"), ~counts.among("outcome", "invalid"))
+    by_role = _by_role(probes, blind)
+    table = by_role.margins(blind)
     code = codes_of(table, columns)
-    candidates = probes.candidates_of(blind, probes.groups)
+    candidates = by_role.candidates_of(blind, probes.groups)
     for g in range(code.size):
         of_group = table[code.code == g]
         key = {c: of_group[c].iloc[0] for c in columns}
@@ -273,6 +276,25 @@ def _blind_rows(
         rows.append({**key, "term": "neutrality_deviation", **folded, "std_error": math.nan})
         rows.append({**key, "term": "neutrality", **signed})
     return rows
+
+
+def _by_role(probes: ProbeCalls, blind: str) -> ProbeCalls:
+    """Blind calls on candidates with ids of their own in each item, named by the side that the labels favour there."""
+    table = probes.table
+    if probes.kind != "calls" or "favoured" not in table or len(probes.candidates) <= 2:
+        return probes
+    labelled = table[(table["probe"] != blind) & table["favoured"].notna()]
+    chosen = labelled[
+        labelled["probe"] == ("truth" if (labelled["probe"] == "truth").any() else labelled["probe"].min())
+    ]
+    ids = [table[c].astype(str) for c in ("first", "second")]
+    pair = pd.MultiIndex.from_arrays([table["item"], np.minimum(*ids), np.maximum(*ids)])
+    side = pd.Series(chosen["favoured"].astype(str).to_numpy(), pair[table.index.get_indexer(chosen.index)])
+    side = side[~side.index.duplicated()].reindex(pair).to_numpy()
+    if pd.isna(side[(table["probe"] == blind).to_numpy()]).any():
+        return probes
+    names = {c: np.where(one == side, "favoured", "other") for c, one in zip(("first", "second"), ids, strict=True)}
+    return replace(probes, table=table.assign(**names)[table["probe"] == blind])
 
 
 def _of_equals(probes: ProbeCalls, blind: str, equal: Equal, conf_level: float, plan: Bootstrap | None) -> list[Record]:
