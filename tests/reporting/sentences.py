@@ -92,6 +92,9 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
     if card.kind == "care":
         yield from _about_caution(card, page)
         return
+    if card.kind == "people":
+        yield from _about_people(card, page)
+        return
     column = next((c for c in page.summary.columns if c.term in _TERMS[card.kind]), None)
     if column is None:
         yield "the table has no such column"
@@ -220,21 +223,39 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
         yield "a sentence of no known form"
 
 
+def _about_people(card: Card, page: PageData) -> Iterator[str]:
+    """What people have in common, by the measure itself."""
+    rows = page.estimates.taken["judge_against_people"]
+    if isinstance(rows, str) or not (found := re.search(r"([−0-9.]+)(\u202f%)?$", card.claim)):
+        yield "there is no agreement of people"
+        return
+    term = "agreement" if found[2] else card.claim.split()[0]
+    values = rows.loc[(rows["role"] == "people") & (rows["term"] == term), "estimate"] * (100 if found[2] else 1)
+    printed = float(found[1].replace("−", "-"))
+    if not any(abs(v - printed) <= (0.5 if found[2] else 0.005) + 1e-9 for v in values):
+        yield f"people have {values.tolist()}"
+
+
 def _about_caution(card: Card, page: PageData) -> Iterator[str]:
     summary, text = page.summary, f"{card.claim}; {card.detail}"
     if "judged other" in text and len(summary.groups) < 2:
         yield "there is one table"
-    if weak := re.match(r"(.+): no better than a constant answer", card.claim):
-        top = summary.columns[0]
-        for judge in re.split(r", | and ", weak[1]):
+    top = summary.columns[0] if summary.columns else None
+    for named, word in re.findall(r"(?:^|; |also: )([^;]+?): (worse than|no better than) a constant answer", text):
+        assert top is not None
+        sign = -1 if top.lower_is_better else 1
+        for judge in re.split(r", | and ", named):
             if judge in top.cells:
                 _, low, high = _interval(top, judge)
-                beyond = high < top.reference if top.lower_is_better else low > top.reference
-                if beyond or not math.isfinite(low):
+                ends = sorted((sign * low, sign * high))
+                worse, beyond = ends[1] < sign * top.reference, ends[0] > sign * top.reference
+                if beyond or worse != (word == "worse than") or not math.isfinite(low):
                     yield f"{judge} has {low} to {high} beside {top.reference}"
     if few := re.search(r"[Oo]nly (\d+) items?", text):
         names = list(page.estimates.sheet.columns[: page.estimates.sheet.columns.get_loc("section")])
-        if page.measured.groupby(names, observed=True)["item"].nunique().max() != int(few[1]):
+        own = next((c for c in summary.columns if c.term == "own"), None)
+        most = page.measured.groupby(names, observed=True)["item"].nunique().max()
+        if most != int(few[1]) if own is None else most < int(few[1]):
             yield "a judge has another number of items"
     if "Not compared with people" in text and "agreement" in {c.term for c in summary.columns}:
         yield "the table has the agreement with people"

@@ -1,9 +1,10 @@
 """Who is compared, and who judged the same things."""
 
 import pandas as pd
+import pytest
 
 from judgestats.counting.study import Study
-from judgestats.reporting.contenders import Contenders, together
+from judgestats.reporting.contenders import Contenders, shared_rows, together
 
 
 def test_groups_are_judges_with_half_of_their_items_in_common():
@@ -16,3 +17,24 @@ def test_conditions_that_print_alike_are_one():
     calls = pd.DataFrame({"judge": ["g", "g", "h"], "item": "1", "temperature": [0.1, 0.1000000001, 0.1]})
     who = Contenders.of(Study.of(calls), ["judge", "temperature"])
     assert who.said(dict.fromkeys(who.rows.index)) == "2 judges"
+
+
+def coded(table):
+    study = Study.of(table)
+    return study.columns["judge"], study.columns.codes(["item"])
+
+
+def test_rows_of_what_all_judged():
+    """a judged 0 to 99, b 50 to 149, and z something else: 50 are shared, half of what each judged."""
+    parts = [pd.DataFrame({"judge": j, "item": range(*ends)}) for j, ends in (("a", (0, 100)), ("b", (50, 150)))]
+    table = pd.concat([*parts, pd.DataFrame({"judge": "z", "item": range(900, 940)})], ignore_index=True)
+    rows = shared_rows(*coded(table), ["a", "b"])
+    assert table[rows].groupby("judge")["item"].agg(["min", "max", "size"]).values.tolist() == [
+        [50, 99, 50], [50, 99, 50], [900, 939, 40]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ends", [(0, 100), (51, 151), (71, 100)])
+def test_none_where_all_is_shared_or_too_little(ends):
+    parts = [pd.DataFrame({"judge": j, "item": range(*e)}) for j, e in (("a", (0, 100)), ("b", ends))]
+    assert shared_rows(*coded(pd.concat(parts, ignore_index=True)), ["a", "b"]) is None

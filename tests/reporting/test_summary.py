@@ -1,6 +1,7 @@
 """What a page says first: which cards are shown for which data, and by which rule each sentence is chosen."""
 
 import time
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -213,7 +214,7 @@ def test_scores_with_gold_are_compared_with_the_constant_answer():
     made = summary(ratings(table).assign(gold=table["gold"]))
     assert made.cards[0].claim.startswith("near, 0.")
     assert made.columns[0].reference == pytest.approx(np.abs(gold - np.median(gold)).mean())
-    assert next(c for c in made.cards if c.kind == "care").claim == "far: no better than a constant answer"
+    assert next(c for c in made.cards if c.kind == "care").claim == "far: worse than a constant answer"
 
 
 def test_judges_that_share_no_item_are_never_in_one_ranking():
@@ -471,3 +472,33 @@ def test_three_times_the_columns_take_at_most_four_times_the_time(kind, tmp_path
     seconds(30)
     small = min(seconds(1_700), seconds(1_700))
     assert seconds(5_100) < 4 * small + 1
+
+
+def test_judges_are_compared_on_what_all_judged():
+    """Six judges of LLMBar, three of them on twice as many pairs: by plain pandas."""
+    calls = js.datasets.load("llmbar")
+    made = summary(calls, gold="gold")
+    shared = calls.groupby("item")["judge"].nunique().loc[lambda n: n == 6].index
+    raw = calls[calls["item"].isin(shared) & (calls["choice"] != "invalid")]
+    chosen = raw["first"].where(raw["choice"] == "first", raw["second"]).mask(raw["choice"] == "tie", "tie")
+    right = (chosen == raw["gold"]).groupby(raw["judge"]).mean()
+    column = made.columns[0]
+    assert {j: c["estimate"] for j, c in column.cells.items()} == pytest.approx(right.to_dict(), abs=1e-12)
+    assert list(made.groups[0].judges) == right.sort_values(ascending=False).index.tolist()
+    assert made.groups[0].about == "6 judges, 419 pairs judged by all of them"
+    own = calls[~calls["item"].isin(shared)].groupby("judge")["item"].nunique()
+    further = {j: c["estimate"] for j, c in made.columns[-1].cells.items()}
+    assert further == {j: own.get(j, 0) for j in further}
+    assert "15 strategies pooled" in made.line
+
+
+def test_people_among_themselves_beside_the_judges():
+    calls = js.datasets.load("pandalm")
+    made = measure_all(calls, humans={"rater_type": "human"}).summary
+    (card,) = [c for c in made.cards if c.kind == "people"]
+    answers = calls[calls["rater_type"] == "human"].pivot_table(
+        "choice", "item", "judge", aggfunc="first", observed=True
+    )
+    same = [(answers[a] == answers[b]).mean() for a, b in combinations(answers.columns, 2)]
+    assert card.claim == f"agree in {100 * np.mean(same):.0f}\u202f%" == "agree in 92\u202f%"
+    assert "gpt_3_5_turbo with them in 71\u202f%" in card.detail

@@ -44,6 +44,7 @@ def report(
         typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
     ] = "",
     identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the page; by default a question that the data can answer.")] = "",
     sampling: Annotated[
         str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
@@ -82,6 +83,7 @@ def report(
             identity=judge_of_system or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
             seed=seed,
+            title=title or None,
             say=say,
             **source.references,
         )

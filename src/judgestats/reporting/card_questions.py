@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ class CardQuestion:
     units: str  # what the intervals are clustered by, as a plural
     lower_is_better: bool = False
     better: str = "above"
+    alone: str = ""  # head of the card of a single judge, if another
+    again: Callable[[pd.DataFrame, str], pd.DataFrame] | None = None  # the marks of data, clustered by another column
 
 
 @dataclass(frozen=True)
@@ -121,5 +123,11 @@ def people_question(
     """The question whose answers are closest to those of people."""
     assert options.people is not None
     cluster = cluster_of_intervals(data, people.cells("agreement"))
-    marks = people_marks(data, options.people, conditions, cluster)
-    return CardQuestion("Agrees most with people", marks, "share", "agreement", cluster_plural(cluster, "items"))
+    people_answers = options.people
+
+    def again(calls: pd.DataFrame, by: str) -> pd.DataFrame:
+        return people_marks(calls, people_answers, conditions, by)
+
+    units = cluster_plural(cluster, "items")
+    head, alone = "Agrees most with people", "Agrees with people"
+    return CardQuestion(head, again(data, cluster), "share", "agreement", units, alone=alone, again=again)

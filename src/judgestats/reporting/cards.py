@@ -30,7 +30,7 @@ def best_card(
     method = f"{ranking.method}; over {q.units}"
     best = ranking.best
     if len(means) == 1:
-        head = f"{'Distance from' if q.lower_is_better else 'Right on'} {screen.against}" if name == "right" else q.head
+        head = q.alone or q.head
         value, detail = column.text(best) if column and best in cells else (texts[best], "")
         detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
         if column is not None and math.isfinite(column.reference) and column.line:
@@ -64,7 +64,7 @@ def best_card(
         if len(top) <= 2
         else f"All but {listed(behind)}"
         if len(behind) <= 2
-        else f"{len(top)} of {contenders.said(means.index)}"
+        else f"{len(top)} of {contenders.counted(means.index)}"
     )
     claim = f"{who}, {between}"
     some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"

@@ -8,36 +8,41 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.study import Study
 from judgestats.metrics.measure_registry import Options
-from judgestats.reporting.card_questions import rows_by_judge
+from judgestats.metrics.standings import means_of
+from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
 from judgestats.reporting.formatting import count, noun
+from judgestats.reporting.nesting import nesting
 from judgestats.reporting.summary_parts import Card, Column, listed, printed
-from judgestats.schema.columns import Kind
-from judgestats.schema.factors import Factors
+from judgestats.schema.columns import kind_of
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.
 MANY_LOST = 0.05
+#: The level in which an item nests, as a column beside those of the data.
+_LEVEL = "level of the items"
+_PERCENT = "\u202f%"
 #: Fewer pairs or items than this are few.
 FEW = 30
 
 
 def caution_card(
-    data: pd.DataFrame,
-    met: Factors,
-    kind: Kind,
+    calls: Study,
     sheet: pd.DataFrame,
     columns: Sequence[Column],
     ranked: Sequence[Sequence[str]],
     findings: pd.DataFrame,
     without_people: str,
-    apart_scales: str,
+    screen: FirstScreen,
     options: Options,
 ) -> Card | None:
     """The first caution that applies, and how many more."""
-    thing = "pairs" if kind == "preferences" else "items"
-    said: list[tuple[str, str]] = []
-    if apart_scales:
-        said.append(("Scores on different scales are not compared", apart_scales))
+    met, _ = calls.columns.counted(["judge", "item"])
+    thing = "pairs" if kind_of(calls.names) == "preferences" else "items"
+    right = screen.questions.get("right")
+    said: list[tuple[str, str]] = [few] if (few := _few_behind_many(calls, right, ranked, options)) else []
+    if screen.apart:
+        said.append(("Scores on different scales are not compared", screen.apart))
     if without_people:
         said.append(("Not compared with people", without_people))
     apart = [j for judges in ranked[1:] for j in judges]
@@ -55,10 +60,14 @@ def caution_card(
     if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
         end = "conf_high" if top.lower_is_better else "conf_low"
         sign = -1 if top.lower_is_better else 1
-        weak = [j for j, c in top.cells.items() if sign * float(c[end]) <= sign * top.reference]
-        if weak:
-            line = top.line.removeprefix("dashed: ")
-            said.append((f"{listed(weak, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
+        cells = {j: c for j, c in top.cells.items() if sign * float(c[end]) <= sign * top.reference}
+        other = "conf_high" if end == "conf_low" else "conf_low"
+        worse = [j for j, c in cells.items() if sign * float(c[other]) < sign * top.reference]
+        line = top.line.removeprefix("dashed: ")
+        if worse:
+            said.append((f"{listed(worse, 2)}: worse than a constant answer", f"compared with {line}"))
+        if alike := [j for j in cells if j not in worse]:
+            said.append((f"{listed(alike, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
     most = int(np.bincount(met["judge"].code).max(initial=0))
     if 0 < most < FEW:
         said.append((f"Only {noun(most, 'item')}", "intervals are wide, and rough below 10"))
@@ -67,11 +76,30 @@ def caution_card(
     if excluded / total >= MANY_LOST:
         share = printed(excluded / total, "share")
         said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
-    alone = len(met.labels("judge")) == 1 and options.people is None and "gold" not in data.columns
-    if alone and "stimulus" not in data.columns:
+    alone = len(met.labels("judge")) == 1 and options.people is None and "gold" not in calls.names
+    if alone and "stimulus" not in calls.names:
         said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
     if not said:
         return None
     claim, detail = said[0]
     more = f"; also: {'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c, _ in said[1:3])}"
     return Card("care", "Read with care", claim, detail + (more if len(said) > 1 else ""))
+
+
+def _few_behind_many(
+    calls: Study, right: CardQuestion | None, ranked: Sequence[Sequence[str]], options: Options
+) -> tuple[str, str] | None:
+    """How few tasks stand behind the items, and how wide the interval of the first judge is by them."""
+    if options.cluster != "auto" or (nested := nesting(calls)) is None:
+        return None
+    claim = f"{nested.levels} {nested.name} stand behind {noun(nested.items, 'item')}"
+    if right is None or right.again is None or not ranked or not ranked[0]:
+        return claim, "the intervals hold for these alone"
+    frame = calls.data.to_native()
+    marks = right.again(frame.assign(**{_LEVEL: nested.level}), _LEVEL)
+    rows = means_of(marks, conf_level=options.conf_level).set_index("judge")
+    best = ranked[0][0]
+    if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):
+        return claim, "the intervals hold for these alone"
+    low, high = (printed(float(rows.loc[best, end]), right.form) for end in ("conf_low", "conf_high"))
+    return claim, f"by them the interval of {best} is {low.removesuffix(_PERCENT)} to {high}"

@@ -47,6 +47,8 @@ def comparison(summary: Summary) -> Record:
 def _comparison_cell(column: Column, judge: str, width: int = 120) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
+    if column.form == "count":
+        return {"value": value, "interval": "", "bar": None, "sort": value, "hover": ""}
     if cell is None:
         return {"value": value, "interval": "", "bar": None, "sort": "", "hover": "not measured"}
     start, end = column.ends

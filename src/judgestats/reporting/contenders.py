@@ -12,12 +12,15 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun
+from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import CONDITIONS
 from judgestats.schema.factors import Factor
-from judgestats.typing import Column
+from judgestats.typing import Column, Mask
 
 #: Share of the items of the judge with fewer of them that two judges share if they are of one group.
 TOGETHER = 0.5
+#: Fewest things judged by all of a group for a table of them alone.
+FEWEST_SHARED = 30
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class Contenders:
             return noun(judges, "judge")
         text = f"{noun(judges, 'judge')} in {noun(ways, 'condition')}"
         return text if judges * ways == len(contenders) else f"{text} ({count(len(contenders))} in all)"
+
+    def counted(self, labels: Iterable[str]) -> str:
+        """Their number where some of them are counted: 3 judges; 12 (4 judges in 3 conditions)."""
+        names, text = list(labels), self.said(labels)
+        return text if self.among(names)["judge"].nunique() == len(names) else f"{len(names)} ({text})"
 
 
 def calls_by_contender(study: Study, who: Contenders, columns_of_contender: Sequence[str]) -> Study:
@@ -80,3 +88,21 @@ def together(judges: Column, items: Column) -> list[list[str]]:
     component = connected_components(links, directed=False)[1]
     parts = pd.Series(names.astype(str)).groupby(component).agg(list) if len(names) else []
     return sorted(parts, key=lambda g: (-len(g), g))
+
+
+def shared_rows(judge: Factor, units: Codes, group: Sequence[str]) -> Mask | None:
+    """The rows of what all judges of a group judged, and those of the other groups; None where that leaves none out.
+
+    Nor where all judged fewer than 30 things, or less than half of what the judge with the fewest judged.
+    """
+    member = np.isin(np.asarray(judge.labels, dtype=object), list(group))
+    among = member[judge.code]
+    met = combine([(units.code, units.size), (judge.code, len(judge.labels))], len(judge.code)).first
+    met = met[among[met]]
+    judges_of_unit = np.bincount(units.code[met], minlength=units.size)
+    own = np.bincount(judge.code[met], minlength=len(judge.labels))[member]
+    common = judges_of_unit == len(group)
+    if own.min() == own.max() == common.sum() or common.sum() < max(FEWEST_SHARED, TOGETHER * own.min()):
+        return None
+    rows: Mask = ~among | common[units.code]
+    return rows

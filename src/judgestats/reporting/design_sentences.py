@@ -13,24 +13,21 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.metrics.data_description import answers_given, number_of_calls
-from judgestats.metrics.references import CONTROLLED, References
+from judgestats.metrics.references import References
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.page_data import PageData
-from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column
+from judgestats.reporting.pooled_conditions import pooled_conditions, varying_conditions
+from judgestats.schema.columns import CONDITIONS, COUNTS, Kind, answer_column
 
-#: Conditions over which pooling hides a difference between instruments.
-_POOLED_CONDITIONS = (*CONTROLLED, "temperature")
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
-#: A further column with more values than this is an id, not a condition.
-_MOST_LEVELS = 30
 
 
 def design(page: PageData) -> str:
     """The design of a data set in a few sentences; calls that differ in the groups are not repeats."""
     data, kind = page.rows.reference.models, page.rows.kind
     text = _pairs_design(page) if kind == "preferences" else _ratings_design(data)
-    varying = _varying_conditions(data, kind)
+    varying = varying_conditions(data, kind)
     for heading, names in (
         ("Conditions that vary", [n for n in varying if n in CONDITIONS]),
         ("Further columns", [n for n in varying if n not in CONDITIONS]),
@@ -79,8 +76,7 @@ def next_step(reference: References, sheet: pd.DataFrame, kind: Kind) -> str:
 
 def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> dict[str, str] | None:
     """A note on conditions that vary within a datasheet, if any."""
-    varying = {n: k for n, k in _varying_conditions(data, kind).items() if n in _POOLED_CONDITIONS and n not in groups}
-    varying = {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
+    varying = {n: k for n, k in pooled_conditions(data, kind).items() if n not in groups}
     if not varying:
         return None
     listed = ", ".join(f"{name} ({noun(k, 'level')})" for name, k in varying.items())
@@ -197,19 +193,3 @@ def _ratings_design(data: pd.DataFrame) -> str:
             f"Each mean is over {number(float(data['runs'].min()), 0)} to {number(float(data['runs'].max()), 0)} runs."
         )
     return f"Ratings: {', '.join(counts)}; {count(float(len(data)))} {what}, {span}. {runs or 'No rating is repeated.'}"
-
-
-def _varying_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
-    """Conditions with more than one level: known ones, and further columns with few values, except measurements."""
-    vocabulary = {c.name for c in VOCABULARY[kind]}
-    n_levels = {}
-    for name in data.columns:
-        if name not in CONDITIONS and (name in vocabulary or pd.api.types.is_float_dtype(data[name])):
-            continue
-        try:
-            levels = int(data[name].nunique())
-        except TypeError:  # lists and dicts
-            continue
-        if levels > 1 and (name in CONDITIONS or levels <= _MOST_LEVELS):
-            n_levels[str(name)] = levels
-    return n_levels

@@ -23,7 +23,7 @@ from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import CITE, cautions, limits_of, method_facts
 from judgestats.reporting.pictures import beside_people, between_judges, pictures
 from judgestats.reporting.sheets import flag_marks, ladder_bounds
-from judgestats.reporting.source_tables import how_read, rows_section, sources
+from judgestats.reporting.source_tables import data_name, how_read, rows_section, sources
 from judgestats.schema.columns import answer_column
 from judgestats.typing import Record
 
@@ -72,6 +72,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
     return page(
         "report.html.j2",
         title=summary.title,
+        of=data_name(source),
         line=summary.line,
         next_step=next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,

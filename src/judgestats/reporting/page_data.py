@@ -26,7 +26,7 @@ from judgestats.reporting.sheets import shown_measures
 from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import Settings as Estimation
 from judgestats.reporting.study_tables import StudyTable, study_tables
-from judgestats.reporting.summary import summarise
+from judgestats.reporting.summary import SUMMARISED, Measured, summarise
 from judgestats.reporting.summary_parts import Summary
 from judgestats.schema import kind_of
 from judgestats.schema.columns import By, Kind, grouping
@@ -180,7 +180,15 @@ def measure_all(
     if reference.humans:
         peers = concordances(rows, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")
-    summary = summarise(rows, kind, sheet, taken, findings, settings, title)
+
+    def anew(part: Study) -> Measured:
+        of_part = replace(settings, results={})
+        numbers = {
+            m: measures()[m].attempt(part, of_part) for m in SUMMARISED if isinstance(taken.get(m), pd.DataFrame)
+        }
+        return _without_single_conditions(sheet_of(part, of_part), renamed), numbers
+
+    summary = summarise(rows, kind, sheet, taken, findings, settings, title, anew)
     tables: tuple[StudyTable, ...] = ()
     if name:
         tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))

@@ -39,9 +39,14 @@ def pairs_first_screen(
         note = "share of valid verdicts that match gold"
         columns.append(Column("accuracy", "Accuracy", note, "share", right, False, level, line))
         cluster = cluster_of_intervals(data, right)
-        marks = right_marks(calls, conditions, cluster)
         questions["right"] = CardQuestion(
-            "Most often right", marks, "share", "accuracy", cluster_plural(cluster, "calls")
+            "Most often right",
+            right_marks(calls, conditions, cluster),
+            "share",
+            "accuracy",
+            cluster_plural(cluster, "calls"),
+            alone="Right on gold",
+            again=lambda frame, by: right_marks(frame, conditions, by),
         )
     if people.columns:
         columns += people.columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 
@@ -54,9 +54,14 @@ def _right_or_wrong_first_screen(
             )
         )  # fmt: skip
         cluster = cluster_of_intervals(data, right)
-        marks = score_marks(scored, conditions, cluster)
         questions["right"] = CardQuestion(
-            "Most often right", marks, "share", "accuracy", cluster_plural(cluster, "items")
+            "Most often right",
+            score_marks(scored, conditions, cluster),
+            "share",
+            "accuracy",
+            cluster_plural(cluster, "items"),
+            alone="Right on gold",
+            again=lambda frame, by: score_marks(frame.assign(score=scored["score"].to_numpy()), conditions, by),
         )
     if people.columns:
         columns += people.columns
@@ -86,7 +91,7 @@ def ratings_first_screen(
     against = ""
     cluster = clustered_by(data, ["judge", *conditions], options.cluster, whole="item").column
     units = cluster_plural(cluster, "items")
-    for source, name, marks in _distances_from_references(data, people, conditions, cluster, value, options):
+    for source, name, marks, again in _distances_from_references(data, people, conditions, cluster, value, options):
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
         reference = math.nan
         if source == "gold":
@@ -102,15 +107,30 @@ def ratings_first_screen(
         if not against:
             against = source
             questions["right"] = CardQuestion(
-                f"Closest to {name}", marks, "score", "distance", units, True, "closer than"
-            )  # fmt: skip
+                f"Closest to {name}",
+                marks,
+                "score",
+                "distance",
+                units,
+                True,
+                "closer than",
+                f"Distance from {name}",
+                again,
+            )
     spread = spread_marks(data, conditions, cluster, value)
     if not spread.empty and (runs := rows_by_judge(sheet, "run_sd")):
         columns.append(
             Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
         )
         questions["steady"] = CardQuestion(
-            "Steadiest when asked again", spread, "score", "run_sd", units, True, "in variance below"
+            "Steadiest when asked again",
+            spread,
+            "score",
+            "run_sd",
+            units,
+            True,
+            "in variance below",
+            "Spread when asked again",
         )
     if leniency := rows_by_judge(sheet, "mean_others"):
         columns.append(
@@ -132,14 +152,23 @@ def ratings_first_screen(
 
 def _distances_from_references(
     data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: Options
-) -> Iterable[tuple[str, str, pd.DataFrame]]:
-    """What scores are compared with, its name, and the distance of each score from it; none where there is none."""
-    if "gold" in data and len(marks := error_marks(data, conditions, cluster, value)):
-        yield "gold", "gold", marks
-    if options.people is not None and people.columns:
+) -> Iterable[tuple[str, str, pd.DataFrame, Callable[[pd.DataFrame, str], pd.DataFrame]]]:
+    """What scores are compared with, its name, the distance of each score from it, and the same by another cluster."""
+    if "gold" in data:
+
+        def of_gold(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+            return error_marks(frame, conditions, by, value)
+
+        if len(marks := of_gold(data, cluster)):
+            yield "gold", "gold", marks, of_gold
+    if (answers := options.people) is not None and people.columns:
+
+        def of_people(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+            return distance_marks(frame, answers, conditions, by)
+
         try:
-            marks = distance_marks(data, options.people, conditions, cluster)
+            marks = of_people(data, cluster)
         except JudgestatsError:
             return
         if len(marks):
-            yield "people", "the people's mean", marks
+            yield "people", "the people's mean", marks, of_people

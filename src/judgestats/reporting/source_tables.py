@@ -43,6 +43,17 @@ def _reading_in_words(value: Any) -> str:
     return NONE if value is None or value == "" else str(value)
 
 
+def data_name(source: object) -> str:
+    """Names of the files that were read, and their format, for the head of a page; empty for a table in memory."""
+    pairs = dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
+    table = pairs.get("files")
+    names = [str(v) for v in table.iloc[:, 0]] if isinstance(table, pd.DataFrame) and table.shape[1] else []
+    if not names:
+        return ""
+    more = f" and {count(len(names) - 1)} more" if len(names) > 1 else ""
+    return masked(f"{names[0]}{more}") + (f" ({pairs['format']})" if pairs.get("format") else "")
+
+
 def how_read(source: Any) -> str:
     """One sentence about the format and the mapping; empty if `source` records neither."""
     facts = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}

@@ -58,12 +58,21 @@ def stimuli_first_screen(
         ladder = ladder[pd.to_numeric(ladder["delta"]) == pd.to_numeric(ladder["delta"]).min()]
         marks = right_marks(ladder, conditions, cluster, "better")
         head = "Most often finds the smallest difference"
-        questions["right"] = CardQuestion(head, marks, "share", "target_sensitivity", cluster_plural(cluster, "calls"))
+        units = cluster_plural(cluster, "calls")
+        alone = "Finds the smallest difference"
+        questions["right"] = CardQuestion(head, marks, "share", "target_sensitivity", units, alone=alone)
     if (cluster := of_term.get("dark_current")) is not None:
         marks = preference_marks(data[stimulus == "vacuum"], conditions, cluster)
         head = "Fewest preferences where nothing differs"
         questions["dark"] = CardQuestion(
-            head, marks, "share", "dark_current", cluster_plural(cluster, "calls"), True, "below"
+            head,
+            marks,
+            "share",
+            "dark_current",
+            cluster_plural(cluster, "calls"),
+            True,
+            "below",
+            "Preferences where nothing differs",
         )
     bias = None
     if len(marks := order_marks(calls, conditions)):

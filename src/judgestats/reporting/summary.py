@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,24 @@ from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
 from judgestats.reporting.cards import best_card, bias_card
 from judgestats.reporting.caution_card import caution_card
-from judgestats.reporting.contenders import Contenders, calls_by_contender, together
+from judgestats.reporting.contenders import Contenders, calls_by_contender, shared_rows, together
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.pairs_first import pairs_first_screen
+from judgestats.reporting.people_card import people_card
 from judgestats.reporting.people_columns import agreement_with_people
+from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
 from judgestats.reporting.summary_parts import Card, Column, Group, Summary
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
+from judgestats.typing import Mask, Record
 
+#: A datasheet and the estimates of measures, or why there are none.
+Measured = tuple[pd.DataFrame, Mapping[str, pd.DataFrame | str]]
+#: Measures beside the datasheet that the first screen reads.
+SUMMARISED = ("judge_against_people", "bias_score")
 #: Judges of a page: with more, the highest and the lowest are shown, and the CSV has all.
 MOST_JUDGES = 100
 #: Judges of whom every two are compared, with intervals that hold for all pairs at once.
@@ -44,13 +51,30 @@ def summarise(
     findings: pd.DataFrame,
     options: Options,
     title: str | None = None,
+    anew: Callable[[Study], Measured] | None = None,
 ) -> Summary:
-    """Choose what a page says first of canonical rows without people, their datasheet, measures and findings."""
+    """Choose what a page says first of canonical rows without people, their datasheet, measures and findings.
+
+    `anew` measures some of the rows: where judges differ in what they judged, they are compared on what all judged.
+    """
     columns, frame = list(sheet.columns), study.data.to_native()
     columns_of_contender = [c for c in columns[: columns.index("section")] if c in frame.columns]
     who = Contenders.of(study, columns_of_contender)
     calls = calls_by_contender(study, who, columns_of_contender)
     conditions = [g for g in columns_of_contender if g != "judge"]
+    whole = calls
+    met, _ = calls.columns.counted(["judge", "item"])
+    parts = together(met.series("judge"), met.series("item"))
+    own: Column | None = None
+    if anew is not None and parts and len(parts[0]) > 1:
+        units = _judged_units(calls, kind)
+        rows = shared_rows(calls.columns["judge"], units, parts[0])
+        if rows is not None:
+            own = _own_things(calls, units, rows, kind)
+            calls = calls.where(rows)
+            study = study.where(rows)
+            sheet, taken = anew(study)
+            frame = study.data.to_native()
     people = agreement_with_people(frame, taken, conditions, options)
     chosen = (
         ratings_first_screen
@@ -61,10 +85,9 @@ def summarise(
     )
     screen = chosen(calls, sheet, people, conditions, options)
     data = calls.data.to_native()
-    met, _ = calls.columns.counted(["judge", "item"])
-    parts = together(met.series("judge"), met.series("item"))
     filled = [c for c in screen.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
     filled_columns = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
+    filled_columns += (own,) if own is not None and filled_columns else ()
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
     standings: dict[str, Standing] = {}
@@ -88,14 +111,16 @@ def summarise(
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
-    care = caution_card(data, met, kind, sheet, filled_columns, ranked, findings, people.why, screen.apart, options)
+    care = caution_card(calls, sheet, filled_columns, ranked, findings, people.why, screen, options)
+    if people_alike := people_card(people, filled_columns, ranked):
+        cards.insert(1, people_alike)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
     groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against),
-        _line_of_counts(calls, kind, findings, screen.against, people.why or screen.apart, options),
+        _line_of_counts(whole, kind, findings, screen.against, people.why or screen.apart, options),
         tuple(cards),
         filled_columns,
         groups,
@@ -204,6 +229,8 @@ def _line_of_counts(
     if options.people is not None:
         compared = "not compared with them" if without_people else "as reference"
         parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} {compared}")
+    if pooled := [noun(n, name, _plural(name)) for name, n in pooled_conditions(data, kind).items()]:
+        parts.append(f"{' and '.join(pooled)} pooled")
     labelled = "gold" in data and data["gold"].notna().any()
     parts += ["gold labels"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded
@@ -213,6 +240,23 @@ def _line_of_counts(
     unread = findings.loc[findings["level"] == "file", "n"].sum()
     parts += [f"{noun(unread, 'file')} not read"] if unread else []
     return " · ".join(parts)
+
+
+def _own_things(calls: Study, units: Codes, rows: Mask, kind: Kind) -> Column:
+    """How many more things each judge judged than those on which all are compared."""
+    judge, names = calls.columns["judge"]
+    met = combine([(units.code, units.size), (judge, len(names))], len(judge)).first
+    more = np.bincount(judge[met][~rows[met]], minlength=len(names))
+    one = "pairs" if kind == "preferences" else "items"
+    cells: dict[str, Record] = {
+        str(name): {"estimate": float(n), "conf_low": math.nan, "conf_high": math.nan, "n": float(n), "method": ""}
+        for name, n in zip(names, more, strict=True)
+    }
+    return Column("own", f"Further {one} of its own", "not in this table", "count", cells)
+
+
+def _plural(name: str) -> str:
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def _repeats_in_one_order(calls: Study) -> bool:

@@ -33,7 +33,7 @@ class Column:
     term: str
     label: str
     note: str
-    form: str  # share, points (a difference of shares) or score
+    form: str  # share, points (a difference of shares), score or count
     cells: Mapping[str, Mapping[str, Any]]
     lower_is_better: bool = False
     reference: float = math.nan  # value of the dashed line, named in `line`
@@ -98,8 +98,8 @@ class Summary:
 
 def printed(value: float, form: str, width: float = math.nan) -> str:
     """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows."""
-    if form == "score":
-        return number(value, 2)
+    if form in ("score", "count"):
+        return number(value, 2 if form == "score" else 0)
     decimals = 1 if width < 0.02 and width > 0 else 0
     if form == "share":
         return f"{number(100 * value, decimals)}\u202f%"

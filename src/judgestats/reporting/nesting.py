@@ -1,0 +1,49 @@
+"""Few tasks behind many items: what limits how far a page speaks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.clustering import ENOUGH
+from judgestats.counting.study import Study
+from judgestats.typing import Integers
+
+#: Between the columns that an id joins.
+_JOINT = " / "
+#: Items in each level, on average, that make the level a unit of its own.
+_MANY = 3
+
+
+class Nesting(NamedTuple):
+    """Levels in which the items nest."""
+
+    name: str  # as a sentence names several of them
+    level: Integers  # (N,): of each row
+    levels: int
+    items: int
+
+
+def nesting(calls: Study) -> Nesting | None:
+    """The fewer than 30 tasks, prompts or first parts of a joined item in which the items nest, or None.
+
+    >>> ids = [f"q{i % 4} / d{i}" for i in range(40)]
+    >>> found = nesting(Study.of(pd.DataFrame({"judge": "g", "item": ids, "system": "s", "score": 1.0})))
+    >>> found.name, found.levels, found.items
+    ('first parts of item', 4, 40)
+    """
+    item, names = calls.columns["item"]
+    items = np.unique(item).size
+    levels_of = {f"{c}s": calls.columns[c].code for c in ("task", "prompt") if c in calls.names}
+    parts = [str(name).split(_JOINT) for name in names]
+    if parts and min(map(len, parts)) > 1:
+        levels_of["first parts of item"] = pd.factorize(np.array([p[0] for p in parts], dtype=object))[0][item]
+    for name, level in levels_of.items():
+        of_item = np.zeros(len(names), dtype=np.int64)
+        of_item[item] = level
+        levels = np.unique(level).size
+        if 2 <= levels < ENOUGH and items >= _MANY * levels and (of_item[item] == level).all():
+            return Nesting(name, level, levels, items)
+    return None

@@ -1,0 +1,35 @@
+"""Conditions that vary in a data set, and those over which the numbers of a judge are pooled."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from judgestats.metrics.references import CONTROLLED
+from judgestats.schema.columns import CONDITIONS, VOCABULARY, Kind
+
+#: Conditions over which pooling hides a difference between instruments.
+_INSTRUMENTS = (*CONTROLLED, "temperature")
+#: A further column with more values than this is an id, not a condition.
+_MOST_LEVELS = 30
+
+
+def pooled_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
+    """Conditions of instruments of which one judge has several, and how many levels there are."""
+    varying = {n: k for n, k in varying_conditions(data, kind).items() if n in _INSTRUMENTS}
+    return {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
+
+
+def varying_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
+    """Conditions with more than one level: known ones, and further columns with few values, except measurements."""
+    vocabulary = {c.name for c in VOCABULARY[kind]}
+    n_levels = {}
+    for name in data.columns:
+        if name not in CONDITIONS and (name in vocabulary or pd.api.types.is_float_dtype(data[name])):
+            continue
+        try:
+            levels = int(data[name].nunique())
+        except TypeError:  # lists and dicts
+            continue
+        if levels > 1 and (name in CONDITIONS or levels <= _MOST_LEVELS):
+            n_levels[str(name)] = levels
+    return n_levels

@@ -1,0 +1,37 @@
+"""Few tasks behind many items."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgestats.counting.study import Study
+from judgestats.reporting.nesting import nesting
+
+
+def scores(items, **columns):
+    return Study.of(pd.DataFrame({"judge": "g", "item": items, "system": "s", "score": 1.0, **columns}))
+
+
+def test_the_first_part_of_a_joined_item():
+    found = nesting(scores([f"q{i % 25} / d{i}" for i in range(400)]))
+    assert (found.name, found.levels, found.items) == ("first parts of item", 25, 400)
+    assert np.unique(found.level).size == 25
+
+
+@pytest.mark.parametrize(
+    ("items", "task"),
+    [
+        ([f"q{i % 30} / d{i}" for i in range(400)], None),  # 30 are enough
+        ([f"q{i % 25} / d{i}" for i in range(50)], None),  # two items each
+        ([f"i{i % 100}" for i in range(400)], [f"t{i % 7}" for i in range(400)]),  # an item of several tasks
+        (["q / d"] * 10, None),
+    ],
+)
+def test_no_nesting(items, task):
+    assert nesting(scores(items, **({"task": task} if task else {}))) is None
+
+
+def test_tasks_of_some_rows_are_those_of_the_rows():
+    study = scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])
+    assert nesting(study)[2:] == (6, 60)
+    assert nesting(study.where(np.arange(60) % 6 < 3))[2:] == (3, 30)
