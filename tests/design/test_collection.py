@@ -12,9 +12,12 @@ import judgestats as js
 from judgestats.design import (
     Judge,
     Plan,
+    build,
     collect,
+    cues,
     export,
     ladder,
+    next_stage,
     remaining,
     reply_contents,
     rubric,
@@ -316,3 +319,69 @@ def test_planted_rates_lie_in_their_intervals():
         row = js.dark_current(collect(plan, replies)).iloc[0]
         held += row["conf_low"] <= 0.2 <= row["conf_high"]
     assert held >= 34
+
+
+def test_a_form_that_is_half_filled_in_leaves_the_other_half_to_ask(tmp_path):
+    texts = pd.DataFrame({"item": list("abcdef"), "system": "s", "task_text": "Explain.", "response_text": "r"})
+    pairs = texts.assign(first="u", second="v", first_text="Hi.", second_text="Ho.").drop(
+        columns=["system", "response_text"]
+    )
+    for plan, column, value in (
+        (rubric("Ann", texts, arms=["anonymized"], replicates=1), "accuracy", "7"),
+        (build(pairs, judges="Ann", orders="as given"), "verdict", "A"),
+    ):
+        (path,) = export(plan, tmp_path, "form", overwrite=True)
+        form = pd.read_csv(path, dtype=str, keep_default_na=False)
+        form.loc[:2, column] = value
+        form.to_csv(path, index=False)
+        data = collect(plan, path)
+        done = set(form["call"][:3])
+        assert set(data["call"]) == set(plan.calls["call"])
+        assert set(data.loc[data["status"] == "ok", "call"]) == done
+        assert set(data.loc[data["status"] == "missing", "call"]) == set(plan.calls["call"]) - done
+        assert set(remaining(plan, path).calls["call"]) == set(plan.calls["call"]) - done
+        assert js.check(data).set_index("what").loc["the row of a form is not filled in", "n"] == 3
+        path.unlink()
+
+
+def test_answers_of_two_plans_and_answers_that_come_twice(tmp_path):
+    plan, other = vacuum("m", calls=12), vacuum("n", calls=12)
+    for name, one, seed in (("mine", plan, 1), ("theirs", other, 2)):
+        simulate_replies(one, Judge(one.calls["judge"][0]), seed=seed).to_json(
+            tmp_path / f"{name}.jsonl", orient="records", lines=True
+        )
+    mine, theirs = tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl"
+    alone, both = collect(plan, mine), collect(plan, [str(mine), str(theirs)])
+    pd.testing.assert_frame_equal(alone, both)
+    assert js.check(both).set_index("what").loc["the call is not of this plan", "n"] == 12
+    (tmp_path / "again.jsonl").write_bytes(mine.read_bytes())
+    twice = collect(plan, [str(mine), str(tmp_path / "again.jsonl")])
+    pd.testing.assert_frame_equal(alone, twice)
+    whole = collect(plan + other, [str(mine), str(theirs)])
+    assert whole.groupby("judge").size().to_dict() == {"m": 12, "n": 12}
+
+
+def test_answers_of_a_stage_too_early_and_a_stage_half_answered():
+    pairs = pd.DataFrame({"item": list("abcdef"), "first": "u", "second": "v", "task_text": "Sum up.",
+                          "first_text": list("ghijkl"), "second_text": list("mnopqr")})  # fmt: skip
+    first = cues("m", pairs, probes=["blind"], schemes=["PBP"])
+    notes = simulate_replies(first, Judge("m")).to_dict("records")
+    with pytest.raises(DesignError, match="ask for no verdict"):
+        collect(first, notes)
+    second = next_stage(first, notes)
+    scores = simulate_replies(second, Judge("m")).to_dict("records")
+    with pytest.raises(DesignError, match="belongs to a call of the plan"):
+        collect(first, scores)  # the plan of the first stage does not have them
+    half = next_stage(first + second, notes + scores[:3])
+    verdicts = simulate_replies(half, Judge("m")).to_dict("records")
+    data = collect(first + second + half, notes + scores[:3] + verdicts)
+    assert data["status"].astype(str).value_counts().to_dict() == {"ok": 3, "missing": 3}
+    assert set(data.loc[data["status"] == "missing", "reply_note"]) == {"stage 2: no answer came back"}
+    rest = remaining(first + second, notes + scores[:3])
+    assert len(rest) == 3
+    whole = next_stage(first + second, notes + scores)
+    more = verdicts + simulate_replies(whole, Judge("m")).to_dict("records")
+    complete = collect(first + second + whole, notes + scores + more)
+    assert (complete["status"] == "ok").all()
+    before = data[data["status"] == "ok"].set_index("item")["choice"]
+    assert complete.set_index("item").loc[before.index, "choice"].tolist() == before.tolist()

@@ -533,6 +533,11 @@ def _matched(
                 Exclusion(place, "the call is not of this plan", "Give the plan that these answers are to.")
             )
             continue
+        if reply.by_hand and not (reply.text or "").strip():
+            excluded.append(
+                Exclusion(place, "the row of a form is not filled in", "Have it filled in; the call is left to ask.")
+            )
+            continue
         if reply.messages is not None:
             sent = sent or _sent(plan)
             texts = [tuple(map(str.strip, messages)) for messages in (reply.messages, map(unguarded, reply.messages))]

@@ -143,13 +143,18 @@ def _plain(record: Mapping[str, object]) -> Reply | None:
 
 
 def people_form(record: Mapping[str, object], criteria: Collection[str]) -> Reply | None:
-    """A row of a form that people filled in: a column for each criterion."""
+    """A row of a form that people fill in: a column for each criterion, or for the answer."""
     scores = {c: record[c] for c in criteria if c in record and not absent(record[c])}
-    if CALL not in record or not any(c in record for c in criteria):
+    if CALL not in record:
         return None
-    reason = record.get("comment")
-    reasons = {} if absent(reason) else {"reasons": dict.fromkeys(scores, _text(reason))}
-    return Reply(_text(record[CALL]), _text({"scores": scores, **reasons}) if scores else "", by_hand=True)
+    if any(c in record for c in criteria):
+        reason = record.get("comment")
+        reasons = {} if absent(reason) else {"reasons": dict.fromkeys(scores, _text(reason))}
+        return Reply(_text(record[CALL]), _text({"scores": scores, **reasons}) if scores else "", by_hand=True)
+    name = next((n for n in REPLY_COLUMNS if n in record), None)
+    if name is None or not {"label", "comment"} <= record.keys():
+        return None
+    return Reply(_text(record[CALL]), "" if absent(record[name]) else _text(record[name]), by_hand=True)
 
 
 def _openai(record: Mapping[str, object]) -> Reply | None:
