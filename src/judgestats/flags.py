@@ -383,8 +383,8 @@ NO_LOWER = Flag("no_lower", "no lower bound",
 MEAN_SQUARES = Flag("mean_squares", "mean squares give no interval",
     "The mean squares leave the interval undefined.", "invalid")
 ONE_CLUSTER_DIFFERS = Flag("one_cluster_differs", "one cluster holds all disagreement",
-    "Without one of the clusters the judges agree throughout, or the subjects do not differ: nothing shows how much "
-    "clusters differ, and there is no interval.", "invalid")
+    "Without one of the clusters nothing differs that is compared (judges, repeats, ranks or subjects): nothing shows "
+    "how much clusters differ, and there is no interval.", "invalid")
 NOT_IDENTIFIABLE = Flag("not_identifiable", "not identifiable",
     "The design cannot separate this component from the others.", "invalid")
 COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components not identifiable",

@@ -169,3 +169,13 @@ def test_rounding_is_that_of_printf(scores):
     assert result["Claude 4.5 Sonnet", "deviation_base"] == -0.31  # -0.315
     assert result["Grok 4", "deviation_against"] == 0.60  # 0.605
     assert result["Perplexity Sonar", "deviation_against"] == 0.15  # 0.145
+
+
+@pytest.mark.parametrize("baseline", [{"condition": "hidden"}, ["hidden"], 3])
+def test_a_condition_of_the_wrong_type_is_a_message(baseline):
+    rows = [
+        (j, s, i, c, 1.0 * k) for k, (j, s, i, c) in enumerate(itertools.product("ab", "xy", "pq", ("hidden", "shown")))
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "condition", "score"])
+    with pytest.raises(DesignError, match=r"has no .*It has: hidden, shown. Pass baseline= and blinded="):
+        blinding_effect(table, baseline=baseline, blinded="shown")

@@ -314,3 +314,15 @@ def test_values_that_differ_by_rounding_are_tied(method):
     assert correlated(clean, y, method, 0.95) == correlated(rounded, y, method, 0.95)
     flat = correlated(rounded[:2], y[:2], method, 0.95)
     assert math.isnan(flat["estimate"])
+
+
+def test_a_correlation_that_is_perfect_without_one_cluster_is_not_called_perfect():
+    """Two of 200 points, of one cluster, are exchanged: r is .9999, and 1 without them."""
+    x = np.arange(200.0)
+    y = x.copy()
+    y[[100, 101]] = y[[101, 100]]
+    cells = correlated(x, y, "spearman", 0.95, cluster=("item", np.repeat(np.arange(100), 2)))
+    assert 0.9999 < cells["estimate"] < 1
+    assert "one cluster holds all disagreement" in cells["flag"]
+    assert "perfect" not in cells["flag"]
+    assert "conf_low" not in cells or math.isnan(cells["conf_low"])

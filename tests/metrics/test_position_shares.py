@@ -106,7 +106,7 @@ def test_clustered_lean():
     plain = position_bias(calls).set_index("term").loc["position_bias"]
     valid = int(plain["n"])
     assert once["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(valid / (valid - 1)))
-    assert once["method"] == f"Tango, two shares of one sample, clustered by item (G = {valid})"
+    assert once["method"] == f"Tango, two shares of one sample, clustered by item (G = {valid}), of valid calls"
     one = (
         position_bias(calls.assign(item="1", replicate=range(40)), cluster="item")
         .set_index("term")
@@ -387,3 +387,13 @@ def test_used_and_excluded_calls_and_pairs_add_up_in_every_row(share):
     assert (position_bias(table).apply(total, axis=1) == 200).all()
     again = pd.concat([table.assign(replicate=r, choice=rng.permutation(table["choice"])) for r in range(2)])
     assert (consistency(again, over="replicate").apply(total, axis=1) == 200).all()
+
+
+def test_two_denominators_are_named_where_calls_are_invalid():
+    counts = pd.DataFrame(
+        {"judge": [*"gggghhh"], "choice": ["first", "second", "tie", "invalid", "first", "second", "tie"]}
+    ).assign(n=[62, 50, 72, 16, 70, 60, 70])
+    own = position_bias(counts, cluster=False).set_index(["judge", "term"])["method"].str.rpartition(", ")[2]
+    assert (own.loc["g", ["first", "second", "tie", "invalid"]] == "of all calls").all()
+    assert own.loc["g", "position_bias"] == "of valid calls"
+    assert not own.loc["h"].str.contains("calls").any()

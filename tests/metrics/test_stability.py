@@ -116,3 +116,17 @@ def test_repeats_that_differ_in_one_cluster_only_have_no_interval():
     row = js.run_sd(scores).iloc[0]
     assert row["estimate"] == pytest.approx(np.sqrt(0.5 / 12))
     assert np.isnan(row["conf_low"])
+
+
+@pytest.mark.parametrize(
+    ("shift", "flag"), [(lambda i, r: r, "no variation"), (lambda i, r: r * (i == 7), "one cluster holds")]
+)
+def test_nothing_was_resampled_and_nothing_says_so(shift, flag):
+    """Repeats that differ alike in all items, and in one item only: the jackknife gives no error, and it is said why."""
+    rows = [("a", s, f"i{i:02d}", r, 3.0 + shift(i, r)) for s in "xy" for i in range(40) for r in range(2)]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "replicate", "score"])
+    own = js.run_sd(table).iloc[0]
+    assert own["estimate"] > 0
+    assert np.isnan([own["conf_low"], own["conf_high"]]).all()
+    assert flag in own["flag"]
+    assert "resamples" not in own["flag"]

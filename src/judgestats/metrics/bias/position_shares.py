@@ -83,8 +83,9 @@ def position_bias(
     The interval of ``position_bias`` is Newcombe's for the difference of two shares of one sample, composed of Wilson's
     for each: it stays in [-1, 1] and has positive width. Where clustered it is Tango's (1998) with the effective n of
     the clusters: with both orders of each pair the pair is the unit, and a judge with the same verdict in both orders
-    of all 350 pairs gets 0 ± .011. Only pairs shown in both orders separate position bias from candidates that happened
-    to be better in their position.
+    of all 350 pairs gets 0 ± .011. Shares are of all calls and the difference is of the valid ones; ``method`` says so
+    where some are invalid. Only pairs shown in both orders separate position bias from candidates that happened to be
+    better in their position.
 
     Examples
     --------
@@ -122,6 +123,10 @@ def position_bias(
     left_out = {"invalid call(s)": invalid}
     rows += counts.differences("position_bias", first, second, ~invalid, left_out=left_out)
     rows += counts.rates("first_share_nontie", first, first | second, left_out=left_out | {"tie(s)": tie})
+    with_invalid = [[row[c] for c in counts.groups] for row in rows if row["term"] == "invalid" and row["estimate"] > 0]
+    for row in rows:
+        if [row[c] for c in counts.groups] in with_invalid and row["term"] != "first_share_nontie":
+            row["method"] += f", of {'valid' if row['term'] == 'position_bias' else 'all'} calls"
     rows = flag_confounded(rows, study, counts.groups, ("position_bias", "first_share_nontie"))
     return estimates(flag_forced(rows, study, counts.groups, ("tie",)), counts.groups)
 

@@ -143,9 +143,9 @@ def blinding_effect(
     _, _, weights, _ = own_and_others(data, own)
     where = [data.group_labels(g) for g in range(data.n_groups)]
     groups = [c for c in data.by if c != condition]
-    levels = {str(w[condition]) for w in where}
+    levels = sorted({str(w[condition]) for w in where})
     if missing := [c for c in (baseline, blinded) if c not in levels]:
-        listed = ", ".join(sorted(levels))
+        listed = ", ".join(levels)
         raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass baseline= and blinded=.")
     rows: list[Record] = []
     for values in dict.fromkeys(tuple(w[c] for c in groups) for w in where):

@@ -202,10 +202,10 @@ def _jackknifed(
     parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
-        return {"p_value": math.nan, "flag": flags.join(few, flags.PERFECT_CORRELATION)}
+        return {"p_value": math.nan, "flag": flags.join(few, flags.ONE_CLUSTER_DIFFERS)}
     cells = jackknifed(r, without, np.bincount(code).astype(np.float64), column, conf_level)
     if math.isnan(cells.get("std_error", math.nan)):
-        return {"p_value": math.nan, "flag": flags.join(few, flags.RESAMPLES_AGREE)}
+        return {"p_value": math.nan, "flag": flags.join(few, flags.NO_SPREAD)}
     return {**cells, "flag": flags.join(few, cells["flag"])}
 
 

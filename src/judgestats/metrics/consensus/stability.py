@@ -189,7 +189,7 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyError
         with np.errstate(invalid="ignore"):  # without the one cluster whose repeats differ, the log is infinite
             error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
         if not (math.isfinite(error) and error > 1e-12):
-            return {**row, "flag": flags.RESAMPLES_AGREE}
+            return {**row, "flag": flags.NO_SPREAD if np.isfinite(without).all() else flags.ONE_CLUSTER_DIFFERS}
         half = float(stdtrit(g - 1, 1 - tail)) * error
         ends = [value * math.exp(sign * half) for sign in (-1, 1)]
         p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
