@@ -105,3 +105,27 @@ def test_explanations_become_responses_for_a_rubric(tmp_path, monkeypatch):
     made = run.invoke(app, rated)
     assert made.exit_code == 0, made.output
     assert sorted(Plan.read("rated").calls["system"]) == ["GPT", "GPT", "Grok", "Grok"]
+
+
+def test_what_else_the_replies_say_is_a_second_table(tmp_path, monkeypatch):
+    """Strengths and weaknesses of a rubric; nothing is written where a prompt asks for the verdict alone."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    texts = pd.DataFrame({"item": "1", "system": ["s", "t"], "task_text": "Explain.", "response_text": ["u", "v"]})
+    texts.to_csv("responses.csv", index=False)
+    made = run.invoke(app, ["plan", "rubric", "--responses", "responses.csv", "--judge", "m", "--runs", "2"])
+    assert made.exit_code == 0, made.output
+    simulate_replies(Plan.read("plan"), Judge("m", scale=(0, 10))).to_json(
+        "answers.jsonl", orient="records", lines=True
+    )
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl"])
+    assert done.exit_code == 0, done.output
+    assert "What else the replies say: verdicts.parts.csv" in done.output
+    parts = pd.read_csv("verdicts.parts.csv")
+    assert parts.groupby("part").size().to_dict() == {"reasons": 40, "scores": 40, "strengths": 8, "weaknesses": 8}
+    assert run.invoke(app, ["collect", "plan", "answers.jsonl"]).exit_code == 0  # it may be written again
+    bare = run.invoke(app, ["plan", "vacuum", "--judge", "m", "--out", "bare"])
+    assert bare.exit_code == 0, bare.output
+    simulate_replies(Plan.read("bare"), Judge("m")).to_json("bare.jsonl", orient="records", lines=True)
+    assert "What else" not in run.invoke(app, ["collect", "bare", "bare.jsonl", "--out", "other.csv"]).output

@@ -42,6 +42,7 @@ def collect(
     from judgestats.design.collection import collected
     from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import opened
+    from judgestats.design.reply_parts import parts_of
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
@@ -77,7 +78,7 @@ def collect(
     pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
         pages.check(page)
-    verdicts, unanswered = collected(plan, source, labels=parse_labels(labels) if labels else None)
+    verdicts, unanswered, replies = collected(plan, source, labels=parse_labels(labels) if labels else None)
     note_answers(folder, files)
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
@@ -101,6 +102,11 @@ def collect(
         if by_rule is not verdicts:
             write_verdicts(by_rule, merged, folder, verdict_outputs(folder, inputs, overwrite))
             console.print(plain_text(f"By the rules of the design: {len(by_rule):,} of {len(verdicts):,}: {merged}"))
+        said = parts_of(plan, replies)
+        if len(said) and set(said["part"]) != {"verdict"}:
+            path = out.with_name(f"{out.stem}.parts.csv")
+            write_verdicts(said, path, folder, verdict_outputs(folder, inputs, overwrite))
+            console.print(plain_text(f"What else the replies say: {path}"))
     _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
         measured = measure_all(verdicts, study="text" not in verdicts and bool(study_of(verdicts)))

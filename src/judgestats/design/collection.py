@@ -139,12 +139,13 @@ def collected(
     scale: tuple[float, float] | None = None,
     schema: bool = True,
     texts: bool = False,
-) -> tuple[pd.DataFrame, Plan]:
-    """What :func:`collect` and :func:`remaining` return, of answers that are read once."""
+) -> tuple[pd.DataFrame, Plan, dict[str, str]]:
+    """What :func:`collect` and :func:`remaining` return, and the replies by call, of answers that are read once."""
     plan = opened(plan)
     matched = _matched(plan, _replies(answers, plan))
     how = _Reading(form, labels, scale, schema and not callable(form))
-    return _verdicts(plan, *matched, how, texts), _left(plan, matched[0])
+    replies = {call: reply.text for call, (_, reply) in matched[0].items() if reply.text}
+    return _verdicts(plan, *matched, how, texts), _left(plan, matched[0]), replies
 
 
 def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:

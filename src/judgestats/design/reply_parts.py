@@ -81,7 +81,11 @@ def reply_parts(plan: Plan | str | Path, answers: Answers) -> pd.DataFrame:
     [['scores', 'u', 'fluency', 4.0], ['scores', 'v', 'fluency', 5.0]]
     """
     plan = opened(plan)
-    replies = matched_replies(plan, answers)
+    return parts_of(plan, matched_replies(plan, answers))
+
+
+def parts_of(plan: Plan, replies: Mapping[str, str]) -> pd.DataFrame:
+    """The parts of replies that were read."""
     columns = [c for c in plan.calls if c not in {*TEXTS.values(), *EARLIER.values(), "planned", "after"}]
     rows = []
     for row in plan.calls[plan.calls[CALL].isin(set(replies))][columns].to_dict("records"):
