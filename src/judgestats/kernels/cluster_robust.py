@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from judgestats.typing import Floats
 
@@ -103,5 +102,7 @@ def jackknife_interval(
     if not error > 1e-12:
         return Jackknife(math.nan, math.nan, math.nan, math.nan)
     bias = float((times * (1 - n / (times @ n))) @ (without - estimate))
+    from scipy.special import stdtr, stdtrit  # the flags of a first look use this module, and need none of it
+
     half, p = float(stdtrit(df, (1 + conf_level) / 2)) * error, float(2 * stdtr(df, -abs(estimate) / error))
     return Jackknife(error, estimate - half - max(bias, 0.0), estimate + half - min(bias, 0.0), p)
