@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import flags_page
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -130,3 +131,23 @@ def test_the_page_of_flags_is_fresh() -> None:
 def test_cells_of_flags_are_joined_without_repeats():
     assert flags.join("n < 30", None, "", "ceiling; n < 30") == "n < 30; ceiling"
     assert flags.RATED_ONCE.of(0) == ""
+
+
+def test_few_clusters_with_the_rarer_answer_are_flagged_unless_clusters_are_small() -> None:
+    sizes, hits = np.full(30, 10), np.zeros(30)
+    hits[:9] = 3
+    assert flags.few_clusters(sizes, hits=hits) == flags.FEW_RARE_CLUSTERS
+    assert flags.few_clusters(sizes, hits=sizes - hits) == flags.FEW_RARE_CLUSTERS
+    hits[9] = 1
+    assert flags.few_clusters(sizes, hits=hits) == ""
+    assert flags.few_clusters(np.full(30, 3), hits=np.zeros(30)) == ""
+    assert flags.few_clusters(sizes[:1], hits=np.array([1]), alike=np.array([12.0])) == ""
+    assert flags.few_clusters(sizes[:9], hits=hits[:9]) == flags.FEW_CLUSTERS
+
+
+def test_unequal_clusters_and_few_drawn_ones_are_flagged() -> None:
+    sizes = np.array([100, 100, *[4] * 28])
+    assert flags.few_clusters(sizes) == flags.few_clusters(sizes, resampled=True) == flags.UNEQUAL_CLUSTERS.of(5)
+    assert flags.few_clusters(np.full(20, 7), resampled=True) == flags.FEW_DRAWN
+    assert flags.few_clusters(np.array([5, 0, 0])) == flags.ONE_UNIT
+    assert flags.few_clusters(np.zeros(3)) == flags.ONE_UNIT

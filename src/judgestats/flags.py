@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.typing import Floats
 
@@ -80,7 +79,7 @@ FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
 FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
 UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
     "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
-    "size: their variance has fewer than 5 degrees of freedom, or a bootstrap draws from fewer than 10.")
+    "size, and these are fewer than ten.")
 FEW_RARE_CLUSTERS = Flag("few_rare_clusters", "fewer than 10 clusters with the rarer answer",
     "The share is so near 0 or 1 that few clusters contain the rarer answer, and their variance is not known well: the "
     "interval may be too narrow.")
@@ -758,7 +757,8 @@ def few_clusters(
     """Flags of an interval by clusters that are too few or too unequal, sooner for a bootstrap (`resampled`); or empty.
 
     `sizes` (G,): those of size 0 do not count. `hits` (G,): of a share, whose rarer answer should not be in few
-    clusters; with one call a cluster they are as good as calls. `alike` (G,): for how many clusters each stands.
+    clusters of more than 3 calls on average; calls of smaller ones are nearly independent. `alike` (G,): for how many
+    clusters each stands.
     """
     n = np.asarray(sizes, dtype=np.float64)
     times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)
@@ -766,10 +766,8 @@ def few_clusters(
     if clusters < 10:
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
     worth = effective_clusters(n, times)
-    few = FEW_DRAWN if resampled and clusters < 30 else ""
-    if worth < 10 if resampled else degrees_of_freedom(n, times) < 5:
-        few = UNEQUAL_CLUSTERS.of(max(round(worth), 1))
-    if hits is None or (n <= 1).all():
+    few = UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else FEW_DRAWN if resampled and clusters < 30 else ""
+    if hits is None or times @ n <= 3 * clusters:
         return few
     k = np.asarray(hits, dtype=np.float64)
     rare = min(times[k > 0].sum(), times[k < n].sum())

@@ -10,8 +10,8 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.flags import NOT_INDEPENDENT
-from judgestats.metrics.clustered import clustered_by
+from judgestats.flags import NO_SPREAD, NOT_INDEPENDENT, ONE_UNIT
+from judgestats.metrics.clustered import clustered_by, jackknifed
 
 MEASURES = [
     "ac1", "agreement_levels", "agreement_shift", "agreement_slope", "alpha", "blinding_effect", "calibrate",
@@ -200,3 +200,30 @@ def test_pairs_of_few_items_are_clustered_by_the_item_where_they_have_no_column(
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
     found = js.judge_against_people(calls, humans="Ann").query("role == 'judge' and term == 'agreement'")
     assert found["method"].item() == "Wilson, clustered by item (G = 12)"
+
+
+@pytest.mark.parametrize(
+    ("value", "without", "n", "flag"),
+    [
+        (0.4, [np.nan], [9], ONE_UNIT),
+        (0.4, [np.nan, 0.4, 0.4], [9, 0, 0], ONE_UNIT),
+        (0.4, [0.4] * 12, [3] * 12, NO_SPREAD),
+        (0.4, [np.nan, *[0.4] * 11], [3] * 12, "1 value without a cluster undefined"),
+        (np.nan, [np.nan] * 12, [3] * 12, ""),
+    ],
+)
+def test_a_jackknife_that_has_nothing_to_go_by_gives_no_interval_and_says_why(value, without, n, flag):
+    found = jackknifed(value, np.array(without), np.array(n, dtype=float), "item", 0.95)
+    assert not {"std_error", "conf_low", "conf_high", "p_value"} & found.keys()
+    assert flag in found["flag"]
+
+
+def test_the_jackknife_is_on_the_scale_of_z_unless_a_value_is_at_its_end():
+    n = np.full(12, 3.0)
+    found = jackknifed(0.9, np.linspace(0.8, 0.97, 12), n, "item", 0.95)
+    assert found["method"] == "t, jackknife of Fisher's z, clustered by item (G = 12)"
+    assert -1 < found["conf_low"] < 0.9 < found["conf_high"] < 1
+    assert (found["p_value"] < 0.05) == (found["conf_low"] > 0)
+    plain = jackknifed(0.9, np.linspace(0.8, 1.0, 12), n, "item", 0.95)
+    assert plain["method"] == "t, jackknife, clustered by item (G = 12)"
+    assert plain["conf_high"] == 1
