@@ -51,6 +51,7 @@ def test_a_dialogue_that_died_before_its_verdict_is_a_row_with_the_status_of_wha
     first, second = [item for item, s in lost.items() if s == "refused"]
     assert notes[first].startswith("stage 1: ")
     assert notes[second].startswith("stage 2: ")
+    assert notes[list(lost)[2]] == "stage 1: the call failed: timeout"
     gates = js.validity_gates(collect(plan, answers)).set_index("term")["estimate"]
     assert gates["valid"] == 1 - len(lost) / N
 

@@ -24,6 +24,8 @@ _FINISH = {
 }
 #: What a record is that names a call without a sound reply to it.
 _MALFORMED = "malformed record"
+#: How the note of a call begins that was never asked.
+_EARLIER = "stage "
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Reply:
     @property
     def note(self) -> str:
         """What failed."""
-        plain = self.status != "error" or self.error.startswith(_MALFORMED)
+        plain = self.status != "error" or self.error.startswith((_MALFORMED, _EARLIER))
         return self.error if plain else f"the call failed: {self.error}"
 
 
