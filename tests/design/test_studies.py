@@ -105,3 +105,23 @@ def test_verdicts_of_strategies_follow_their_rules(pairs):
     pd.testing.assert_frame_equal(merged, js.design.strategy_verdicts(calls))
     assert study_verdicts(merged) is merged
     assert merged.groupby("strategy").size().to_dict() == {"B0": 60, "S1": 60}
+
+
+def test_an_item_whose_rubric_failed_is_left_out_and_named(responses):
+    rubrics = pd.DataFrame({"item": ["i0", "i1", "i2", "i3"], "criterion": ["Clarity", "Depth", None, "Voice"]})
+    rubrics["fault"] = ["", "", "no JSON", ""]
+    plan = study("merg", "m", responses=responses, variants=["baseline-score", "universal-rubric"], rubrics=rubrics)
+    items = plan.calls.groupby("condition")["item"].unique().map(sorted).to_dict()
+    assert items == {"baseline-score": ["i0", "i1", "i2", "i3"], "universal-rubric": ["i0", "i1", "i3"]}
+    finding = plan.check().set_index("what").loc["items without a rubric that can be used"]
+    assert (finding["n"], finding["example"]) == (1, "i2")
+
+
+def test_calls_that_a_rule_makes_one_verdict_of_are_named(pairs):
+    plan = strategies("m", pairs, strategies=["B0", "S1"])
+    calls = collect(plan, simulate_replies(plan, Judge("m")).to_dict("records"))
+    what = "several calls of a strategy on a pair"
+    found = js.check(calls).set_index("what")
+    assert found.loc[what, "n"] == 120
+    assert "strategy_verdicts()" in found.loc[what, "remedy"]
+    assert what not in set(js.check(study_verdicts(calls))["what"])

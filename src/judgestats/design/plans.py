@@ -31,6 +31,8 @@ ID_LETTER = "c"
 _ID_DIGITS = 16
 #: In ``about``: how many later calls cannot be asked.
 UNANSWERED = "unanswered"
+#: In ``about``: items that a variant leaves out, since no rubric for them can be used.
+WITHOUT_RUBRIC = "without rubric"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
@@ -384,6 +386,9 @@ class Plan:
             remedy = "Ask the calls of the earlier stage that failed again: remaining(), then next_stage()."
             what = "later calls without an answer to go on from"
             yield Finding("caution", "stage", what, (), remedy=remedy, unread=lost)
+        if items := self.about.get(WITHOUT_RUBRIC):
+            what, remedy = "items without a rubric that can be used", "They are left out of the variant: give them one."
+            yield Finding("caution", "item", what, (), ", ".join(map(str, items)), remedy, unread=len(items))
 
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)

@@ -16,7 +16,7 @@ from judgestats.design.controlled import controlled
 from judgestats.design.cues import cues
 from judgestats.design.explanations import LEVELS, explanations
 from judgestats.design.merg import VARIANTS, merg
-from judgestats.design.plans import Plan, opened_table
+from judgestats.design.plans import WITHOUT_RUBRIC, Plan, opened_table
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
@@ -70,7 +70,9 @@ def _variants(
     rubrics: str | Path | Rubric | pd.DataFrame | None = None,
     temperature: float | Sequence[float] = 0.0,
 ) -> Plan:
-    """The variants of MERG; `rubrics` are those of the universal variant, or else of the baseline."""
+    """The variants of MERG; `rubrics` are those of the universal variant, or else of the baseline, which leaves out the
+    items whose rubric failed.
+    """
     for variant in variants:
         refuse_unknown(variant, VARIANTS, f"variant {variant!r} is not known")
     of_variant: dict[str, Record] = (
@@ -81,8 +83,19 @@ def _variants(
     if rubric_judge is not None and "shared-stages" not in variants:
         raise DesignError("rubric_judge= is of the variant 'shared-stages', which is not planned. Leave it out.")
     responses = opened_table(responses)
-    plans = (merg(judges, responses, variant=v, temperature=temperature, **of_variant.get(v, {})) for v in variants)
-    return reduce(add, plans)
+    table = dict.fromkeys(variants, responses)
+    without: list[object] = []
+    if isinstance(rubrics, pd.DataFrame) or (
+        isinstance(rubrics, str | Path) and Path(rubrics).suffix not in ("", ".toml")
+    ):
+        written = opened_table(rubrics)
+        failed = written["fault"].notna() & (written["fault"] != "") if "fault" in written else written["item"].isna()
+        rated = responses["item"].isin(written.loc[~failed, "item"])
+        without = responses.loc[~rated, "item"].unique().tolist()
+        table[scored], of_variant[scored] = responses[rated], {"rubrics": written[~failed]}
+    plans = (merg(judges, table[v], variant=v, temperature=temperature, **of_variant.get(v, {})) for v in variants)
+    plan = reduce(add, plans)
+    return replace(plan, about={**plan.about, WITHOUT_RUBRIC: without}) if without else plan
 
 
 def _texts(

@@ -21,6 +21,7 @@ from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.references import Baseline, Humans, References, of_people, references
 from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
+from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.pictures import concordances
 from judgestats.reporting.sheets import shown_measures
 from judgestats.reporting.study_cards import study_cards
@@ -130,12 +131,12 @@ def measure_all(
         fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
-    name, frame = "", pd.DataFrame()
+    name, calls, frame = "", pd.DataFrame(), pd.DataFrame()
     if study:
         frame = data if isinstance(data, pd.DataFrame) else to_table(data)
         if not (name := study_of(frame)):
             raise DesignError("These calls are of no study. Leave study= out.")
-        frame = study_verdicts(frame)
+        calls, frame = frame, study_verdicts(frame)
         by = by or (("strategy",) if "strategy" in frame else ())
         if humans is None and "rater_type" in frame and frame["rater_type"].eq("human").any():
             humans = "rater_type=human"
@@ -192,6 +193,7 @@ def measure_all(
     tables: tuple[StudyTable, ...] = ()
     if name:
         tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
+        tables = (replace(tables[0], about=f"{tables[0].about} {_said_of_calls(calls, frame)}"), *tables[1:])
         if cards := study_cards(name, tables, conf_level):
             summary = replace(summary, cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
@@ -202,6 +204,13 @@ def measure_all(
         {**options, **{k: v for k, v in further.items() if v}},
         tables,
     )
+
+
+def _said_of_calls(calls: pd.DataFrame, verdicts: pd.DataFrame) -> str:
+    """How many calls there were, how many gave no readable answer, and what is made of them."""
+    lost = int(calls["status"].notna().sum() - (calls["status"] == "ok").sum()) if "status" in calls else 0
+    text = f"{noun(len(calls), 'answer')}, {count(lost)} of them missing or not readable"
+    return f"{text}." if verdicts is calls else f"{text}, by the rules of the design {count(len(verdicts))}."
 
 
 def _groups_renamed(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -14,8 +14,9 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.coding import Coded, candidates, column_codes, combine, hashed, joint, neither
+from judgestats.schema.coding import Coded, Codes, candidates, column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
+    CALL,
     CHOICES,
     COUNTS,
     LARGEST,
@@ -487,6 +488,11 @@ def _counted(data: EagerFrame, kind: Kind, source: str) -> Iterator[Finding]:
     yield from _marked("counted", "second", what, _same(data, "first", "second"), remedy)
     remedy = "Call-level measures use the row; pair-level measures drop the pair and count it."
     yield from _marked("counted", "first", "only one order of the pair", _lone_orders(data), remedy)
+    if {"strategy", CALL} <= set(data.columns):
+        what = "several calls of a strategy on a pair"
+        remedy = "Measures take each for itself; design.strategy_verdicts() makes one verdict of them by its rule."
+        pair = _pairs_of(data)[0]
+        yield from _marked("counted", "strategy", what, np.bincount(pair.code)[pair.code] > 1, remedy)
 
 
 #: Numbers that stand for no answer in many tables.
@@ -575,17 +581,23 @@ def counts_in_words(data: EagerFrame, source: str) -> str:
     )
 
 
-def _lone_orders(data: EagerFrame) -> Mask:
-    """Rows whose pair was not judged in the other order (where the order is known)."""
+def _pairs_of(data: EagerFrame) -> tuple[Codes, Mask, Mask]:
+    """Rows numbered by judge, unit and pair; which show it in the other order; and which have two candidates."""
     unit = unit_columns(data.columns, [])
     table = data.select(*unit, "first", "second").to_pandas()
     table = table.assign(**{c: table[c].astype(object).where(table[c].notna(), "") for c in ("first", "second")})
     low, high, reverse = candidates(table)
-    pair = combine([*(column_codes(table[c]) for c in unit), low, high], len(table))
+    two: Mask = low[0] != high[0]
+    return combine([*(column_codes(table[c]) for c in unit), low, high], len(table)), reverse, two
+
+
+def _lone_orders(data: EagerFrame) -> Mask:
+    """Rows whose pair was not judged in the other order (where the order is known)."""
+    pair, reverse, two = _pairs_of(data)
     orders = np.zeros((pair.size, 2), dtype=bool)
     orders[pair.code, reverse.astype(int)] = True
     complete = orders[:, 0] & orders[:, 1]
-    lone: Mask = ~complete[pair.code] & (low[0] != high[0])
+    lone: Mask = ~complete[pair.code] & two
     if "order_known" in data.columns:
         lone &= data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
     return lone

@@ -1,0 +1,272 @@
+"""Do planted values stand in the main tables of the studies? ``benchmarks/study_coverage.py --study merg --seeds 0 50``
+
+Each study is planned whole, answered by simulated judges of known parameters with 5 % malformed and 3 % refused
+replies, collected, and measured by the functions that the commands call. Each part of the work (a study and some seeds)
+is added to docs/studies_coverage.csv: a row for each planted value, with the number of seeds and of intervals that
+cover it. An interval of NaN, a missing row and a dropped judge are misses. Seeds that are there are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import judgestats as js
+from judgestats import design
+from judgestats.design import Judge, Plan
+
+OUT = Path(__file__).parents[1] / "docs" / "studies_coverage.csv"
+MALFORMED, REFUSED = 0.05, 0.03
+#: A value: the column of the table, and the labels of its row.
+Place = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A study: its plan, who answers, the labels that name a row, and the values planted."""
+
+    plan: Callable[[], Plan]
+    judges: Sequence[Judge]
+    labels: tuple[str, ...]
+    values: Callable[[], Mapping[Place, float]]
+
+
+def _towards(p: pd.DataFrame, side: object) -> np.ndarray:
+    """Probability that the candidate named in `side` wins."""
+    return np.where(p["first"] == side, p["p_first"], p["p_second"])
+
+
+@cache
+def _datasheet_plan() -> Plan:
+    return design.study("dark-current", ["m", "n"], strict=True)
+
+
+def _stable(name: str, slot_bias: float, dark: float) -> Judge:
+    strict = {"prompt": {"pairwise_strict": {"tie_criterion": 1.6}}}
+    return Judge(name, dark_current=dark, sensitivity=0.6, tie_criterion=0.8, slot_bias=slot_bias, under=strict)
+
+
+_INSTRUMENTS = (_stable("m", 0.3, 0.2), _stable("n", 0.0, 0.4))
+
+
+@cache
+def _datasheet_values() -> dict[Place, float]:
+    p = design.answer_probabilities(_datasheet_plan().calls, list(_INSTRUMENTS))
+    values: dict[Place, float] = {("dark current", ("m", "pairwise")): 0.2, ("dark current", ("n", "pairwise")): 0.4}
+    for (judge, prompt), part in p.groupby(["judge", "prompt"]):
+        where = (str(judge), str(prompt))
+        same = part[part["stimulus"] == "same_subset"]
+        values["RFP₀", where] = float(1 - same["p_tie"].mean())
+        ladder = part[part["stimulus"] == "ladder"]
+        for delta, step in ladder.groupby("delta"):
+            values[f"correct Δ = {delta:g}", where] = float(_towards(step, step["better"]).mean())
+    return values
+
+
+@cache
+def _pairs() -> pd.DataFrame:
+    pairs = pd.DataFrame(
+        {"item": [str(i) for i in range(120)], "first": "u", "second": "v", "gold": ["u", "v", "tie"] * 40}
+    )
+    return pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.")
+
+
+@cache
+def _strategies_plan() -> Plan:
+    return design.study("debiasing", ["m", "n"], pairs=_pairs())
+
+
+_CAREFUL = {"strategy": {"S8": {"noise": 0.4, "slot_bias": 0.0}}}
+_SOLVERS = tuple(
+    Judge(n, sensitivity=0.8, tie_criterion=0.6, slot_bias=b, under=_CAREFUL) for n, b in (("m", 0.6), ("n", 0.0))
+)
+
+
+@cache
+def _strategies_values() -> dict[Place, float]:
+    """Share of right verdicts: of one call, of two that are a tie unless they agree, of the majority of three."""
+    p = design.answer_probabilities(_strategies_plan().calls, list(_SOLVERS))
+    p = p.assign(u=_towards(p, "u"), v=_towards(p, "v"))
+    values: dict[Place, float] = {}
+    for (judge, strategy), part in p.groupby(["judge", "strategy"]):
+        each = part.groupby(["item", "gold"])[["u", "v"]]
+        u, v = (each.prod() if strategy in ("S1", "S8") else each.mean()).to_numpy().T
+        if strategy == "S2":
+            u, v = (x**3 + 3 * x**2 * (1 - x) for x in (u, v))
+        gold = each.size().index.get_level_values("gold")
+        right = float(np.select([gold == "u", gold == "v"], [u, v], 1 - u - v).mean())
+        values["accuracy", (str(judge), str(strategy))] = right
+    base = {j: values["accuracy", (j, "B0")] for j in ("m", "n")}
+    gains = {("minus B0", w): x - base[w[0]] for (_, w), x in values.items() if w[1] != "B0"}
+    return values | gains
+
+
+_MODELS = ("GPT", "Gemini", "Grok")
+_BLIND = {"condition": {"anonymized": {"self_preference": 0.0}}}
+_RATERS = tuple(
+    Judge(m, leniency=s, self_preference=own, noise=0.6, item_difficulty=0.5, under=_BLIND)
+    for m, s, own in zip(_MODELS, (0.4, 0.0, -0.4), (0.8, 0.0, -0.5), strict=True)
+)
+
+
+@cache
+def _ratings_plan() -> Plan:
+    table = pd.DataFrame([(f"r{i:02d}", m) for i in range(30) for m in _MODELS], columns=["item", "system"])
+    table["task_text"] = "Explain the risk levels of " + table["item"]
+    table["response_text"] = "The answer, text " + table.index.astype(str)
+    return design.study("rubric", _MODELS, responses=table, runs=2)
+
+
+@cache
+def _ratings_values() -> dict[Place, float]:
+    """Deviation of the scores, as the judges give them, from the mean of the other judges."""
+    criteria = list(next(iter(_ratings_plan().prompts.values())).criteria)
+    calls = _ratings_plan().calls
+    each = calls.assign(criterion=[criteria] * len(calls)).explode("criterion", ignore_index=True)
+    p = design.answer_probabilities(each, list(_RATERS))
+    values: dict[Place, float] = {}
+    for arm, part in p.groupby("condition"):
+        means = part.pivot_table(index="judge", columns="system", values="mean")
+        deviation = means - (means.sum() - means) / (len(means) - 1)
+        values |= {(str(arm), (j, s)): float(deviation.loc[j, s]) for j in _MODELS for s in _MODELS}
+    return values
+
+
+_SHARED, _CALL, _OWN = 0.4, 0.05, 0.6  # variances: of items, of a score, of what a judge's own rubric adds
+_WRITERS = tuple(
+    Judge(
+        m, leniency=s, item_difficulty=_SHARED**0.5, noise=_CALL**0.5, step=None,
+        under={"condition": {"original-4-stage": {"item_interaction": _OWN**0.5}}},
+    )
+    for m, s in zip(_MODELS, (0.5, 0.0, -0.5), strict=True)
+)  # fmt: skip
+
+
+@cache
+def _rubrics_plan() -> Plan:
+    table = pd.DataFrame({"item": [f"i{i:02d}" for i in range(60)], "system": "m"})
+    table["task_text"], table["response_text"] = "Write on " + table["item"] + ".", "A text on " + table["item"] + "."
+    return design.study("merg", _MODELS, responses=table)
+
+
+@cache
+def _rubrics_values() -> dict[Place, float]:
+    """Correlation of two judges' composites: shared variance over all, but for weights, over five equal criteria."""
+    base, own = (_SHARED / (_SHARED + u + _CALL / 5) for u in (0.0, _OWN))
+    return {
+        ("r of samples", ("baseline-score",)): base,
+        ("r of samples", ("original-4-stage",)): own,
+        ("r minus baseline-score", ("original-4-stage",)): own - base,
+        ("sd of judges' means", ("baseline-score",)): 0.5,
+    }
+
+
+@cache
+def _cues_plan() -> Plan:
+    pairs = pd.DataFrame({"item": [str(i) for i in range(100)], "first": "u", "second": "v"})
+    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(100)]
+    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(100)]
+    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(100)]
+    return design.study("cues", "m", pairs=pairs, attacks=["verbosity"])
+
+
+_CUED = Judge(
+    "m",
+    tie_criterion=0.8,
+    label_susceptibility=1.0,
+    slot_bias=0.2,
+    under={"scheme": {"PBP": {"label_susceptibility": 0.3}}},
+)
+
+
+@cache
+def _cues_values() -> dict[Place, float]:
+    """How much more often the favoured candidate wins than without labels; shares of ties without labels."""
+    plan = _cues_plan()
+    every = pd.concat([plan.calls, plan.later], ignore_index=True)
+    verdicts = {n: p.frame == "preferences" for n, p in plan.prompts.items()}
+    p = design.answer_probabilities(every[every["prompt"].map(verdicts).astype(bool)], _CUED)
+    values: dict[Place, float] = {}
+    for scheme, part in p.groupby("scheme"):
+        blind = part[part["probe"] == "blind"].set_index("item")
+        values["EDR", ("m", str(scheme))] = float(blind["p_tie"].mean())
+        for probe, cued in part[part["probe"] != "blind"].groupby("probe"):
+            before = blind.loc[cued["item"]].reset_index(drop=True)
+            side = cued["favoured"].to_numpy()
+            shift = _towards(cued, cued["favoured"]) - _towards(before, side)
+            values["shift", ("m", str(scheme), str(probe))] = float(shift.mean())
+    return values
+
+
+STUDIES: dict[str, Planted] = {
+    "dark-current": Planted(_datasheet_plan, _INSTRUMENTS, ("judge", "prompt"), _datasheet_values),
+    "debiasing": Planted(_strategies_plan, _SOLVERS, ("judge", "strategy"), _strategies_values),
+    "rubric": Planted(_ratings_plan, _RATERS, ("judge", "system"), _ratings_values),
+    "merg": Planted(_rubrics_plan, _WRITERS, ("condition",), _rubrics_values),
+    "cues": Planted(_cues_plan, (_CUED,), ("judge", "scheme", "probe"), _cues_values),
+}
+
+
+def estimates(study: Planted, seed: int) -> pd.DataFrame:
+    """The main tables of one run of a study: all stages asked, collected, and measured."""
+    plan = stage = study.plan()
+    answers: list[dict[str, object]] = []
+    while stage is not None:
+        asked = [j for j in study.judges if j.name in set(stage.calls["judge"])]
+        replies = design.simulate_replies(stage, asked, refused=REFUSED, unreadable=MALFORMED, seed=seed)
+        answers += replies.to_dict("records")
+        stage = design.requests(plan, answers)[0] if len(plan.later) else None
+        plan = plan if stage is None else plan + stage
+    return js.study_estimates(design.collect(plan, answers), n_resamples=400)
+
+
+def covered(study: Planted, table: pd.DataFrame) -> dict[Place, bool]:
+    """Whether the interval of each planted value holds it; no interval and no row do not."""
+    keys = table[[c for c in study.labels if c in table]].astype(object)
+    rows = {
+        (r["column"], tuple(str(x) for x in k if isinstance(x, str))): (r["conf_low"], r["conf_high"])
+        for r, k in zip(table.to_dict("records"), keys.itertuples(index=False), strict=True)
+    }
+    ends = {place: rows.get(place, (np.nan, np.nan)) for place in study.values()}
+    return {place: bool(ends[place][0] <= value <= ends[place][1]) for place, value in study.values().items()}
+
+
+def part(name: str, seeds: Sequence[int]) -> pd.DataFrame:
+    """A row for each planted value and seed."""
+    study = STUDIES[name]
+    rows = []
+    for seed in seeds:
+        held = covered(study, estimates(study, seed))
+        rows += [(name, c, " · ".join(w), study.values()[c, w], seed, seed, 1, int(ok)) for (c, w), ok in held.items()]
+    columns = ["study", "column", "row", "planted", "first_seed", "last_seed", "seeds", "covered"]
+    table = pd.DataFrame(rows, columns=columns)
+    spans = {"planted": "first", "first_seed": "min", "last_seed": "max", "seeds": "sum", "covered": "sum"}
+    return table.groupby(["study", "column", "row"], sort=False).agg(spans).reset_index()
+
+
+def main() -> None:
+    """Run a part, and append it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", choices=[*STUDIES, "all"], default="all")
+    parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "END"), default=(0, 200))
+    parser.add_argument("--out", type=Path, default=OUT)
+    words = parser.parse_args()
+    for name in STUDIES if words.study == "all" else [words.study]:
+        before = pd.read_csv(words.out) if words.out.exists() else pd.DataFrame(columns=["study"])
+        done = {s for r in before[before["study"] == name].itertuples() for s in range(r.first_seed, r.last_seed + 1)}
+        left = [s for s in range(*words.seeds) if s not in done]
+        if not left:
+            continue
+        table = pd.concat([before, part(name, left)], ignore_index=True) if len(before) else part(name, left)
+        table.to_csv(words.out, index=False, float_format="%.4g")
+        print(table[table["study"] == name].groupby(["column", "row"])[["seeds", "covered"]].sum().to_string())
+
+
+if __name__ == "__main__":
+    main()
