@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.design import collect, study_verdicts
+from judgestats.design import Plan, collect, study_verdicts
 from judgestats.reporting.formatting import NONE, estimate, interval
 from studies.end_to_end import invoke, to_the_end
 from studies.study_plans import STUDIES
@@ -70,6 +70,9 @@ def test_two_commands_and_a_page_that_prints_what_the_functions_give(study, seed
     asked = study.files(tmp_path)
     to_the_end(asked, study.judges, tmp_path, study.formats[seed % len(study.formats)], seed)
     calls = collected(tmp_path)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(p.digest in page for p in Plan.read(tmp_path / "plan").prompts.values())
+    assert len(pd.read_csv("verdicts.parts.csv"))
     shown = tables_of(tmp_path / "page.html")
     estimates = js.study_estimates(calls)
     assert [t for t in estimates["table"].unique() if estimates.loc[estimates["table"] == t, "estimate"].notna().any()]
@@ -99,7 +102,7 @@ def test_two_commands_and_a_page_that_prints_what_the_functions_give(study, seed
 
 def test_answers_may_come_in_any_number_of_parts(tmp_path, monkeypatch):
     """A stage half answered is asked for again; answers of a stage too early, and doubled ones, change nothing."""
-    from judgestats.design import Plan, simulate_replies
+    from judgestats.design import simulate_replies
 
     monkeypatch.chdir(tmp_path)
     study = next(s for s in STUDIES if s.name == "merg")
@@ -141,3 +144,17 @@ def test_answers_of_another_plan_are_refused_and_not_remembered(tmp_path, monkey
     done = run.invoke(app, ["collect", "plan", "other.jsonl"])
     assert done.exit_code == 2
     assert "other.jsonl" not in Path("plan/manifest.json").read_text()
+
+
+def test_an_expert_who_fills_half_a_form_is_asked_for_the_rest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = next(s for s in STUDIES if s.name == "rubric")
+    invoke("plan", *study.files(tmp_path), "--out", "plan", "--format", "openai")
+    form = pd.read_csv("plan/form.Ann.csv").astype(object)
+    criteria = Plan.read("plan").prompts["rubric"].criteria
+    form.loc[: len(form) // 2 - 1, list(criteria)] = 7
+    form.to_csv("half.csv", index=False)
+    invoke("collect", "plan", "half.csv")
+    assert pd.read_csv("plan/rest/form.Ann.csv")["call"].tolist() == form["call"].tolist()[len(form) // 2 :]
+    assert len(pd.read_csv("plan/rest/form.Bob.csv")) == len(form)
+    assert Path("plan/rest/calls.openai.GPT.jsonl").exists()

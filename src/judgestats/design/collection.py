@@ -149,8 +149,8 @@ def collected(
 
 
 def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:
-    """The plan of the calls without an answer."""
-    done = {call for call, (_, reply) in replies.items() if reply.text is not None}
+    """The plan of the calls without an answer; a row of a form that was not filled in is none."""
+    done = {call for call, (_, r) in replies.items() if r.text is not None and (r.text or not r.by_hand)}
     return plan.rows(~plan.calls[CALL].isin(done))
 
 
