@@ -33,4 +33,6 @@ def test_the_committed_table_covers_what_was_planted():
     p = binom.cdf(sums["covered"], sums["seeds"], 0.95)
     assert sums[p < 0.001].empty
     of_study = sums.groupby("study").sum()
-    assert (of_study["covered"] / of_study["seeds"]).min() >= 0.94
+    share, seeds = of_study["covered"] / of_study["seeds"], sums.groupby("study")["seeds"].min()
+    assert share.min() >= 0.85
+    assert (share[seeds >= 200] >= 0.94).all()

@@ -113,10 +113,6 @@ def collect(
         if measured.tables:
             write_verdicts(in_one(measured.tables), estimates, folder, verdict_outputs(folder, inputs, overwrite))
             console.print(plain_text(f"Estimates: {estimates}"))
-        parts = out.with_name(f"{out.stem}.parts.csv")
-        said = design.reply_parts(plan, source)
-        write_verdicts(said, parts, folder, verdict_outputs(folder, inputs, overwrite))
-        console.print(plain_text(f"All that replies say: {parts}"))
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
         console.print(plain_text(f"Report: {write_report(measured, page, pages, origin)}"))
 
