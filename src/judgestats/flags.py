@@ -337,6 +337,9 @@ FEW_IN_CLASS = Flag("few_in_class", "fewer than 10 labels in a class",
     "The error rate in that class rests on fewer than ten labels, and the interval is rough.")
 FEW_LABELS = Flag("few_labels", "fewer than 30 labels",
     "The correction rests on few labels: the interval is rough, and somewhat too narrow.")
+SKEWED_SCORES = Flag("skewed_scores", "skewed scores",
+    "A few large scores decide the mean, so that its interval misses more often on one side than it says. Label "
+    "more, take logarithms, or ask for the share above a value.")
 NO_LABELS = Flag("no_labels", "no labels", "There is no label here to correct the verdicts with.", "invalid")
 FEW_ERRORS = Flag("few_errors", "fewer than 5 errors of the judge among the labels",
     "How often the judge errs rests on so few labels that the interval is too narrow; without an error among them it "

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtri, xlogy
 
 from judgestats.kernels.cluster_sums import covariance
 from judgestats.kernels.corrected_means import (
@@ -14,6 +14,7 @@ from judgestats.kernels.corrected_means import (
     corrected_share,
     inversely_weighted,
     prediction_powered,
+    profile_interval,
 )
 
 STORED = Path(__file__).parents[1] / "reference" / "ppi.csv"
@@ -88,8 +89,43 @@ def test_several_judges_have_a_coefficient_each():
     one = error_of(prediction_powered(f[:, 2:], y, np.ones(n + N)))
     assert error_of(found) < one
     twins = prediction_powered(np.column_stack([f[:, 0], f[:, 0]]), y, np.ones(n + N))  # two judges that are one
-    alone = prediction_powered(f[:, :1], y, np.ones(n + N))
+    alone = prediction_powered(f[:, :1] * [1.0, 0.0], y, np.ones(n + N))  # one judge, and one that says nothing
     assert twins.estimate == pytest.approx(alone.estimate, abs=1e-9)
+
+
+def test_coefficients_of_many_judges_pay_for_themselves():
+    """Ten judges that know nothing: 40 labels do not become more certain by their verdicts."""
+    rng, errors, estimates = np.random.default_rng(3), [], []
+    for _ in range(200):
+        f, y = rng.standard_normal((400, 10)), np.append(rng.standard_normal(40), np.full(360, np.nan))
+        found = prediction_powered(f, y, np.ones(400))
+        errors.append(error_of(found))
+        estimates.append(found.estimate)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(estimates), rel=0.15)
+    order = rng.permutation(400)
+    assert prediction_powered(f[order], y[order], np.ones(400)).estimate == pytest.approx(found.estimate, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sizes"),
+    [((120, 18, 17), (1000, 20, 20)), ((100, 20, 20), (1000, 20, 20)), ((950, 90, 95), (1000, 100, 100))],
+)
+def test_ends_of_the_profile_likelihood_by_brute_force(counts, sizes):
+    """On a grid of both error rates, with half an answer of each kind added."""
+    k, c0, c1 = counts
+    n, m0, m1 = sizes
+    q = np.linspace(0.5005, 0.9995, 500)
+    q0, q1 = np.meshgrid(q, q, indexing="ij")
+    labels = xlogy(c0 + 0.5, q0) + xlogy(m0 - c0 + 0.5, 1 - q0) + xlogy(c1 + 0.5, q1) + xlogy(m1 - c1 + 0.5, 1 - q1)
+
+    def profile(share):
+        p = share * q1 + (1 - share) * (1 - q0)
+        return (xlogy(k, p) + xlogy(n - k, 1 - p) + labels).max()
+
+    values = np.array([profile(share) for share in np.linspace(0, 1, 401)])
+    inside = np.flatnonzero(values >= values.max() - 1.959964**2 / 2) / 400
+    ends = profile_interval(0.5, np.array(counts, float), np.array(sizes, float), 1.959964)
+    np.testing.assert_allclose(ends, (inside[0], inside[-1]), atol=0.004)
 
 
 def clustered_data(seed=5, mixed=False, weighted=False):

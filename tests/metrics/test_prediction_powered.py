@@ -11,6 +11,14 @@ from judgestats.kernels.proportions import wilson
 from metrics.labelled import REAL, arena, frame, of
 
 
+def freedom(table, coefficient):
+    """Satterthwaite's degrees of freedom: residuals of the labelled rows, and verdicts of the others."""
+    labelled = table["gold"].notna()
+    samples = (table["gold"] - coefficient * table["score"])[labelled], coefficient * table["score"][~labelled]
+    parts = [(x.var() / len(x), len(x) - 1) for x in samples]
+    return sum(v for v, _ in parts) ** 2 / sum(v**2 / df for v, df in parts)
+
+
 @pytest.mark.real
 @pytest.mark.skipif(not REAL, reason="needs the public verdicts")
 @pytest.mark.parametrize(
@@ -26,7 +34,8 @@ def test_the_mean_of_the_arena_sample(ddof, want):
     np.testing.assert_allclose(got[:2], (0.75521011, 0.00992831), atol=1.1e-5)  # ppi_py 0.2.3
     given = js.corrected_rate(table[table["system"] == "base"], sampling="random", ddof=0, coefficient=0.37008149)
     np.testing.assert_allclose(of(given)[["estimate", "std_error"]].astype(float), (0.75521011, 0.00992831), atol=1e-8)
-    half = float(stdtrit(999, 0.975)) * row["std_error"]
+    df = freedom(table[table["system"] == "base"], got[2])
+    half = float(stdtrit(df, 0.975)) * row["std_error"]
     assert row["conf_high"] - row["estimate"] == pytest.approx(half)
 
 
@@ -43,7 +52,6 @@ def test_strata_have_their_own_coefficient_and_known_weights():
 
 def test_several_judges_together():
     table = frame(seed=8, judges=("g", "h"), right=0.8)
-    table.loc[table["judge"] == "h", "score"] = frame(seed=9, right=0.8)["score"].to_numpy()
     found = js.corrected_rate(table, sampling="random", panel=True)
     assert found["judge"].eq("panel").all()
     assert {"lambda[g]", "lambda[h]"} <= set(found["term"])
@@ -56,9 +64,11 @@ def test_several_judges_together():
 
 
 def test_a_rate_of_yes_and_no_has_wilsons_interval_with_its_standard_error():
-    row = of(js.corrected_rate(frame(seed=4, share=0.1), sampling="random"))
+    table = frame(seed=4, share=0.1)
+    found = js.corrected_rate(table, sampling="random")
+    row, df = of(found), freedom(table, of(found, "lambda")["estimate"])
     size = row["estimate"] * (1 - row["estimate"]) / row["std_error"] ** 2
-    low, high = wilson(row["estimate"] * size, size, df=299)
+    low, high = wilson(row["estimate"] * size, size, df=df)
     np.testing.assert_allclose((row["conf_low"], row["conf_high"]), (low, high), rtol=1e-12)
 
 
@@ -70,10 +80,66 @@ def test_probabilities_of_being_labelled():
     found = js.corrected_rate(table.assign(chance=chance), label_probability="chance")
     row = of(found)
     assert row["conf_low"] < 0.3 < row["conf_high"]
-    assert row["method"] == "inverse weights, Wilson"
-    assert of(found, "label_rate")["conf_low"] > 0.4
+    assert row["method"] == "inverse weights, MOVER of strata"
+    labels = table.dropna(subset="gold").assign(w=1 / chance[table["gold"].notna()])
+    by_labels = of(found, "label_rate")
+    assert by_labels["estimate"] == pytest.approx(np.average(labels["gold"], weights=labels["w"]))
+    assert by_labels["conf_low"] < 0.3 < by_labels["conf_high"]
     with pytest.raises(DesignError, match="above 0, and at most 1"):
         js.corrected_rate(table.assign(chance=0.0), label_probability="chance")
+
+
+def rare_verdicts(rng, reps, n=3000, share=0.05, spread=0.0):
+    """Labels are drawn with probability .5 where the verdict is yes, else .02, or about so."""
+    truth = rng.random((reps, n)) < share
+    verdict = np.where(rng.random((reps, n)) < 0.1, ~truth, truth)
+    chance = np.clip(np.where(verdict, 0.5, 0.02) * np.exp(spread * rng.normal(size=truth.shape)), 0, 1)
+    gold = np.where(rng.random((reps, n)) < chance, truth, np.nan)
+    columns = {"correct": verdict, "gold": gold, "chance": chance}
+    about = {"judge": "g", "study": np.repeat(np.arange(reps), n), "item": np.tile(np.arange(n), reps)}
+    return pd.DataFrame({**about, **{k: v.ravel().astype(float) for k, v in columns.items()}})
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_a_rare_answer_that_is_seldom_labelled_is_in_the_interval(spread):
+    """Positive items that the judge misses are labelled with probability .02: most samples hold none of them."""
+    table = rare_verdicts(np.random.default_rng(2), 60, spread=spread)
+    found = js.corrected_rate(table, label_probability="chance", by="study").query("term == 'corrected_rate'")
+    assert found["method"].eq("inverse weights, MOVER of strata").all()
+    assert ((found["conf_low"] <= 0.05) & (found["conf_high"] >= 0.05)).mean() > 0.88
+
+
+def test_repeats_of_a_verdict_are_no_more_labels():
+    table = pd.concat([frame(seed=6, labelled=60).assign(replicate=k) for k in range(3)])
+    found = js.corrected_rate(table, sampling="random")
+    assert of(found)["n_labels"] == of(found, "label_rate")["n_labels"] == 60
+    few = pd.concat([frame(seed=6, labelled=12).assign(replicate=k) for k in range(3)])
+    assert "fewer than 10 labels in a class" in of(js.corrected_rate(few, sampling="random"))["flag"]
+
+
+def test_ten_labelled_tasks_have_the_degrees_of_freedom_of_ten():
+    table = frame(seed=7, items=1500, labelled=100).assign(task=lambda t: t.index // 10)
+    found = js.corrected_rate(table, sampling="random", cluster="task")
+    row = of(found)
+    size = row["estimate"] * (1 - row["estimate"]) / row["std_error"] ** 2
+    many = wilson(row["estimate"] * size, size, df=149)
+    assert row["conf_high"] - row["conf_low"] > 1.05 * (many[1] - many[0])
+
+
+def test_a_skewed_score_is_flagged():
+    rng = np.random.default_rng(12)
+    score = rng.lognormal(size=2000)
+    table = pd.DataFrame({"judge": "g", "item": np.arange(2000), "score": score * rng.lognormal(size=2000)})
+    table["gold"] = np.where(np.arange(2000) < 40, score, np.nan)
+    assert "skewed scores" in of(js.corrected_rate(table, sampling="random"))["flag"]
+    assert (
+        "skewed scores"
+        not in of(
+            js.corrected_rate(
+                np.log(table.drop(columns=["judge", "item"])).join(table[["judge", "item"]]), sampling="random"
+            )
+        )["flag"]
+    )
 
 
 def test_a_random_sample_of_one_class_has_no_interval():

@@ -41,6 +41,17 @@ def small_sample(rows: Mask, n: Floats, unit: Integers | None, ddof: int) -> flo
     return clusters / (clusters - ddof) if clusters > ddof else float("nan")
 
 
+def leverage_scale(weights: Floats, n: Floats, unit: Integers | None) -> Floats:
+    """Factor (N,) of influences on a mean: 1 over the root of 1 - h, h the share of a row's cluster in `weights`.
+
+    The variance is then CR2 under independent units; of equal clusters it is G / (G - 1). NaN for one cluster.
+    """
+    single = np.divide(weights, n, out=np.zeros(len(n)), where=n > 0)
+    leverage = single if unit is None else np.bincount(unit, weights)[unit]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(leverage < 1 - 1e-12, 1 / np.sqrt(1 - leverage), np.nan)
+
+
 def clusters_note(n: Floats, alike: Floats | float = 1.0) -> str:
     """``G = 30``, and how many clusters of equal size they are worth, where that is fewer: ``G = 30, worth 5``."""
     clusters, worth = float(((n > 0) * alike).sum()), round(effective_clusters(n, alike))

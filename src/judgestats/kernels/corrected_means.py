@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, logit, xlog1py, xlogy
 
-from judgestats.kernels.cluster_sums import covariance, small_sample
+from judgestats.kernels.cluster_sums import cluster_sums, covariance, leverage_scale, small_sample
 from judgestats.typing import Floats, Integers, Mask
 
 
@@ -65,6 +66,42 @@ def corrected_interval(
     return Interval(error, middle - quantile * error, middle + quantile * error)
 
 
+def profile_interval(
+    theta: float, counts: Floats, sizes: Floats, quantile: float, inflation: float = 1.0
+) -> tuple[float, float]:
+    """Ends of the profile likelihood of a corrected share between 0 and 1, whose estimate is `theta`.
+
+    `counts`, `sizes` (3,): positive verdicts, and right ones of either class of labels, to which half a success and
+    half a failure are added (Jeffreys). At the ends twice the log likelihood is `quantile`² times `inflation` below its
+    maximum.
+    """
+    k, n, c, m = counts[0], sizes[0], counts[1:] + 0.5, sizes[1:] + 1.0
+
+    def profile(share: Floats) -> Floats:
+        q = np.tile(c / m, (share.size, 1))
+        toward = np.column_stack([share - 1, share])
+        for _ in range(40):  # Fisher scoring on the logit
+            p = np.clip(1 - share + (toward * q).sum(axis=1), 1e-12, 1 - 1e-12)
+            own = q * (1 - q) / m
+            step = own * (((k - n * p) / (p * (1 - p)))[:, None] * toward + (c - m * q) / (q * (1 - q)))
+            pull = (n / (p * (1 - p)))[:, None] * toward
+            step -= own * toward * ((pull * step).sum(axis=1) / (1 + (pull * own * toward).sum(axis=1)))[:, None]
+            q = expit(logit(q) + np.clip(step / (q * (1 - q)), -1.0, 1.0))
+        p = 1 - share + (toward * q).sum(axis=1)
+        value = xlogy(k, p) + xlog1py(n - k, -p) + (xlogy(c, q) + xlog1py(m - c, -q)).sum(axis=1)
+        return np.asarray(value, np.float64)
+
+    grid = np.unique(np.append(np.linspace(0, 1, 101), theta))
+    level = profile(grid).max() - quantile**2 * inflation / 2
+    for _ in range(2):
+        inside = np.flatnonzero(profile(grid) >= level)
+        first, last = inside[0], inside[-1]
+        below, above = grid[max(first - 1, 0) : first + 1], grid[last : last + 2]
+        grid = np.concatenate([np.linspace(x[0], x[-1], 50) for x in (below, above)])
+    inside = np.flatnonzero(profile(grid) >= level)
+    return float(grid[inside[0]]), float(grid[inside[-1]])
+
+
 def shrunk_share(share: Floats, size: Floats, by: float) -> tuple[Floats, Floats]:
     """A share after `by` successes and as many failures are added, and its variance."""
     more = size + 2 * by
@@ -86,6 +123,7 @@ class Powered(NamedTuple):
     estimate: float
     coefficients: Floats
     influence: Floats
+    weights: Floats  # of the labels, with the sum 1
 
 
 def prediction_powered(
@@ -99,25 +137,46 @@ def prediction_powered(
 ) -> Powered:
     """Mean label from labels (N,) on a random part of the rows, else NaN, and verdicts (N, k) on all (PPI++).
 
-    The coefficients (k,) have the smallest variance by default; one judge's is kept between 0 and 1. Angelopoulos, A.
+    The coefficients (k,) have the smallest variance by default; one judge's is kept between 0 and 1. Those of several
+    judges are fitted anew for each of ten folds of the labels, without that fold, so that they pay for themselves.
+    Angelopoulos, A.
     N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
     """
     labelled = ~np.isnan(labels)
     one, rest = shares(n, labelled), shares(n, ~labelled)
     y = np.where(labelled, labels, 0.0)
     centred = y - one @ y
-    if coefficients is None:
-        coefficients = _optimal(verdicts, centred, labelled, n, unit, ddof)
-    gap = verdicts @ coefficients
-    estimate = float(one @ (y - gap) + rest @ gap)
-    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (labelled, ~labelled)]
+    fold: Integers = np.zeros(len(n), dtype=np.int64)
+    folds = 1
+    if coefficients is not None:
+        of_fold = coefficients[None, :]
+    else:  # several judges: the coefficients of a fold come from the labels of the others
+        if verdicts.shape[1] > 1:
+            fold, folds = _folds(np.column_stack([y, verdicts, y[:, None] * verdicts]), labelled, n, unit)
+        rows = [n if folds == 1 else np.where(labelled & (fold == k), 0.0, n) for k in range(folds)]
+        of_fold = np.stack([_optimal(verdicts, y - shares(w, labelled) @ y, labelled, w, unit, ddof) for w in rows])
+        coefficients = of_fold[0] if folds == 1 else _optimal(verdicts, centred, labelled, n, unit, ddof)
+    corrected = y - ((verdicts - rest @ verdicts) * of_fold[fold]).sum(axis=1)
+    estimate = float(one @ corrected)
+    gap = verdicts @ (np.bincount(fold, one, folds) @ of_fold)
+    scale = [leverage_scale(w, n, unit) if ddof else 1.0 for w in (one, rest)]
     with np.errstate(divide="ignore", invalid="ignore"):
         influence = np.where(
             labelled,
-            scale[0] * (centred - (gap - one @ gap)) / n[labelled].sum(),
+            scale[0] * (corrected - estimate) / n[labelled].sum(),
             scale[1] * (gap - rest @ gap) / n[~labelled].sum() if (~labelled).any() else 0.0,
         )
-    return Powered(estimate, coefficients, influence)
+    return Powered(estimate, coefficients, influence, one)
+
+
+def _folds(content: Floats, labelled: Mask, n: Floats, unit: Integers | None, most: int = 10) -> tuple[Integers, int]:
+    """Fold (N,) of each row, and how many there are: labelled clusters are dealt out in the order of their content."""
+    sums = np.round(cluster_sums(content, np.where(labelled, n, 0.0), unit)[0], 9)
+    held = np.flatnonzero(labelled if unit is None else np.bincount(unit, labelled) > 0)
+    folds = min(most, held.size)
+    fold = np.zeros(len(sums), dtype=np.int64)
+    fold[held[np.lexsort(sums[held].T)]] = np.arange(held.size) % folds
+    return (fold if unit is None else fold[unit]), folds
 
 
 def _optimal(verdicts: Floats, centred: Floats, labelled: Mask, n: Floats, unit: Integers | None, ddof: int) -> Floats:
@@ -181,8 +240,9 @@ def inversely_weighted(
         coefficients = _solved(both[:-1, :-1], both[:-1, -1])
         coefficients = np.clip(coefficients, 0.0, 1.0) if coefficients.size == 1 else coefficients
     estimate = float(weight @ (y - verdicts @ coefficients) + all_rows @ (verdicts @ coefficients))
-    scale = [np.sqrt(small_sample(rows, n, unit, ddof)) for rows in (labelled, every)]
-    return Powered(estimate, coefficients, scale[0] * (target - own @ coefficients) + scale[1] * (other @ coefficients))
+    scale = [leverage_scale(w, n, unit) if ddof else 1.0 for w in (weight, all_rows)]
+    influence = scale[0] * (target - own @ coefficients) + scale[1] * (other @ coefficients)
+    return Powered(estimate, coefficients, influence, weight)
 
 
 class ClassRates(NamedTuple):
@@ -206,6 +266,6 @@ def class_rates(
         sizes[i] = n[rows].sum()
         rates.append(float(weight @ hit) if sizes[i] > 0 else float("nan"))
         if sizes[i] > 0:
-            scale = np.sqrt(small_sample(rows, n, unit, ddof))
+            scale = leverage_scale(weight, n, unit) if ddof else 1.0
             influence[i] = np.where(rows, scale * (hit - rates[i]) / sizes[i], 0.0)
     return ClassRates(rates[0], rates[1], rates[2], sizes, influence)

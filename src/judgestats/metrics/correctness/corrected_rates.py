@@ -57,20 +57,31 @@ def _rate_row(rate: Rate, group: Group, conf_level: float, dependent: str = "") 
         error, low, high = rate.interval
         small = ""
     else:
-        error, clusters = corrections.std_error(group, rate.influence, rate.rows)
+        error, _ = corrections.std_error(group, rate.influence, rate.rows)
         small = corrections.few(group, rate.rows)
         one_class = flags.ONE_CLASS in rate.cautions.split("; ")
         if not error > 1e-12 or one_class:
             alone = flags.ONE_UNIT if math.isnan(error) else "" if one_class else flags.NO_SPREAD
             return {**row, "estimate": rate.estimate, "flag": flags.join(alone, dependent, small, rate.cautions)}
-        low, high = _rate_interval(rate, error, corrections.t_quantile(clusters, conf_level))
+        df = corrections.freedom(group, rate.influence, rate.rows, rate.weights)
+        low, high = _rate_interval(rate, error, corrections.t_quantile(df, conf_level))
     least, most = (0.0, 1.0) if rate.binary else (-math.inf, math.inf)
     row |= corrections.clipped(rate.estimate, error, low, high, least, most)
     return {**row, "flag": flags.join(row["flag"], dependent, small, rate.cautions)}
 
 
 def _rate_interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
-    """t; for a rate between 0 and 1 Wilson's interval with t and the number of labels that would give this error."""
+    """t; for a rate between 0 and 1 Wilson's interval with t and the number of labels that would give this error.
+
+    Of labels drawn with few probabilities, the distances of Wilson's limits in each stratum are squared and added
+    (MOVER), with what remains of the variance.
+    """
+    if rate.strata:
+        weight, share, size = np.array(rate.strata).T
+        ends = wilson(share * size, size, 2 * float(ndtr(quantile)) - 1)
+        rest = max(error**2 - float((weight**2 * share * (1 - share) / size).sum()), 0.0) * quantile**2
+        below, above = (math.sqrt(float((weight**2 * (end - share) ** 2).sum()) + rest) for end in ends)
+        return rate.estimate - below, rate.estimate + above
     if rate.binary and 0 < rate.estimate < 1:
         effective = rate.estimate * (1 - rate.estimate) / error**2
         low, high = wilson(rate.estimate * effective, effective, 2 * float(ndtr(quantile)) - 1)
@@ -187,7 +198,8 @@ def corrected_rate(
         Per judge ``corrected_rate``, and what it is made of: ``apparent_rate``, by the verdicts alone; by class
         ``specificity``, ``sensitivity`` and ``youden`` (their sum minus 1); else ``label_rate``, by the labels alone,
         and ``lambda``, the coefficient of the verdicts. ``gap_difference`` where labels of other levels correct. ``n``
-        counts verdicts (of ``label_rate``, ``specificity``, ``sensitivity``: labels), ``n_labels`` labels.
+        counts verdicts (of ``label_rate``, ``specificity``, ``sensitivity``: labels), ``n_labels`` labelled
+        items: repeats of a verdict count once.
 
         NaN with a flag: the interval of ``youden`` reaches 0 (``not better than chance``); the interval, before it is
         clipped, lies outside 0 to 1 (``error rates do not fit these verdicts``); ``labels of one class only``; a random
@@ -210,7 +222,10 @@ def corrected_rate(
     verdicts are clustered, numbers of verdicts and labels are the effective ones, with t. Random: PPI++, with λ = Σff⁻¹
     ΣfY/(1 + n/N), between 0 and 1 for one judge; the influences (Y - λ'f - mean)/n and λ'(f - mean)/N are summed within
     clusters, with G/(G - 1) for each of the two samples and t on G - 1; a rate of yes and no has Wilson's interval with
-    that standard error and t, since the plain one covers too little near 0 and 1. λ comes from the same clustered
+    that standard error and t, since the plain one covers too little near 0 and 1. With `label_probability`, labels of
+    one probability (or about it) and verdict are a stratum: the distances of Wilson's limits in each are squared and
+    added (MOVER). Where an end of Lee's interval is not between 0 and 1, the profile likelihood has both. A panel's
+    coefficients are fitted for each tenth of the labelled clusters from the others. λ comes from the same clustered
     covariances. Where labels of another level correct, λ is 1. docs/judges_and_people.md says when not to use it.
 
     References

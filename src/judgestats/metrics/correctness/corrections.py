@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import stdtrit
@@ -13,7 +13,9 @@ from scipy.special import stdtrit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
-from judgestats.kernels.cluster_sums import covariance, effective_clusters, small_sample
+from judgestats.kernels.cluster_robust import degrees_of_freedom
+from judgestats.kernels.cluster_sums import cluster_sums, covariance, effective_clusters, leverage_scale
+from judgestats.kernels.corrected_means import shares
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.results import with_interval
@@ -84,6 +86,18 @@ class Correction:
         return tuple(c for c in (self.label_probability, self.strata) if c is not None)
 
 
+class LabelStratum(NamedTuple):
+    """Labels drawn with one probability beside verdicts of one kind."""
+
+    weight: float  # of the stratum in the rate
+    share: float  # of positive labels
+    size: float  # effective number of labels
+
+
+#: The strata of one rate.
+Strata = Sequence[LabelStratum]
+
+
 @dataclass(frozen=True)
 class Rate:
     """A corrected rate: what it is and what it rests on."""
@@ -99,6 +113,8 @@ class Rate:
     cautions: str
     parts: list[Record]  # rows of the result about sensitivity, lambda and so on
     interval: tuple[float, float, float] | None = None  # standard error and ends, if not from the influences
+    weights: Floats | None = None  # (N,): of the labels, where they differ
+    strata: Strata = ()  # of labels drawn with few probabilities
 
 
 def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float]:
@@ -109,9 +125,25 @@ def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float
     return math.sqrt(variance), group.clusters(rows)
 
 
-def t_quantile(clusters: float, conf_level: float) -> float:
-    """Quantile of t with one degree of freedom less than there are clusters; NaN for one."""
-    return float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) if clusters > 1 else math.nan
+def freedom(group: Group, influence: Floats, rows: Mask, weights: Floats | None = None) -> float:
+    """Satterthwaite's degrees of freedom of a variance: of the labelled rows, by `weights` (N,), and the rest."""
+    total, squares = 0.0, 0.0
+    for part, size in ((group.labelled, group.n if weights is None else weights), (~group.labelled, group.n)):
+        held = rows & part & (group.n > 0)
+        unit = None if group.unit is None else group.unit[held]
+        if not held.any():
+            continue
+        variance = float(covariance(influence[held][:, None], group.n[held], unit)[0, 0])
+        each, alike = cluster_sums((size[held] / group.n[held])[:, None], group.n[held], unit)
+        df = degrees_of_freedom(each[each[:, 0] > 0, 0], alike[each[:, 0] > 0])
+        if variance > 0 and df > 0:
+            total, squares = total + variance, squares + variance**2 / df
+    return total**2 / squares if squares > 0 else math.nan
+
+
+def t_quantile(df: float, conf_level: float) -> float:
+    """Two-sided quantile of t; NaN without degrees of freedom."""
+    return float(stdtrit(df, 0.5 + conf_level / 2)) if df > 0 else math.nan
 
 
 def clustered_by(group: Group, clusters: float) -> str:
@@ -127,46 +159,50 @@ def few(group: Group, *samples: Mask) -> str:
     return flags.few_clusters(min(sizes, key=effective_clusters))
 
 
-def few_errors(group: Group, labelled: Mask) -> str:
-    """Flag of a judge of whose errors few are among the labels."""
+def few_errors(group: Group, labelled: Mask, weights: Floats | None = None) -> str:
+    """Flag of a judge of whose errors few are among the labels; with `weights`, of errors that are worth few."""
     if not is_share(group, labelled):
         return ""
-    errors = [group.size(labelled & (f != group.y)) for f in group.f.T]
+    errors = [group.worth(labelled & (f != group.y), weights) for f in group.f.T]
     return flags.FEW_ERRORS if min(errors) < 5 else ""
 
 
-def mean(group: Group, values: Floats, rows: Mask) -> tuple[float, Floats]:
+def mean(group: Group, values: Floats, rows: Mask, weights: Floats | None = None) -> tuple[float, Floats]:
     """Mean of some rows, and the influence of a unit of each row on it; NaN for one cluster."""
-    size, summed = group.size(rows), np.where(rows, values, 0.0)
-    value = float((group.n * summed)[rows].sum() / size)  # exactly 1 if all values are 1
-    scale = math.sqrt(small_sample(rows, group.n, group.unit, 1))
-    return value, np.where(rows, scale * (summed - value) / size, 0.0)
+    weight, summed = shares(group.n if weights is None else weights, rows), np.where(rows, values, 0.0)
+    value = float((group.n * summed)[rows].sum() / group.size(rows)) if weights is None else float(weight @ summed)
+    scale = leverage_scale(weight, group.n, group.unit)
+    each = np.divide(weight, group.n, out=np.zeros(len(weight)), where=group.n > 0)
+    return value, np.where(rows, scale * each * (summed - value), 0.0)
 
 
-def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float) -> Record:
+def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float, weights: Floats | None = None) -> Record:
     """Mean of some rows with its interval: Wilson's for a share, t for other numbers."""
     size = group.size(rows)
     if size == 0:
         return {"estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
-    value, influence = mean(group, values, rows)
+    value, influence = mean(group, values, rows, weights)
     error, clusters = std_error(group, influence, rows)
+    df = freedom(group, influence, rows, weights)
     cautions = flags.join(few(group, rows), flags.SMALL_N if size < 30 else "")
     by = clustered_by(group, clusters)
     row: Record = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
     if set(np.unique(values[rows])) <= {0.0, 1.0}:
-        effective, df = size, None
-        if group.cluster:
-            effective = clusters if value in (0.0, 1.0) else min(value * (1 - value) / max(error**2, 1e-300), size)
-            df = clusters - 1
+        effective = size
+        if group.cluster or weights is not None:
+            worth = group.worth(rows, group.n if weights is None else weights)
+            effective = worth if value in (0.0, 1.0) else min(value * (1 - value) / max(error**2, 1e-300), size)
+            df = df if df > 0 else worth - 1
         else:
             row["std_error"] = math.sqrt(value * (1 - value) / size)
         if clusters > 1 or not group.cluster:
-            low, high = wilson(value * effective, effective, conf_level, df=df)
+            df = df if group.cluster or weights is not None else math.inf
+            low, high = wilson(value * effective, effective, conf_level, df=None if math.isinf(df) else df)
             row |= {"conf_low": float(low), "conf_high": float(high)}
         return {**row, "method": "Wilson" + by}
     if not error > 1e-12:
         return {**row, "std_error": math.nan, "method": "t", "flag": flags.join(cautions, flags.NO_SPREAD)}
-    half = t_quantile(clusters, conf_level) * error
+    half = t_quantile(df, conf_level) * error
     return {**row, "conf_low": value - half, "conf_high": value + half, "method": "t" + by}
 
 
@@ -183,7 +219,7 @@ def by_influence(
     error, clusters = std_error(group, influence, rows)
     if not error > 1e-12:
         return {"estimate": estimate, "flag": flags.ONE_UNIT if math.isnan(error) else flags.NO_SPREAD}
-    half = t_quantile(clusters, conf_level) * error
+    half = t_quantile(freedom(group, influence, rows), conf_level) * error
     method += clustered_by(group, clusters)
     return {"method": method, **clipped(estimate, error, estimate - half, estimate + half, -most, most)}
 

@@ -23,7 +23,7 @@ from judgestats.counting.splitting import as_runs, eager_splits, refuse_splits
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.kernels.cluster_sums import n_clusters
+from judgestats.kernels.cluster_sums import effective_clusters, n_clusters
 from judgestats.metrics.references import with_gold
 from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
@@ -37,6 +37,8 @@ TiesOfWins = Literal["exact", "half"]
 PANEL = "panel"
 #: Columns added to a table: the verdict and the label as numbers, the units of a row, whether it only calibrates.
 VERDICT, LABEL, UNITS, CALIBRATES = "_verdict", "_label", "_units", "_calibration"
+#: Number of what is judged, where the table says so.
+RATED = "_rated"
 _WORDS = {"yes": 1.0, "no": 0.0}
 #: Columns of a table of printed shares: of positive verdicts, specificity, sensitivity, and their denominators.
 _PRINTED = ("p", "q0", "q1", "n", "m0", "m1")
@@ -102,6 +104,25 @@ class Group:
         """Units of some rows."""
         return float(self.n[rows].sum())
 
+    @cached_property
+    def rated(self) -> Integers | None:
+        """Number of what each row is a verdict on; None where nothing says so."""
+        return self.whole[RATED].to_numpy()[self.rows] if RATED in self.whole else None
+
+    def items(self, rows: Mask) -> float:
+        """How many things some rows are about: repeats of a verdict are about one."""
+        rows = rows & (self.n > 0)
+        return self.size(rows) if self.rated is None else float(np.unique(self.rated[rows]).size)
+
+    def worth(self, rows: Mask, weights: Floats | None = None) -> float:
+        """How many labels, or clusters of them, of equal weight some rows are worth; without weights how many items."""
+        if weights is None:
+            return self.items(rows)
+        rows, unit = rows & (self.n > 0), self.rated if self.unit is None else self.unit
+        if unit is None:
+            return effective_clusters(weights[rows] / self.n[rows], self.n[rows])
+        return effective_clusters(np.bincount(unit[rows], weights[rows]).astype(np.float64))
+
     def clusters(self, rows: Mask) -> float:
         """Clusters of some rows, or units where they are not clustered."""
         return n_clusters(rows, self.n, self.unit)
@@ -136,8 +157,8 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
         table = study.data.to_native()
     elif tallied[-1] and set(n := tallied[-1].columns) - {*table}:
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
-    _refuse_overlap(table, reading)
-    table = table.assign(**{UNITS: table[COUNTS].astype(float)})
+    rated = _rated(table, reading)
+    table = table.assign(**{UNITS: table[COUNTS].astype(float), **({} if any(tallied) else rated)})
     return Sample(table, reading.keys, shared, _invalid_counts(table, reading.keys), by.column, by.flag)
 
 
@@ -275,10 +296,10 @@ def _check_calibration(verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
         )
 
 
-def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
-    """Raise where one item is labelled and unlabelled: a repeat of it, or a copy in another table."""
+def _rated(table: pd.DataFrame, reading: Reading) -> dict[str, Integers]:
+    """Number of what each row is a verdict on; an error where one is labelled and not: a repeat, or a copy."""
     if "item" not in table.columns:
-        return
+        return {}
     keys = [c for c in dict.fromkeys(["judge", *reading.keys, "system", "item", "criterion"]) if c in table]
     item_keys = table[keys].apply(as_text)
     if {"first", "second"} <= set(table.columns):
@@ -295,6 +316,7 @@ def _refuse_overlap(table: pd.DataFrame, reading: Reading) -> None:
             "items than those whose rate is asked: leave them out of the verdicts. With a random sample an item stands "
             "once: give every repeat of it the label, or leave the copy without the label out."
         )
+    return {RATED: unit.code}
 
 
 def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]]:

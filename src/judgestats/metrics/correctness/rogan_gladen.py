@@ -11,9 +11,9 @@ from scipy.special import ndtr
 from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import covariance
-from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share
+from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share, profile_interval
 from judgestats.kernels.proportions import newcombe, normal_quantile
-from judgestats.metrics.correctness.corrections import Rate, clustered_by, few, is_share, mean_row, t_quantile
+from judgestats.metrics.correctness.corrections import Rate, clustered_by, few, freedom, is_share, mean_row, t_quantile
 from judgestats.metrics.correctness.labelled_samples import Group
 from judgestats.typing import Floats, Mask, Record
 
@@ -33,40 +33,46 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     flat = class_rates(f, y, n, judged)
     rates = class_rates(f, y, n, judged, group.unit, ddof=1 if group.cluster else 0)
     p, q0, q1 = rates.p, rates.specificity, rates.sensitivity
-    sizes = rates.sizes
-    labels = float(sizes[1:].sum())
+    sizes, labels = rates.sizes, group.items(labelled)
+    negative, positive = labelled & (y == 0), labelled & (y == 1)
     cautions = flags.join(
-        flags.FEW_IN_CLASS if sizes[1:].min() < 10 else "",
+        flags.FEW_IN_CLASS if min(map(group.items, (negative, positive))) < 10 else "",
         flags.SMALL_N if sizes[0] < 30 else "",
-        flags.MORE_LABELS if labels > sizes[0] else "",
+        flags.MORE_LABELS if labels > group.items(judged) else "",
         few(group, judged, labelled),
     )
-    negative, positive = labelled & (y == 0), labelled & (y == 1)
     parts = [{"term": "apparent_rate", **mean_row(group, f, judged, conf_level), "n_labels": 0.0}]
     for term, of, hit in (("specificity", negative, 1 - f), ("sensitivity", positive, f)):
         row = mean_row(group, hit, of, conf_level)
-        parts.append({"term": term, **row, "n_labels": row["n"]})
+        parts.append({"term": term, **row, "n_labels": group.items(of)})
     basis: Record = {"rows": rows, "n": float(sizes[0]), "n_labels": labels, "binary": True}
     basis |= {"cautions": cautions, "parts": parts}
     nothing = np.zeros(len(f))
     if empty := without_rate(sizes):
         return Rate(math.nan, nothing, method="", refusal=empty, **basis)
     clusters = group.clusters(rows)
-    quantile = t_quantile(clusters, conf_level) if group.cluster else normal_quantile(conf_level)
+    estimate = float(corrected_share(p, q0, q1))
+    quantile = normal_quantile(conf_level)
+    if group.cluster:
+        influence = np.array([1.0, 1 - estimate, -estimate]) @ np.nan_to_num(rates.influence)
+        quantile = t_quantile(freedom(group, influence, rows), conf_level)
     effective, inflation = _effective(group, rates.influence, flat.influence, (judged, negative, positive), sizes)
     verdicts, negatives, positives = effective
     gap = q0 + q1 - 1
     low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(quantile)) - 1)
     method = "Newcombe" + clustered_by(group, group.clusters(labelled))
     youden = {"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "method": method, "flag": cautions}
-    parts.append({**youden, "n": labels, "n_labels": labels})
-    estimate = float(corrected_share(p, q0, q1))
+    parts.append({**youden, "n": float(sizes[1:].sum()), "n_labels": labels})
     method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
     if not low > 0:
         return Rate(estimate, nothing, method=method, refusal=flags.NOT_BETTER_THAN_CHANCE, **basis)
     lee_interval = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
     interval = float(lee_interval.std_error), float(lee_interval.low), float(lee_interval.high)
     refusal = flags.RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
+    if not refusal and not 0 <= interval[1] <= interval[2] <= 1:  # only one side can miss, and it should not be far
+        counts = np.array([p, q0, q1]) * effective
+        ends = profile_interval(min(max(estimate, 0.0), 1.0), counts, effective, quantile, inflation)
+        interval, method = (interval[0], *ends), method.replace("Lee et al.", "profile likelihood")
     influence = np.array([1.0, 1 - estimate, -estimate]) @ rates.influence / gap
     return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
 
