@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from judgestats.kernels.cluster_robust import cluster_robust, degrees_of_freedom, jackknife_interval
+from judgestats.kernels.cluster_robust import cluster_robust, clustered_ratio, degrees_of_freedom, jackknife_interval
 
 STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
 
@@ -94,3 +94,16 @@ def test_a_row_of_the_jackknife_stands_for_several_clusters() -> None:
     times = alike.astype(int)
     each = jackknife_interval(0.4, np.repeat(without, times), np.repeat(n, times), 0.9)
     assert jackknife_interval(0.4, without, n, 0.9, alike) == pytest.approx(each)
+
+
+def test_one_ratio_is_the_general_case() -> None:
+    rng = np.random.default_rng(6)
+    n, alike = rng.integers(1, 90, 12).astype(float), rng.integers(1, 4, 12).astype(float)
+    k = rng.binomial(n.astype(int), 0.3).astype(float)
+    assert clustered_ratio(k, n, alike) == pytest.approx(cluster_robust(k[:, None], n[:, None], np.ones(1), alike))
+    one = clustered_ratio(np.array([1.0]), np.array([4.0]), np.ones(1))
+    assert one.estimate == 0.25
+    assert np.isnan(one[1:]).all()
+    swamped = clustered_ratio(np.array([1.0, 0.0]), np.array([4.0, 1e-20]), np.ones(2))
+    assert np.isnan(swamped[1:]).all()
+    assert np.isnan(clustered_ratio(np.zeros(0), np.zeros(0), np.zeros(0))).all()

@@ -30,6 +30,23 @@ def degrees_of_freedom(n: Floats, alike: Floats | float = 1.0) -> float:
     return 1.0 / squares if squares > 0 else math.nan
 
 
+def clustered_ratio(k: Floats, n: Floats, alike: Floats) -> ClusterRobust:
+    """:func:`cluster_robust` of one ratio of totals of `k` and `n` (G,), the latter above 0, without its matrices."""
+    total = float(alike @ n)
+    if n.size < 2 and alike.sum() < 2:
+        return ClusterRobust(float(alike @ k / total) if total > 0 else math.nan, math.nan, math.nan)
+    estimate = float(alike @ k) / total
+    leverage = n / total
+    left = 1.0 - leverage
+    if not left.min() > 0:  # the weights of all others are nothing beside that of one
+        return ClusterRobust(estimate, math.nan, math.nan)
+    squares, residuals = leverage * leverage, k - estimate * n
+    adjusted = squares / left
+    variance = float(alike @ (residuals * residuals / left)) / total**2
+    df = 1.0 / float(alike @ squares + (alike @ adjusted) ** 2 - alike @ (adjusted * adjusted))
+    return ClusterRobust(estimate, variance if variance > ROUNDING else 0.0, df)
+
+
 def linearised_error(influence: Floats, n: Floats) -> tuple[float, float]:
     """Standard error (CR2) and degrees of freedom of an estimate from the influences (G,) of clusters of sizes `n`.
 

@@ -63,5 +63,6 @@ def effective_clusters(n: Floats, alike: Floats | float = 1.0) -> float:
 
     Carter, A. V., Schnepel, K. T., Steigerwald, D. G. (2017). Review of Economics and Statistics 99, 698-709.
     """
-    squares = float((alike * n**2).sum())
-    return float((alike * n).sum()) ** 2 / squares if squares > 0 else 0.0
+    weighted = alike * n
+    squares = float(weighted @ n)
+    return float(weighted.sum()) ** 2 / squares if squares > 0 else 0.0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust
+from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust, clustered_ratio
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.typing import Floats
 
@@ -61,7 +61,7 @@ def clustered_wilson(
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
-    p, variance, df = cluster_robust(k[:, None], n[:, None], np.ones(1), alike)
+    p, variance, df = clustered_ratio(k, n, alike)
     if math.isnan(variance):
         return math.nan, math.nan, math.nan
     total = float(alike @ n)
@@ -73,8 +73,12 @@ def clustered_wilson(
             _, share = np.unique(np.round(k / n, 12), return_inverse=True)
             if alike.sum() - np.bincount(share, weights=alike).max() < 10:
                 effective = total
-    low, high = wilson(p * effective, effective, conf_level, df=df)
-    return math.sqrt(variance), float(low), float(high)
+    z = float(stdtrit(df, 0.5 + conf_level / 2))
+    wider, q = 1 + z * z / effective, max(p * (1 - p), 0.0)
+    centre = (p + z * z / (2 * effective)) / wider
+    half = z * math.sqrt(q / effective + z * z / (4 * effective * effective)) / wider
+    low, high = max(0.0, centre - half) if p > 0 else 0.0, min(1.0, centre + half) if p < 1 else 1.0
+    return math.sqrt(variance), low, high
 
 
 def clustered_ratios(
@@ -193,7 +197,7 @@ def clustered_tango(
     there = n > 0
     alike = (np.ones(n.size) if alike is None else alike)[there]
     b, c, n = b[there], c[there], n[there]
-    difference, variance, df = cluster_robust((b - c)[:, None], n[:, None], np.ones(1), alike)
+    difference, variance, df = clustered_ratio(b - c, n, alike)
     if math.isnan(variance):
         return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
     total, one, two = float(alike @ n), float(alike @ b), float(alike @ c)
