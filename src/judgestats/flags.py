@@ -76,7 +76,9 @@ DEPENDENT_PAIRS = Flag("dependent_pairs", "pairs not independent",
     "The pairs share judges and systems, and the interval takes them as independent: it is too narrow.")
 FEW_CLUSTERS = Flag("few_clusters", "fewer than 10 clusters",
     "An interval by cluster is rough with fewer than ten of them.")
-FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters", "A bootstrap of fewer than 30 clusters is somewhat too narrow.")
+FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters",
+    "A bootstrap of fewer than 30 clusters is somewhat too narrow, and so are intervals of more strengths than there "
+    "are clusters.")
 UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
     "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
     "size, and these are fewer than ten.")

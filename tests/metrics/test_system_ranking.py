@@ -590,3 +590,28 @@ def test_a_reference_may_be_a_number_and_a_covariate_must_be_finite():
     assert rank_systems(rows, reference=1).query("system == '1'")["estimate"].iloc[0] == 0
     endless = rank_systems(rows.assign(length=rows["length"].where(rows["item"] > 2, np.inf)), covariates="length")
     assert endless["flag"].str.contains("3 calls without length excluded").all()
+
+
+def pairs_of(rng, systems, items, calls=4):
+    """Calls on items, in each of which two of the systems are drawn."""
+    shown = [rng.choice(systems, 2, replace=False) for _ in range(items * calls)]
+    table = pd.DataFrame(shown, columns=["first", "second"]).assign(judge="j", item=np.arange(items * calls) // calls)
+    return table.assign(choice=rng.choice(["first", "second"], len(table)))
+
+
+def test_a_system_seen_on_few_items_is_flagged_and_so_are_all_ranks():
+    rng = np.random.default_rng(6)
+    old = pairs_of(rng, list("abcd"), 60)
+    new = pd.DataFrame({"first": "new", "second": [*"abcd"] * 4, "judge": "j", "item": np.repeat(range(4), 4)})
+    new["choice"] = ["first", "second", "second", "first"] * 4
+    result = js.rank_systems(pd.concat([old, new]), cluster="item")
+    few = result["flag"].str.contains("fewer than 10 clusters")
+    assert few[result["term"] == "rank"].all()
+    assert result.loc[few & (result["term"] == "strength"), "system"].tolist() == ["new"]
+    assert not js.rank_systems(old, cluster="item")["flag"].str.contains("clusters").any()
+
+
+def test_more_strengths_than_clusters_are_flagged():
+    calls = pairs_of(np.random.default_rng(7), [f"s{i}" for i in range(20)], 13, calls=60)
+    result = js.rank_systems(calls, cluster="item")
+    assert result.loc[result["term"] == "strength", "flag"].str.contains("fewer than 30 clusters").all()

@@ -42,10 +42,13 @@ def covariance_of(
     return covariance, float(min(sizes) - 1), min(sizes)
 
 
-def cluster_sizes(comparisons: CodedComparisons) -> Floats:
-    """Comparisons of each cluster, of the factor whose clusters are worth less."""
+def cluster_sizes(comparisons: CodedComparisons, system: int | None = None) -> Floats:
+    """Comparisons, all or those of a system, of each cluster, of the factor whose clusters are worth less."""
+    n, distinct = comparisons.n, comparisons.distinct
+    if system is not None:
+        n = n * ((distinct.system == system) | (distinct.opponent == system))[comparisons.row]
     return min(
-        (np.bincount(comparisons.codes[c].code, comparisons.n).astype(np.float64) for c in comparisons.clusters),
+        (np.bincount(comparisons.codes[c].code, n).astype(np.float64) for c in comparisons.clusters),
         key=effective_clusters,
     )
 

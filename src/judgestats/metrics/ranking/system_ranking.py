@@ -291,7 +291,16 @@ class _Ranking:
     def _few(self) -> str:
         if not self.comparisons.clusters or self.options.interval == "model":
             return ""
-        return flags.few_clusters(self._cluster_sizes)
+        few = flags.few_clusters(self._cluster_sizes)
+        return few or (flags.FEW_DRAWN if self.units < min(30, len(self.comparisons.systems)) else "")
+
+    @cached_property
+    def _few_of_system(self) -> list[str]:
+        """The same of each system, by the clusters of its own calls."""
+        if not self.comparisons.clusters or self.options.interval == "model":
+            return [""] * len(self.comparisons.systems)
+        systems = range(len(self.comparisons.systems))
+        return [flags.few_clusters(cluster_sizes(self.comparisons, k)) or self._few for k in systems]
 
     @cached_property
     def _method(self) -> str:
@@ -333,7 +342,7 @@ class _Ranking:
         for k in sorted(range(size), key=lambda k: (-np.nan_to_num(fit.place[k], nan=-math.inf), systems[k])):
             cells = {"system": systems[k], "n": float(n[k])}
             infinite = self._infinite(k)
-            others = self._flags_of_system(float(n[k]), float(first[k]))
+            others = self._flags_of_system(k, float(n[k]), float(first[k]))
             flag = flags.join(infinite, others)
             strength = {"term": "strength", "estimate": fit.strength[k], "method": self._method, "flag": flag}
             if systems[k] == options.reference:
@@ -346,7 +355,8 @@ class _Ranking:
             unplaced = flags.NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(fit.limit[k]) else infinite
             place = {"term": "rank", "estimate": rank[k], "method": f"max-T, {self._method}"}
             ends = {"conf_low": low[k], "conf_high": high[k]} if self.units != 1 else {}
-            rows["rank"].append({**cells, **place, **ends, "flag": flags.join(unplaced, others)})
+            flag_of_rank = flags.join(unplaced, others, next(filter(None, self._few_of_system), ""))
+            rows["rank"].append({**cells, **place, **ends, "flag": flag_of_rank})
             if bootstrap is not None:
                 share = {"term": "best", "estimate": bootstrap.best[k], "method": bootstrap.plan.words}
                 rows["best"].append({**cells, **share, "flag": flags.join(flags.NO_INTERVAL, flag)})
@@ -361,13 +371,15 @@ class _Ranking:
             return flags.NOT_PLACED
         return flags.NEVER_LOST if limit > 0 else flags.NEVER_WON if limit < 0 else ""
 
-    def _flags_of_system(self, n: float, first: float) -> str:
+    def _flags_of_system(self, k: int, n: float, first: float) -> str:
         """Flags of all rows of a system with `n` calls, in `first` of which it was shown first."""
         unbalanced = ""
         if self.counts.ordered and not self.options.slot:
             excess = abs(first / n - 0.5)
             unbalanced = flags.POSITION_UNBALANCED if excess > 0.1 and 2 * excess * math.sqrt(n) > 2 else ""
-        return flags.join(self._dependence, self._few, flags.SMALL_N if n < 30 else "", unbalanced, self.caution)
+        return flags.join(
+            self._dependence, self._few_of_system[k], flags.SMALL_N if n < 30 else "", unbalanced, self.caution
+        )
 
     def _bootstrap_interval(self, k: int, bootstrap: BootstrapStrengths, flag: str) -> Record:
         """Cells of a strength with the interval of its resamples; none if it is not finite."""
