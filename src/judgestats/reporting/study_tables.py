@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.studies import study_of, study_verdicts
-from judgestats.errors import DesignError, JudgestatsError
+from judgestats.errors import DesignError, JudgestatsError, confidence
 from judgestats.metrics.agreement.disagreements import disagreement
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
 from judgestats.metrics.agreement.shifts import agreement_shift
@@ -359,6 +359,7 @@ def study_estimates(
       judge strategy  estimate    n
     0     g       B0       0.5  2.0
     """
+    confidence(conf_level)
     if not study_of(calls):
         raise DesignError(f"These calls are of no study: {', '.join(TABLES)}. design.study() plans one.")
     return in_one(study_tables(study_verdicts(calls), Settings(conf_level, seed, n_resamples)))
