@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
@@ -73,14 +74,27 @@ def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap 
         a = joint[role, role]
         b, c = joint[:, role].sum() - a, joint[role].sum() - a
         both = (a, b, c, joint.sum() - a - b - c)
-    return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan)
+    hits, n = answers.counts[:, [role, 3 + role]].sum(axis=1), answers.counts.sum(axis=1)
+    few = rare_clusters(answers.table, hits, n, plan)
+    return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan, few)
 
 
 def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None) -> Record:
     """Estimate and interval of :func:`nontie_shift`."""
     t, joint = answers.total, answers.joint
     both = None if joint is None else (joint[0, 0], joint[1, 0], joint[0, 1], joint[1, 1])
-    return _share_difference(answers, (t[3], t[3] + t[4], t[0], t[0] + t[1]), both, nontie_shift, conf_level, plan)
+    hits, n = answers.counts[:, [0, 3]].sum(axis=1), answers.counts[:, [0, 1, 3, 4]].sum(axis=1)
+    few = rare_clusters(answers.table, hits, n, plan)
+    k = (t[3], t[3] + t[4], t[0], t[0] + t[1])
+    return _share_difference(answers, k, both, nontie_shift, conf_level, plan, few)
+
+
+def rare_clusters(table: pd.DataFrame, hits: Floats, n: Floats, plan: Bootstrap | None) -> str:
+    """The flag where few of the clusters that a bootstrap draws contain the rarer answer; rows of a table, (R,)."""
+    if plan is None or len(plan.cluster) != 1:
+        return ""
+    code = codes_of(table, list(plan.cluster)).code
+    return flags.few_clusters(np.bincount(code, n), hits=np.bincount(code, hits), resampled=True)
 
 
 def _share_difference(
@@ -90,6 +104,7 @@ def _share_difference(
     statistic: Callable[[Floats], Floats],
     conf_level: float,
     plan: Bootstrap | None,
+    few: str,
 ) -> Record:
     """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither."""
     k1, n1, k2, n2 = map(float, k)
@@ -98,7 +113,7 @@ def _share_difference(
     small = flags.SMALL_N if min(n1, n2) < 30 else ""
     cells: Record = {"estimate": k1 / n1 - k2 / n2, "n": min(n1, n2), "flag": flags.join(answers.flag, small)}
     if plan is not None:
-        return {**cells, **_bootstrapped(answers, statistic, plan, small)}
+        return {**cells, **_bootstrapped(answers, statistic, plan, flags.join(few, small))}
     a, b, c, d = both or (0.0, 0.0, 0.0, 0.0)
     p1, p2 = k1 / n1, k2 / n2
     shared = a - p2 * (a + b) - p1 * (a + c) + p1 * p2 * (a + b + c + d)

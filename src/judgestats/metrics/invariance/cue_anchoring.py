@@ -27,6 +27,7 @@ from judgestats.metrics.invariance.answer_shifts import (
     folded_interval,
     lao_cells,
     nontie_cells,
+    rare_clusters,
     shift_cells,
     signed_neutrality,
     variation_cells,
@@ -373,7 +374,8 @@ def _neutrality(
     cells["estimate"] = value = (one - two) / n
     if plan is not None:
         ends = Counts.of(table).resampled(counts, signed_neutrality, key, plan=plan)
-        return {**cells, **ends, "flag": flags.join(flag, ends["flag"])}
+        few = rare_clusters(table, counts[:, 0], counts.sum(axis=1), plan)
+        return {**cells, **ends, "flag": flags.join(flag, few, ends["flag"])}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
     method = "Newcombe, two shares of one sample"
