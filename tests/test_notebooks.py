@@ -170,7 +170,7 @@ def test_every_notebook_is_listed() -> None:
 
 
 def test_there_is_one_per_paper() -> None:
-    papers = {p.name for p in (FOLDER.parent / "data").iterdir() if p.is_dir()}
+    papers = {p.name for p in (FOLDER.parent / "data").iterdir() if (p / "claims.csv").is_file()}
     assert papers == {p.stem for p in PAPERS}
 
 

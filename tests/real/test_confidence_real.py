@@ -51,7 +51,7 @@ def test_confidences_against_an_empty_text(against_nothing):
     np.testing.assert_allclose(wide["overconfidence"], mean - rate, atol=1e-12)
     sums = wide["miscalibration"] - wide["discrimination"] + wide["uncertainty"]
     np.testing.assert_allclose(wide["brier"], sums, atol=1e-15)
-    assert result["method"].str.contains("bootstrap of item|Wilson").all()
+    assert result["method"].str.contains("bootstrap of item|clustered by item|Wilson").all()
     ends = result[result["term"] == "overconfidence"].set_index("judge")
     assert ends.loc["claude-haiku-4-5", "conf_low"] > 0.2  # sure by .93, right by .60
     assert ends.loc["gpt-5-mini", "conf_high"] < 0.05
@@ -93,7 +93,7 @@ def test_token_probabilities(rubric):
     overall = js.confidence_calibration(rubric, n_resamples=200)
     row = overall[overall["term"] == "overconfidence"].iloc[0]
     assert row["conf_low"] > 0.1  # token probabilities say .6, people agree in .4
-    assert "bootstrap of item" in row["method"]
+    assert "clustered by item" in row["method"]
     picked = js.abstention_threshold(rubric, 0.3, by="criterion")
     assert picked[picked["term"] == "threshold"]["estimate"].isna().mean() > 0.5
 

@@ -180,7 +180,7 @@ def compare_versions(
     2  v1 to v2      agreement_old      0.92      0.59       0.99
     3  v1 to v2      agreement_new      0.58      0.28       0.83
     4  v1 to v2   agreement_change     -0.33     -0.65       0.07
-    5  v1 to v2       kappa_change     -0.58     -1.04      -0.13
+    5  v1 to v2       kappa_change     -0.58     -1.05      -0.12
     """
     columns = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
     columns += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]

@@ -166,7 +166,8 @@ class Uncertainty:
             row, scored, rated = row[scored == rated], scored[scored == rated], rated[scored == rated]
             coefficient = weight[rated]
         else:
-            share = 1 / (n[row] - (1.0 if self.data.exclude_self else 0.0))
+            others = n[row] - (1.0 if self.data.exclude_self else 0.0)
+            share = np.divide(1.0, others, out=np.zeros(row.size), where=others > 0)  # alone: there is no deviation
             own = 1.0 if self.data.exclude_self else 1 - share
             coefficient = weight[rated] * np.where(scored == rated, own, -share)
         row, rated, coefficient = (x[coefficient != 0] for x in (row, rated, coefficient))

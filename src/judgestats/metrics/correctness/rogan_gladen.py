@@ -61,7 +61,8 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     gap = q0 + q1 - 1
     low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(quantile)) - 1)
     method = "Newcombe" + clustered_by(group, group.clusters(labelled))
-    youden = {"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "method": method, "flag": cautions}
+    youden = {"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "method": method}
+    youden["flag"] = flags.join(cautions, flags.NO_INTERVAL if math.isnan(low) else "")
     parts.append({**youden, "n": float(sizes[1:].sum()), "n_labels": labels})
     method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
     if not low > 0:
