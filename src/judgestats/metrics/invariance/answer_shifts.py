@@ -74,8 +74,7 @@ def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap 
         a = joint[role, role]
         b, c = joint[:, role].sum() - a, joint[role].sum() - a
         both = (a, b, c, joint.sum() - a - b - c)
-    hits, n = answers.counts[:, [role, 3 + role]].sum(axis=1), answers.counts.sum(axis=1)
-    few = rare_clusters(answers.table, hits, n, plan)
+    few = _rare_on_a_side(answers, [role], [0, 1, 2], plan)
     return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan, few)
 
 
@@ -83,10 +82,15 @@ def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None) ->
     """Estimate and interval of :func:`nontie_shift`."""
     t, joint = answers.total, answers.joint
     both = None if joint is None else (joint[0, 0], joint[1, 0], joint[0, 1], joint[1, 1])
-    hits, n = answers.counts[:, [0, 3]].sum(axis=1), answers.counts[:, [0, 1, 3, 4]].sum(axis=1)
-    few = rare_clusters(answers.table, hits, n, plan)
+    few = _rare_on_a_side(answers, [0], [0, 1], plan)
     k = (t[3], t[3] + t[4], t[0], t[0] + t[1])
     return _share_difference(answers, k, both, nontie_shift, conf_level, plan, few)
+
+
+def _rare_on_a_side(answers: Answers, hit: list[int], of: list[int], plan: Bootstrap | None) -> str:
+    """The flag of the shares blind and under the probe."""
+    sides = (answers.counts[:, :3], answers.counts[:, 3:6])
+    return flags.join(*(rare_clusters(answers.table, s[:, hit].sum(axis=1), s[:, of].sum(axis=1), plan) for s in sides))
 
 
 def rare_clusters(table: pd.DataFrame, hits: Floats, n: Floats, plan: Bootstrap | None) -> str:
