@@ -13,7 +13,7 @@ import judgestats as js
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import CONSTANT, FEW_CLUSTERS
-from judgestats.kernels.proportions import newcombe
+from judgestats.kernels.proportions import clustered_wilson, newcombe
 from judgestats.metrics.bias import preference_gap
 from judgestats.results import COLUMNS
 
@@ -271,6 +271,8 @@ def test_invalid_answers():
         ({"humans": {"a": "1", "b": "2"}}, DesignError, "names 2 columns"),
         ({"humans": PEOPLE, "annotators": "some"}, DesignError, "annotators='some' is not known"),
         ({"humans": PEOPLE, "confidence": "sure"}, SchemaError, "confidence= names 'sure', which is not a column"),
+        ({"humans": PEOPLE, "cluster": "judge"}, DesignError, "cluster='judge' must be one column"),
+        ({"humans": PEOPLE, "cluster": "topic"}, SchemaError, "cluster='topic'"),
         ({"humans": PEOPLE, "target": "html"}, DesignError, "neither a slot nor a candidate"),
     ],
 )
@@ -312,6 +314,70 @@ def test_a_person_who_never_saw_the_target_is_still_a_person():
 def test_people_who_judged_the_same_pairs_are_not_independent():
     rows = [(who, str(i), "first" if i % 3 else "second") for who in ("ann", "bob", "g") for i in range(40)]
     calls = pd.DataFrame(rows, columns=["judge", "item", "choice"]).assign(first="md", second="plain", target="md")
-    table = js.preference_gap(calls, humans=["ann", "bob"]).set_index(["role", "term"])
-    assert "calls not independent" in table.loc[("people", "rate"), "flag"]
-    assert not table.loc[("person", "rate"), "flag"].str.contains("independent").any()
+    table, flat = (
+        js.preference_gap(calls, humans=["ann", "bob"], **c).set_index(["role", "term"])
+        for c in ({}, {"cluster": False})
+    )
+    assert table.loc[("people", "rate"), "method"] == "Wilson, clustered by pair (G = 40)"
+    assert table.loc[("people", "rate"), "std_error"] > 1.4 * flat.loc[("people", "rate"), "std_error"]
+    assert not table["flag"].str.contains("independent").any()
+    assert "calls not independent" in flat.loc[("people", "rate"), "flag"]
+    assert not flat.loc[("person", "rate"), "flag"].str.contains("independent").any()
+
+
+def items_of_pairs(seed: int, sizes: list[int], people: list[str], icc: float = 0.3) -> pd.DataFrame:
+    """Pairs of items, of which each rater prefers the target more or less often: the true gap is 0.1."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(len(sizes)), sizes)
+    rows = []
+    for who in [*people, "g"]:
+        p = 0.6 if who == "g" else 0.5
+        likely = rng.beta(p * (1 - icc) / icc, (1 - p) * (1 - icc) / icc, len(sizes))[item]
+        choice = np.where(rng.random(item.size) < likely, "first", "second")
+        cells = {"judge": who, "item": item, "first": "md", "second": [f"v{i}" for i in range(item.size)]}
+        rows.append(pd.DataFrame({**cells, "choice": choice}))
+    return pd.concat(rows, ignore_index=True).assign(target="md")
+
+
+def test_pairs_of_an_item_are_clustered_by_it() -> None:
+    """Unequal items, by sums over them: CR2 with Satterthwaite's degrees of freedom, and Wilson's effective n."""
+    calls = items_of_pairs(1, [4, 12] * 16, PEOPLE)
+    table = preference_gap(calls, humans=PEOPLE, annotators="fixed")
+    assert table["method"].str.contains(r"clustered by item \(G = 32, worth \d+\)").all()
+    hit = calls.assign(hit=calls["choice"].eq("first"), person=calls["judge"].ne("g"))
+    sums = hit.groupby(["person", "item"])["hit"].agg(["sum", "size"]).astype(float)
+    k, n = (sums[c].unstack("person").to_numpy() for c in ("sum", "size"))
+    gap = cell(table, "g", "gap")
+    share, h = k.sum(axis=0) / n.sum(axis=0), n / n.sum(axis=0)
+    scaled = (k - share * n) / n.sum(axis=0) / np.sqrt(1 - h)
+    assert gap["estimate"] == pytest.approx(share[0] - share[1])
+    assert gap["std_error"] == pytest.approx(np.sqrt(((scaled @ [1, -1]) ** 2).sum()))
+    df = (gap["conf_high"] - gap["estimate"]) / gap["std_error"]
+    assert student.ppf(0.975, 31) < df < student.ppf(0.975, 20)
+    for who, column in (("g", 0), (None, 1)):
+        error, low, high = clustered_wilson(k[:, column], n[:, column])
+        assert cell(table, who, "rate")[["std_error", "conf_low", "conf_high"]].tolist() == [error, low, high]
+    named = preference_gap(calls, humans=PEOPLE, annotators="fixed", cluster="item")
+    pd.testing.assert_frame_equal(named, table)
+    counted = tally(calls, "bias_score", cluster="item")
+    pd.testing.assert_frame_equal(preference_gap(counted, humans=PEOPLE, annotators="fixed", cluster="item"), table)
+    flat = preference_gap(calls, humans=PEOPLE, annotators="fixed", cluster=False)
+    assert flat["flag"].str.contains("calls not independent").all()
+    assert cell(flat, "g", "gap")["method"] == f"t, clustered by pair (G = {16 * 16})"
+    assert cell(flat, "g", "gap")["std_error"] < 0.9 * gap["std_error"]
+
+
+def test_heavy_items_are_flagged_in_every_row() -> None:
+    table = preference_gap(items_of_pairs(2, [100, 100] + [4] * 28, PEOPLE), humans=PEOPLE, annotators="fixed")
+    assert table["flag"].str.contains("clusters of unequal size, worth 5").all()
+
+
+@pytest.mark.slow
+def test_coverage_by_items() -> None:
+    """Forty items of ten pairs: by pair the gap would cover .76, rates .77."""
+    hits = np.zeros(3)
+    for seed in range(150):
+        table = preference_gap(items_of_pairs(seed, [10] * 40, PEOPLE), humans=PEOPLE, annotators="fixed")
+        rows = [cell(table, *at) for at in (("g", "gap"), ("g", "rate"), (None, "rate"))]
+        hits += [r["conf_low"] <= true <= r["conf_high"] for r, true in zip(rows, (0.1, 0.6, 0.5), strict=True)]
+    assert (hits / 150 >= 0.9).all()

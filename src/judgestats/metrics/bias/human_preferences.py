@@ -7,20 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
-from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.proportions import wilson
+from judgestats.kernels.cluster_robust import cluster_robust, linearised_error
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
+from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.targets import of_attributes, target_known, targeted
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.paired import independent_difference
@@ -55,14 +58,15 @@ def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
 
 @Measure(
     "Does the judge prefer the target (its own family, the longer answer) more often than people do on the same pairs?",
-    "people", "P, counts", "t, clustered by pair (and annotator); counts: Newcombe", "debiasing, App G",
+    "people", "P, counts", "t, clustered (and by annotator); counts: Newcombe; rates: Wilson, clustered",
+    "debiasing, App G",
     plot="preference_gaps", frames=("preferences",), needs=(people_named, target_known), take=_gap_to_people,
     table=("rate", "gap"),
     terms=(
         Term("gap", neutral=0.0),
     ),
     have=("people", "attributes",),
-    assumes="People and the judge saw the same pairs; pairs are independent of each other.",
+    assumes="People and the judge saw the same pairs; items are independent of each other.",
 )  # fmt: skip
 def preference_gap(
     calls: IntoFrame,
@@ -77,6 +81,7 @@ def preference_gap(
     ties: Ties = "exact",
     invalid: Invalid = "drop",
     by: By = (),
+    cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Preference for the target of each judge minus that of people on the same pairs (debiasing paper, Appendix G).
@@ -93,7 +98,7 @@ def preference_gap(
         The target, as for :func:`bias_score`.
     annotators : {'random', 'fixed'}
         Population of the interval of a gap. ``random``: people in general, of whom these are a sample; clustered by
-        pair and by annotator. ``fixed``: these annotators; clustered by pair.
+        pair (or `cluster`) and by annotator. ``fixed``: these annotators; clustered by pair (or `cluster`).
     screen : bool
         Exclude annotators whose answer by slot and whose confidence never vary (at least 10 calls, the target in both
         slots). The flag of ``people`` and of every gap counts them.
@@ -105,6 +110,10 @@ def preference_gap(
         How an invalid call counts: excluded, as no choice of the target, or as a tie.
     by : str or sequence of str
         Further grouping columns.
+    cluster : "auto", str or False
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, where there are
+        several pairs of each) and names it in ``method``. False treats pairs as independent, with a flag where they are
+        not.
     conf_level : float
         Coverage of the intervals.
 
@@ -127,10 +136,12 @@ def preference_gap(
 
     Notes
     -----
-    The variance of a gap is clustered by pair, so that effects of a pair on judge and people cancel. With random
-    annotators the variance between annotators is added and that of the intersections subtracted (Cameron, Gelbach and
-    Miller), and t has the degrees of freedom of the smaller factor: two annotators say little about people in general.
-    From counts, the two samples are treated as independent (Newcombe).
+    The variance of a gap is clustered by pair, or by `cluster`, so that effects of a pair on judge and people cancel
+    (CR2, with Satterthwaite's degrees of freedom). With random annotators the variance between annotators is added and
+    that of the intersections subtracted (Cameron, Gelbach and Miller), and t has the degrees of freedom of the smaller
+    factor: two annotators say little about people in general. Rates have Wilson's interval, clustered where calls share
+    a pair or `cluster`; the pooled rate is that of these annotators. From counts, the two samples of a gap are treated
+    as independent (Newcombe), unless they name their clusters.
 
     References
     ----------
@@ -160,11 +171,11 @@ def preference_gap(
                 name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
             )
     targets = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
-    table, groups = _outcome_table(targets.calls, by, marker, confidence)
+    table, groups, shared = _outcome_table(targets.calls, by, marker, confidence, cluster)
     table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
-    same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
+    same = constant(table) if screen and "_choice" in table else pd.Series(False, index=table.index)
     unscreened, screened = table[~same], table[same]
     rows: list[Record] = []
     for key, group_calls in each_group(unscreened, groups):
@@ -172,22 +183,45 @@ def preference_gap(
         for name, v in key.items():
             mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
         flag = flags.EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
-        rows += _Group(key, group_calls, annotators, conf_level, flag).rows()
+        rows += _Group(key, group_calls, annotators, conf_level, flag, shared).rows()
     judge_rows = [r for r in rows if r["judge"] is not None]
     targets.excluded.flagged(judge_rows, [c for c in targets.excluded.table.columns if all(c in r for r in judge_rows)])
     result = estimates(rows, [*groups, "role", "judge"])
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
 
-def _outcome_table(calls: Study, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Calls with their outcome, or a tally; and the grouping columns."""
+@dataclass(frozen=True)
+class _Shared:
+    """What calls share: `column` of the clusters, empty where there are none; `flag` of what they ignore."""
+
+    column: str
+    flag: str
+    ignored: bool  # calls of a pair are taken as independent
+
+
+def _outcome_table(
+    calls: Study, by: By, marker: list[str], confidence: str | None, cluster: Cluster
+) -> tuple[pd.DataFrame, list[str], _Shared]:
+    """Calls with their outcome and cluster, or a tally; the grouping columns; and what calls share."""
     data, present = calls.data, calls.names
     groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]
     groups = [g for g in dict.fromkeys(groups) if g != "judge"]
+    chosen = clusters(cluster)
+    if chosen and (len(chosen) > 1 or chosen[0] == "judge"):
+        raise DesignError(f"cluster={cluster!r} must be one column that calls of judges and people share (item, say).")
     if "choice" not in present:
-        return count(calls, "bias_score", [*names(by), *marker], cluster=False).table, groups
+        counts = count(calls, "bias_score", [*names(by), *marker], cluster=cluster)
+        column = counts.clusters.column or ""
+        clustered = {"_unit": cluster_codes(counts.table, column)} if column else {}
+        flag = "" if counts.clusters.shared is None else counts.clusters.flag
+        return counts.table.assign(**clustered), groups, _Shared(column, flag, ignored=False)
     sure = [confidence] if confidence else [c for c in ("strength", "confidence") if c in present][:1]
-    columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target"]
+    extra = [
+        c
+        for c in (*CANDIDATES, *grouping([c for c in chosen or () if c != "pair"], present, argument="cluster"))
+        if c in present
+    ]
+    columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target", *extra]
     weight = counted(data, columns)
     columns = list(dict.fromkeys([*columns, *([weight] if weight else [])]))
     table = data.lazy().select(*columns).collect(backend="pandas").to_native().reset_index(drop=True)
@@ -200,9 +234,20 @@ def _outcome_table(calls: Study, by: By, marker: list[str], confidence: str | No
     if len(unknown):
         raise SchemaError(f"'choice' has {unknown.iloc[0]!r}. Allowed: first, second, tie, abstain, invalid.")
     outcome = choice.where(~sided, np.where(choice == slot, "target", "other"))
-    n = call_counts(table[weight]) if weight else 1.0
+    n = call_counts(table[weight]) if weight else np.ones(len(table))
+    shared = _Shared(chosen[0], "", ignored=False) if chosen else _Shared("", "", ignored=chosen == ())
+    if not chosen and len(table):
+        keys = [*groups, "judge"]
+        units = nw.from_native(table[list(dict.fromkeys([*keys, "item", "first", "second", *extra]))], eager_only=True)
+        sharing = auto_cluster(units, keys, "item", float(n.sum()))
+        if chosen is None:
+            shared = _Shared(sharing.column, flags.PAIRS_OF_AN_ITEM if sharing.items else "", ignored=False)
+        else:
+            shared = _Shared("", flags.NOT_INDEPENDENT if sharing.shared else "", ignored=True)
+    unit = cluster_codes(table, shared.column) if shared.column else pair
     sureness = table[sure[0]].astype(str) if sure else ""
-    return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
+    cells = {"outcome": outcome, "_pair": pair, "_unit": unit, "_slot": slot, "_choice": choice, "_sure": sureness}
+    return table.assign(**cells, n=n), groups, shared
 
 
 def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], judge_names: Sequence[str]) -> Mask:
@@ -235,6 +280,7 @@ class _Group:
     annotators: str
     conf_level: float
     screened: str
+    shared: _Shared
 
     def rows(self) -> list[Record]:
         people, judges = (self.table[self.table["_person"] == x] for x in (True, False))
@@ -252,55 +298,67 @@ class _Group:
 
     def _rate(self, role: str, who: object, table: pd.DataFrame) -> Record:
         k, n = _totals(table)
-        low, high = wilson(k, n, self.conf_level)
-        p = k / n if n else math.nan
-        error = math.sqrt(p * (1 - p) / n) if n else math.nan
-        span = {"estimate": p, "std_error": error, "conf_low": float(low), "conf_high": float(high), "n": n}
-        shared = (
-            flags.NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
-        )
+        column = self.shared.column
+        several = "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique()
+        if several and not column and not self.shared.ignored:
+            column = "pair"
+        value, shared = k / n if n else math.nan, self.shared.flag
+        if column and n:
+            [hits], [sizes] = _by_unit([table])
+            error, low, high = clustered_wilson(hits, sizes, self.conf_level)
+            method = f"Wilson, clustered by {column} ({clusters_note(sizes)})"
+            shared = flags.join(shared, flags.few_clusters(sizes, hits=hits))
+        else:
+            low, high = (float(x) for x in wilson(k, n, self.conf_level))
+            error, method = math.sqrt(value * (1 - value) / n) if n else math.nan, "Wilson"
+            shared = flags.join(shared, flags.NOT_INDEPENDENT if several else "")
         flag = flags.join(shared, size_flag(n), _invalid_excluded(table))
-        return self._row(role, who, "rate", **span, method="Wilson", flag=flag)
+        span = with_interval(error, low, high, estimate=value, n=n, method=method, flag=flag)
+        return self._row(role, who, "rate", **span)
 
     def _judge(self, who: object, judge: pd.DataFrame, people: pd.DataFrame) -> list[Record]:
-        if "_pair" not in self.table:
+        if "_unit" not in self.table:
             gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
             flag = flags.join(size_flag(gap["n"]), _invalid_excluded(judge))
             return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=flag)]
-        valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
-        both = valid[0] & valid[1]
-        shared = "" if valid[0] == valid[1] else flags.PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
-        flag = flags.join(shared, _invalid_excluded(judge))
-        judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
+        unmatched = ""
+        excluded = _invalid_excluded(judge)
+        if "_pair" in self.table:
+            valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
+            both = valid[0] & valid[1]
+            if valid[0] != valid[1]:
+                unmatched = flags.PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
+            judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
+        flag = flags.join(unmatched, excluded)
         rate = self._rate("judge", who, judge)
         gap = self._gap(judge, people)
         return [{**r, "flag": flags.join(r["flag"], flag)} for r in (rate, self._row("judge", who, "gap", **gap))]
 
     def _gap(self, judge: pd.DataFrame, people: pd.DataFrame) -> Record:
-        (k1, n1), (k2, n2) = _totals(judge), _totals(people)
+        (_, n1), (k2, n2) = _totals(judge), _totals(people)
         if not (n1 and n2):
             return {"estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
-        value = k1 / n1 - k2 / n2
-        of_judge, of_people = (
-            ((t["_hit"] - k / n) * t["_trial"] / n).to_numpy() for t, k, n in ((judge, k1, n1), (people, k2, n2))
-        )
-        pairs = pd.concat([judge["_pair"], people["_pair"]])
-        variance, levels = _between(np.concatenate([of_judge, -of_people]), pairs)
-        method, fewest = f"t, clustered by pair (G = {levels})", levels
-        sizes = pairs.value_counts().to_numpy(dtype=float)
+        hits, trials = (np.column_stack(x) for x in _by_unit([judge, people]))
+        value, variance, df = cluster_robust(hits, trials, np.array([1.0, -1.0]))
+        sizes = trials.sum(axis=1)
+        column, note = self.shared.column or "pair", clusters_note(sizes)
+        method = f"t, clustered by {column} ({note})"
         if self.annotators == "random":
-            among, persons = _between(-of_people, people["judge"])
-            cells, _ = _between(-of_people, people[["_pair", "judge"]], corrected=False)
-            variance = max(variance + among - cells, variance)
-            method, fewest = f"t, clustered by pair x annotator (G = {levels} x {persons})", min(levels, persons)
-            sizes = min(sizes, people["judge"].value_counts().to_numpy(dtype=float), key=effective_clusters)
-        few = flags.few_clusters(sizes)
-        if not variance > 0:
-            few = flags.join(few, "" if fewest < 2 else flags.CONSTANT)
-        half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
-        half = half if variance > 0 else math.nan
+            of_people = ((people["_hit"] - k2 / n2) * people["_trial"] / n2).to_numpy()
+            person, cell = (codes_of(people, c) for c in (["judge"], ["_unit", "judge"]))
+            influence, calls = sums_within(np.column_stack([of_people, people["_trial"]]), person.code, person.size).T
+            among, persons_df = linearised_error(influence, calls)
+            within = float((np.bincount(cell.code, of_people) ** 2).sum())
+            variance, df = variance + max(among**2 - within, 0.0), min(df, persons_df)
+            method = f"t, clustered by {column} x annotator ({note} x {person.size})"
+            sizes = min(sizes, calls, key=effective_clusters)
+        few = flags.join(self.shared.flag, flags.few_clusters(sizes))
+        error, half = math.sqrt(variance), math.nan
+        if variance > 0:
+            half = error * float(stdtrit(df, 0.5 + self.conf_level / 2))
+        elif variance == 0:
+            few = flags.join(few, flags.CONSTANT)
         low, high = (math.nan, math.nan) if math.isnan(half) else (max(value - half, -1.0), min(value + half, 1.0))
-        error = math.sqrt(variance) if fewest > 1 else math.nan
         flag = flags.join(few, flags.SMALL_N if n1 < 30 else "")
         return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
 
@@ -321,10 +379,12 @@ def _totals(table: pd.DataFrame) -> tuple[float, float]:
     return float((table["_hit"] * table["_trial"]).sum()), float(table["_trial"].sum())
 
 
-def _between(influence: Floats, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
-    """Sum of squares of the sums of the G units, times G/(G - 1) if `corrected`; and G."""
-    unit = unit.to_frame("unit") if isinstance(unit, pd.Series) else unit
-    codes = codes_of(unit.reset_index(drop=True), list(unit.columns))
-    sums = np.bincount(codes.code, weights=influence, minlength=codes.size)
-    scale = codes.size / (codes.size - 1) if corrected and codes.size > 1 else 1.0
-    return scale * float((sums**2).sum()), codes.size
+def _by_unit(tables: list[pd.DataFrame]) -> tuple[list[Floats], list[Floats]]:
+    """Choices of the target, and calls that count, of each table in each cluster of all of them."""
+    unit = codes_of(pd.concat([t[["_unit"]] for t in tables], ignore_index=True), ["_unit"])
+    parts = np.split(unit.code, np.cumsum([len(t) for t in tables])[:-1])
+    sums = [
+        sums_within(np.column_stack([t["_hit"] * t["_trial"], t["_trial"]]), code, unit.size)
+        for t, code in zip(tables, parts, strict=True)
+    ]
+    return [x[:, 0] for x in sums], [x[:, 1] for x in sums]
