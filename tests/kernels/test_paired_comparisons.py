@@ -122,6 +122,11 @@ def test_products_of_cluster_scores_are_those_of_single_calls(seed, model):
     args = (a[shuffled] for a in (row, outcome, n, cluster))
     got = kernel.meat(model, data, fit, *args)
     np.testing.assert_allclose(got, twins.meat(model, data, at, row, outcome, n, cluster), atol=1e-5)
+    root = rng.normal(size=(6, 6))
+    fit = kernel.Strengths(at[:3], at[3:5], at[5], 0.0, root @ root.T, True)
+    information = -kernel.derivatives(model, data, at[:3], at[3:5], at[5])[2]
+    trace = float(n @ kernel.leverages(model, data, fit, row, outcome))
+    assert trace == pytest.approx(float((fit.bread * information).sum()), rel=1e-9)
 
 
 @pytest.mark.parametrize("pseudo_ties", [0.0, 0.5, 3.0])

@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels import clustered_scores
 from judgestats.metrics.measure_registry import Options, measures
-from judgestats.metrics.ranking import ranking_resamples
+from judgestats.metrics.ranking import ranking_resamples, strength_covariance
 from judgestats.metrics.ranking.system_ranking import rank_systems
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -102,21 +104,51 @@ def test_baseball_with_home_advantage_against_r():
     assert of(home, "slot", "std_error")[""] == pytest.approx(0.130943642532, rel=1e-6)
 
 
+def of_votes(result, column="estimate"):
+    """Systems but the reference, the slot and the covariate."""
+    rows = result[result["term"].isin(["strength", "slot", "length"]) & result["std_error"].notna()]
+    return rows.set_index(np.where(rows["system"] == "", rows["term"], rows["system"]))[column]
+
+
 @pytest.mark.parametrize("ties", ["drop", "half", "rao-kupper"])
-def test_clusters_slot_and_covariate_against_r(ties):
-    """vcovCL of sandwich gives HC0; ours is times G/(G - 1), with t on G - 1."""
-    found = rank_systems(votes(), ties=ties, slot=True, covariates="length", reference="a", cluster="item")
-    wanted, error = r("votes", ties, "estimate"), r("votes", ties, "clustered_error") * np.sqrt(40 / 39)
-    got = pd.concat([of(found, "strength").drop("a"), found.set_index("term")["estimate"][["slot", "length"]]])
-    errors = pd.concat(
-        [of(found, "strength", "std_error").drop("a"), found.set_index("term")["std_error"][["slot", "length"]]]
-    )
+def test_clusters_slot_and_covariate_against_r(ties, monkeypatch):
+    """Without the correction for leverage errors are those of vcovCL (HC0) of R's sandwich."""
+    arguments = {"ties": ties, "slot": True, "covariates": "length", "reference": "a", "cluster": "item"}
+    corrected = rank_systems(votes(), **arguments)
+    monkeypatch.setattr(strength_covariance, "_SIZEABLE", 0.0)
+    monkeypatch.setattr(clustered_scores, "middle", lambda _, score, __: score.T @ score)
+    found = rank_systems(votes(), **arguments)
     names = ["b", "c", "d", "e", "slot", "length"]
-    np.testing.assert_allclose(got[names], wanted[names], rtol=2e-7)
-    np.testing.assert_allclose(errors[names], error[names], rtol=2e-5)
-    ends = found[found["term"] == "slot"].iloc[0]
-    assert (ends["conf_high"] - ends["estimate"]) / ends["std_error"] == pytest.approx(2.0227, abs=1e-4)  # t on 39
-    assert "clustered by item (G = 40)" in ends["method"]
+    np.testing.assert_allclose(of_votes(found)[names], r("votes", ties, "estimate")[names], rtol=2e-7)
+    error = r("votes", ties, "clustered_error")[names]
+    np.testing.assert_allclose(of_votes(found, "std_error")[names], error, rtol=2e-5)
+    assert corrected["method"].str.contains("clustered by item (G = 40)", regex=False).all()
+    if ties == "rao-kupper":
+        return
+    # clubSandwich takes another root of a matrix whose square is the same (that of responses, not of parameters)
+    wanted = r("votes", ties, "corrected_error")[names]
+    np.testing.assert_allclose(of_votes(corrected, "std_error")[names], wanted, rtol=8e-4)
+    half = (of_votes(corrected, "conf_high") - of_votes(corrected)) / of_votes(corrected, "std_error")
+    df = r("votes", ties, "satterthwaite")[names]
+    np.testing.assert_allclose(half[names], stdtrit(df, 0.975), rtol=8e-4)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_errors_lie_between_those_without_correction_and_of_leaving_out_each_cluster(ties, monkeypatch):
+    """Scores divided by the root of I - K: half way from those undivided (HC0) to those divided (CR3)."""
+    arguments = {"ties": ties, "slot": True, "covariates": "length", "reference": "a"}
+    without = np.array([
+        of_votes(rank_systems(votes().query("item != @left_out"), cluster=False, **arguments))[list("bcde")]
+        for left_out in votes()["item"].unique()
+    ])  # fmt: skip
+    g = len(without)
+    left_out = np.sqrt((g - 1) / g * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    ours = of_votes(rank_systems(votes(), cluster="item", **arguments), "std_error")[list("bcde")]
+    monkeypatch.setattr(strength_covariance, "_SIZEABLE", 0.0)
+    monkeypatch.setattr(clustered_scores, "middle", lambda _, score, __: score.T @ score)
+    plain = of_votes(rank_systems(votes(), cluster="item", **arguments), "std_error")[list("bcde")]
+    assert ((plain < ours) & (ours < left_out)).all()
+    np.testing.assert_allclose(ours, np.sqrt(plain * left_out), rtol=0.01)
 
 
 def test_two_crossed_clusters_against_r():
@@ -615,3 +647,35 @@ def test_more_strengths_than_clusters_are_flagged():
     calls = pairs_of(np.random.default_rng(7), [f"s{i}" for i in range(20)], 13, calls=60)
     result = js.rank_systems(calls, cluster="item")
     assert result.loc[result["term"] == "strength", "flag"].str.contains("fewer than 30 clusters").all()
+
+
+def test_equal_systems_are_rarely_called_different_by_two_heavy_clusters():
+    """Two items of 150 calls and 28 of 8: G - 1 degrees of freedom called them different in four tables of ten."""
+    rng = np.random.default_rng(8)
+    item = np.repeat(np.arange(30), [150, 150, *[8] * 28])
+    tables = []
+    for study in range(60):
+        taste = rng.normal(0, 0.84, (30, 5))[item]
+        one = rng.integers(0, 5, item.size)
+        two = (one + rng.integers(1, 5, item.size)) % 5
+        gap = np.take_along_axis(taste, np.c_[one, two], axis=1) @ [1, -1] + rng.logistic(size=item.size)
+        names, choice = np.array([*"abcde"]), np.where(gap > 0, "first", "second")
+        columns = {"judge": "j", "item": item, "first": names[one], "second": names[two], "choice": choice}
+        tables.append(pd.DataFrame({"study": study, **columns}))
+    found = rank_systems(pd.concat(tables), by="study", cluster="item")
+    rank, strength = (found[found["term"] == term] for term in ("rank", "strength"))
+    wrong = ((rank["conf_low"] > 1) | (rank["conf_high"] < 5)).groupby(rank["study"]).any()
+    assert wrong.mean() <= 0.1
+    assert 0.9 <= ((strength["conf_low"] <= 0) & (strength["conf_high"] >= 0)).mean() <= 0.98
+
+
+def test_a_system_seen_in_one_cluster_has_no_interval_and_any_rank():
+    rng = np.random.default_rng(9)
+    new = pd.DataFrame({"first": "new", "second": [*"abcd"] * 3, "judge": "j", "item": 0})
+    new["choice"] = ["first"] * 8 + ["second"] * 4
+    found = rank_systems(pd.concat([pairs_of(rng, list("abcd"), 40), new]), cluster="item")
+    row = found[found["system"] == "new"].set_index("term")
+    assert row.loc["strength", ["std_error", "conf_low", "conf_high"]].isna().all()
+    assert "one unit" in row["flag"]["strength"]
+    assert row.loc["rank", ["conf_low", "conf_high"]].tolist() == [1, 5]
+    assert found.loc[(found["term"] == "strength") & (found["system"] != "new"), "std_error"].notna().all()

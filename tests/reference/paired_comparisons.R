@@ -1,6 +1,6 @@
-# Strengths from paired comparisons: BradleyTerry2 (baseball, CEMS), ordinal, sandwich.
+# Strengths from paired comparisons: BradleyTerry2 (baseball, CEMS), ordinal, sandwich, clubSandwich (last lines).
 # votes.csv is simulated by votes.py. Run: Rscript paired_comparisons.R > paired_comparisons.csv
-suppressPackageStartupMessages({library(BradleyTerry2); library(ordinal); library(sandwich)})
+suppressPackageStartupMessages({library(BradleyTerry2); library(ordinal); library(sandwich); library(clubSandwich)})
 cat(sprintf("# R %s, BradleyTerry2 %s, ordinal %s, sandwich %s\n", getRversion(), packageVersion("BradleyTerry2"),
             packageVersion("ordinal"), packageVersion("sandwich")))
 cat("data,model,quantity,name,value\n")
@@ -51,3 +51,12 @@ put("votes", "rao-kupper", "estimate", setNames(c(turn %*% coef(m)), c("slot", "
 put("votes", "rao-kupper", "model_error", errors(vcov(m)))
 put("votes", "rao-kupper", "clustered_error", errors(vcovCL(m, cluster = v$item, type = "HC0", cadjust = FALSE)))
 put("votes", "rao-kupper", "log_likelihood", c(all = as.numeric(logLik(m))))
+# votes: corrected for the leverage of clusters
+corrected <- function(model, fit, cluster) {
+  test <- coef_test(fit, vcov = "CR2", cluster = cluster, test = "Satterthwaite")
+  put("votes", model, "corrected_error", setNames(test$SE, names(coef(fit))))
+  put("votes", model, "satterthwaite", setNames(test$df_Satt, names(coef(fit))))
+}
+X <- cbind(design(v$first, v$second, of), slot = 1, length = v$length_first - v$length_second)
+corrected("drop", glm((v$choice == "first")[decided] ~ 0 + X[decided, ], family = binomial), v$item[decided])
+corrected("half", suppressWarnings(glm(half ~ 0 + X, family = binomial)), v$item)

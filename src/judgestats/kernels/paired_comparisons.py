@@ -249,6 +249,32 @@ def _scores(model, data, beta, gamma, tau, row, outcome):  # type: ignore[no-unt
 
 
 @njit(cache=True)
+def _leverages(model, data, beta, gamma, tau, bread, row, outcome):  # type: ignore[no-untyped-def]
+    system, opponent, extra, _ = data
+    k, m = beta.size, gamma.size
+    leverage = np.empty(row.size)
+    for c in range(row.size):
+        r = row[c]
+        i, j = system[r], opponent[r]
+        d = _outcome(model, outcome[c], _eta(system, opponent, extra, beta, gamma, r), tau)
+        square, cross = bread[i, i] + bread[j, j] - 2 * bread[i, j], bread[i, k + m] - bread[j, k + m]
+        for a in range(m):
+            square += 2 * extra[r, a] * (bread[i, k + a] - bread[j, k + a])
+            cross += extra[r, a] * bread[k + a, k + m]
+            for b in range(m):
+                square += extra[r, a] * extra[r, b] * bread[k + a, k + b]
+        leverage[c] = -d[3] * square - 2 * d[4] * cross - d[5] * bread[k + m, k + m]
+    return leverage
+
+
+def leverages(model: Model, data: Comparisons, fit: Strengths, row: Ints, outcome: Ints) -> Floats:
+    """Trace (C,) of the bread times the information of one call at a row and outcome."""
+    tau = fit.tau if math.isfinite(fit.tau) else 0.0
+    trace: Floats = _leverages(MODELS.index(model), data, fit.beta, fit.gamma, tau, fit.bread, row, outcome)
+    return trace
+
+
+@njit(cache=True)
 def _meat(data, by_eta, by_tau, row, weight, order, start, size):  # type: ignore[no-untyped-def]
     system, opponent, extra, _ = data
     m = extra.shape[1]

@@ -79,7 +79,7 @@ def errors_of_differences(covariance: Floats) -> Floats:
     return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))
 
 
-def rank_sets(estimate: Floats, covariance: Floats, critical: float) -> tuple[Ints, Ints]:
+def rank_sets(estimate: Floats, covariance: Floats, critical: Floats | float) -> tuple[Ints, Ints]:
     """Ranks that each system may have: 1 + the number significantly better, and K - the number significantly worse.
 
     Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Simultaneous confidence intervals for ranks with application

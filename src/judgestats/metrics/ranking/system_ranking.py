@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtrit
 
 from judgestats import flags
 from judgestats.counting.bootstrap import read_off
@@ -36,7 +36,7 @@ from judgestats.metrics.ranking.coded_comparisons import (
 )
 from judgestats.metrics.ranking.identifiability import in_group, refuse_incomparable, refuse_separated
 from judgestats.metrics.ranking.ranking_resamples import BootstrapStrengths, bootstrap_of, stability_rows
-from judgestats.metrics.ranking.strength_covariance import cluster_sizes, covariance_of
+from judgestats.metrics.ranking.strength_covariance import StrengthCovariance, cluster_sizes, covariance_of
 from judgestats.metrics.ranking.strength_fits import StrengthFit, ranks_of, strength_fit
 from judgestats.metrics.references import labels
 from judgestats.metrics.requirements import MANY
@@ -177,10 +177,12 @@ def rank_systems(
     A system that never lost has no finite strength by maximum likelihood: it is infinite and flagged, as are groups of
     systems that never lost to the rest; ``pseudo_ties=1`` makes all strengths finite. Strengths of the others are then
     among themselves, and ranks of the infinite ones are open to both sides.
-    The sandwich sums the scores of each cluster, times G/(G - 1), with t on G - 1; two crossed clusters are added, and
-    that of their intersections subtracted. Sets of ranks: two systems differ if their |t| is above the simulated
-    quantile of the largest |t| over all pairs; the ranks of a system are 1 + the number significantly better to K - the
-    number significantly worse. They hold for all systems at once.
+    The sandwich sums the scores of each cluster, corrected for the leverage of the cluster (CR2), with t on the degrees
+    of freedom by Satterthwaite that each strength and each difference has; of two crossed clusters the sandwiches are
+    added, that of their intersections is subtracted, and the smaller degrees of freedom count. A system seen in one
+    cluster has no interval, and may have any rank. Sets of ranks: two systems differ if the p of their t is below that
+    of the simulated quantile of the largest difference over all pairs; the ranks of a system are 1 + the number
+    significantly better to K - the number significantly worse. They hold for all systems at once.
     Stability is Kendall's tau of the rankings from two random halves of the items (judges), each with a pseudo-tie,
     mean over 100 splits. It is that of half the data, and has no interval.
 
@@ -188,7 +190,8 @@ def rank_systems(
     ----------
     Bradley, R. A., Terry, M. E. (1952). Biometrika 39, 324-345. Davidson, R. R. (1970). Journal of the American
     Statistical Association 65, 317-328. Rao, P. V., Kupper, L. L. (1967). Journal of the American Statistical
-    Association 62, 194-204. Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Biometrics 78, 238-247.
+    Association 62, 194-204. Al Mohamad, D., Goeman, J. J., van Zwet, E. W. (2022). Biometrics 78, 238-247. Pustejovsky,
+    J. E., Tipton, E. (2018). Journal of Business & Economic Statistics 36, 672-683.
 
     Examples
     --------
@@ -248,7 +251,7 @@ def _group_rows(key: Record, table: pd.DataFrame, counts: CountedCalls, options:
         cells = {"estimate": math.nan, "n": float(n.sum()), "flag": flags.join(flags.ALWAYS.of(what="tie"), common)}
         return [{"system": s, "term": t, **cells} for t in ("strength", "rank") for s in systems]
     refuse_separated(comparisons, fit, options, key)
-    ranking = _Ranking(key, comparisons, fit, options, counts, common, *covariance_of(comparisons, fit, options))
+    ranking = _Ranking(key, comparisons, fit, options, counts, common, covariance_of(comparisons, fit, options))
     of_systems = ranking.strengths()
     silent = [s for s in comparisons.names if s not in systems]
     none = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, common)}
@@ -269,9 +272,7 @@ class _Ranking:
     options: RankingOptions
     counts: CountedCalls
     common: str  # flags of all rows
-    covariance: Floats
-    df: float
-    units: int
+    covariance: StrengthCovariance
 
     @property
     def caution(self) -> str:
@@ -292,15 +293,20 @@ class _Ranking:
         if not self.comparisons.clusters or self.options.interval == "model":
             return ""
         few = flags.few_clusters(self._cluster_sizes)
-        return few or (flags.FEW_DRAWN if self.units < min(30, len(self.comparisons.systems)) else "")
+        return few or (flags.FEW_DRAWN if self.covariance.units < min(30, len(self.comparisons.systems)) else "")
+
+    @cached_property
+    def _sizes_by_system(self) -> list[Floats]:
+        """Comparisons of each system in each cluster; empty where calls are taken as independent."""
+        clustered = self.comparisons.clusters and self.options.interval != "model"
+        systems = range(len(self.comparisons.systems) if clustered else 0)
+        return [cluster_sizes(self.comparisons, k) for k in systems]
 
     @cached_property
     def _few_of_system(self) -> list[str]:
         """The same of each system, by the clusters of its own calls."""
-        if not self.comparisons.clusters or self.options.interval == "model":
-            return [""] * len(self.comparisons.systems)
-        systems = range(len(self.comparisons.systems))
-        return [flags.few_clusters(cluster_sizes(self.comparisons, k)) or self._few for k in systems]
+        of_each = [flags.few_clusters(sizes) or self._few for sizes in self._sizes_by_system]
+        return of_each or [""] * len(self.comparisons.systems)
 
     @cached_property
     def _method(self) -> str:
@@ -308,7 +314,7 @@ class _Ranking:
         options, clusters = self.options, self.comparisons.clusters
         prior = f", {options.pseudo_ties:g} pseudo-tie{'s' * (options.pseudo_ties != 1)}" if options.pseudo_ties else ""
         half = ", ties half" if options.ties == "half" and (self.comparisons.outcome == TIE).any() else ""
-        clustered = f", clustered by {' x '.join(clusters)} (G = {self.units})" if clusters else ""
+        clustered = f", clustered by {' x '.join(clusters)} (G = {self.covariance.units})" if clusters else ""
         error = "model errors" if options.interval == "model" else f"sandwich{clustered}"
         return f"{_NAMES[self.fit.model]}{half}{prior}, {error}"
 
@@ -323,8 +329,10 @@ class _Ranking:
         """Rows of the systems."""
         fit, options, systems = self.fit, self.options, self.comparisons.systems
         size, inside = len(systems), fit.limit == 0
-        shifted = fit.shift @ self.covariance[:size, :size] @ fit.shift.T
-        shifted = np.where(np.outer(inside, inside), shifted, math.nan)
+        shifted = fit.shift @ self.covariance.matrix[:size, :size] @ fit.shift.T
+        of_one_cluster = [(sizes > 0).sum() < 2 for sizes in self._sizes_by_system]
+        estimable = inside & ~np.array(of_one_cluster or [False])
+        shifted = np.where(np.outer(estimable, estimable), shifted, math.nan)
         data = self.comparisons.counted(self.comparisons.n)
         calls = data.counts.sum(axis=1)
         first = np.bincount(data.system, calls, size)
@@ -334,10 +342,11 @@ class _Ranking:
             bootstrap = bootstrap_of(self.comparisons, fit, options, self.key)
         rank = ranks_of(self.comparisons, fit)
         low, high = np.ones(size), np.full(size, float(size))
-        if inside.sum() > 1 and self.units != 1:
-            rng = generator(options.seed, (*map(str, self.key.values()), "ranks"))
-            critical = max_t_of_pairs(shifted[np.ix_(inside, inside)], self.df, rng, options.conf_level)
+        if estimable.sum() > 1 and self.covariance.units != 1:
+            critical = self._critical_values(shifted[np.ix_(estimable, estimable)])
             low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
+        of_parameters = np.hstack([fit.shift, np.zeros((size, len(self.covariance.matrix) - size))])
+        df = self.covariance.df(of_parameters)
         rows: dict[str, list[Record]] = {"strength": [], "rank": [], "best": []}
         for k in sorted(range(size), key=lambda k: (-np.nan_to_num(fit.place[k], nan=-math.inf), systems[k])):
             cells = {"system": systems[k], "n": float(n[k])}
@@ -350,17 +359,26 @@ class _Ranking:
             elif bootstrap is not None and not (options.pseudo_ties and fit.maximum.any()):
                 strength |= self._bootstrap_interval(k, bootstrap, flag)
             elif inside[k]:
-                strength |= self._interval(float(fit.strength[k]), float(shifted[k, k]), flag)
+                strength |= self._interval(float(fit.strength[k]), float(shifted[k, k]), float(df[k]), flag)
             rows["strength"].append({**cells, **strength})
             unplaced = flags.NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(fit.limit[k]) else infinite
             place = {"term": "rank", "estimate": rank[k], "method": f"max-T, {self._method}"}
-            ends = {"conf_low": low[k], "conf_high": high[k]} if self.units != 1 else {}
+            ends = {"conf_low": low[k], "conf_high": high[k]} if self.covariance.units != 1 else {}
             flag_of_rank = flags.join(unplaced, others, next(filter(None, self._few_of_system), ""))
             rows["rank"].append({**cells, **place, **ends, "flag": flag_of_rank})
             if bootstrap is not None:
                 share = {"term": "best", "estimate": bootstrap.best[k], "method": bootstrap.plan.words}
                 rows["best"].append({**cells, **share, "flag": flags.join(flags.NO_INTERVAL, flag)})
         return [row for of_term in rows.values() for row in of_term]
+
+    def _critical_values(self, covariance: Floats) -> Floats | float:
+        """Critical values of the |t| of all pairs: of one p for all, at the degrees of freedom of each."""
+        size, level = len(self.comparisons.systems), self.options.conf_level
+        rng = generator(self.options.seed, (*map(str, self.key.values()), "ranks"))
+        df = self.covariance.df_of_pairs(size)
+        if not self.covariance.factors:
+            return max_t_of_pairs(covariance, float(df[0, 0]), rng, level)
+        return np.asarray(stdtrit(df, ndtr(max_t_of_pairs(covariance, math.inf, rng, level))))
 
     def _infinite(self, k: int) -> str:
         """Flag of a system without a finite strength by maximum likelihood."""
@@ -384,7 +402,7 @@ class _Ranking:
     def _bootstrap_interval(self, k: int, bootstrap: BootstrapStrengths, flag: str) -> Record:
         """Cells of a strength with the interval of its resamples; none if it is not finite."""
         strengths, clusters = bootstrap.strength[:, k], self.comparisons.clusters
-        cells = read_off(float(self.fit.strength[k]), strengths, self.units, bootstrap.plan)
+        cells = read_off(float(self.fit.strength[k]), strengths, self.covariance.units, bootstrap.plan)
         method = f"{self._method.split(', sandwich')[0]}, {cells['method']}"
         if self.fit.limit[k] != 0:
             return {"method": method}
@@ -392,15 +410,15 @@ class _Ranking:
         lost = flags.UNDEFINED.of(int(np.isnan(strengths).sum()), what="resample(s)")
         return {**cells, "method": method, "flag": flags.join(flag, few, cells["flag"], lost)}
 
-    def _interval(self, value: float, variance: float, flag: str) -> Record:
+    def _interval(self, value: float, variance: float, df: float, flag: str) -> Record:
         """Cells of an interval by t; NaN with a flag where nothing varies."""
-        if self.df < 1:
+        if self.covariance.units == 1 or math.isnan(variance):
             return {**_NO_INTERVAL, "flag": flags.join(flags.ONE_UNIT, flag)}
         error = math.sqrt(max(variance, 0.0))
         if not error > 1e-10:
             return {**_NO_INTERVAL, "flag": flags.join(flags.NO_SPREAD, flag)}
         level = self.options.conf_level
-        half = error * (normal_quantile(level) if math.isinf(self.df) else float(stdtrit(self.df, 0.5 + level / 2)))
+        half = error * (normal_quantile(level) if math.isinf(df) else float(stdtrit(df, 0.5 + level / 2)))
         return {"std_error": error, "conf_low": value - half, "conf_high": value + half, "flag": flag}
 
     def others(self) -> list[Record]:
@@ -408,18 +426,19 @@ class _Ranking:
         fit, size, total = self.fit, len(self.comparisons.systems), float(self.comparisons.n.sum())
         flag = flags.join(self._dependence, self._few, self.caution)
         cells = {"system": "", "n": total, "method": self._method}
+        covariance, df = self.covariance.matrix, self.covariance.df(np.eye(len(self.covariance.matrix)))
         rows = []
         if fit.model != "bradley-terry":
             tau = fit.parameters.tau
-            row = self._interval(tau, float(self.covariance[-1, -1]), flag)
+            row = self._interval(tau, float(covariance[-1, -1]), float(df[-1]), flag)
             if fit.model == "rao-kupper" and not math.isnan(row["std_error"]):  # theta is positive
                 stretch = math.exp((row["conf_high"] - tau) / tau)
                 row |= {"conf_low": tau / stretch, "conf_high": tau * stretch}
             rows.append({**cells, "term": "tie", "estimate": tau, **row})
         for column, name in enumerate(self.options.extra):
             value = float(fit.parameters.gamma[column])
-            variance = float(self.covariance[size + column, size + column])
-            row = {"estimate": value, **self._interval(value, variance, flag)}
+            place = size + column
+            row = {"estimate": value, **self._interval(value, float(covariance[place, place]), float(df[place]), flag)}
             row |= {c: row[c] / self.comparisons.scale[column] for c in ("estimate", *_NO_INTERVAL)}
             rows.append({**cells, "term": name, **row})
         return rows
