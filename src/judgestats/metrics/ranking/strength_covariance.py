@@ -65,7 +65,7 @@ class StrengthCovariance:
         for sizeable, others in self.factors:
             parts = (sizeable[i : i + step] for i in range(0, len(sizeable), step))
             degrees.append(degrees_of_freedom((squares(p) * precision for p in parts), others))
-        return np.broadcast_to(np.min(degrees, axis=0), shape)
+        return np.broadcast_to(np.minimum(np.min(degrees, axis=0), self.units - 1.0), shape)
 
 
 def covariance_of(comparisons: CodedComparisons, fit: StrengthFit, options: RankingOptions) -> StrengthCovariance:
