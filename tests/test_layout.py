@@ -32,6 +32,7 @@ NO_MODULE = {
     "test_site.py": "the site",
     "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
     "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
+    "design/test_coverage_unequal.py": "the study of unequal clusters, as committed",
     "design/test_tables.py": "every builder of plans that takes a table",
     "design/test_round_trips.py": "the study in docs/studies.md",
     "design/test_recovery.py": "every measure of simulated judges",

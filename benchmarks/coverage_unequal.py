@@ -1,0 +1,153 @@
+"""The hostile study: ``python benchmarks/coverage_unequal.py``.
+
+Every term of every measure with an interval by cluster, on twelve designs of equal and very unequal clusters
+(`coverage_designs.NAMED`); with ``--grid`` accuracy on all of `GRID`. A cell is one measure on one design; those that
+are in the table are not computed again, so that the study can be stopped and taken up. ``--minutes 45`` stops it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from coverage_designs import GRID, NAMED, Design
+from coverage_measures import MEASURES, RESAMPLED
+from scipy.special import stdtrit
+
+from judgestats.results import flag_codes
+
+OUT = Path(__file__).parents[1] / "docs" / "coverage_unequal.csv"
+#: A flag that excuses an interval which does not hold; and those of corrected rates.
+EXCUSES = {"few_clusters", "few_drawn", "unequal_clusters", "few_rare_clusters"}
+FOR_CORRECTED = {"few_labels", "few_errors", "skewed_scores"}
+#: Clusters for a true value, times those of the design.
+_FAR = 200
+#: Columns that may tell the rows of one term apart.
+_NAMES = (
+    "judge",
+    "study",
+    "role",
+    "system",
+    "other",
+    "level",
+    "probe",
+    "strategy",
+    "delta",
+    "version",
+    "candidate",
+    "answer",
+    "stimulus",
+)
+COLUMNS = (
+    "measure", "design", "term", "clusters", "regular", "truth", "coverage", "mc_error", "below", "above", "width",
+    "width_ratio", "flagged", "no_interval", "replications",
+)  # fmt: skip
+
+
+def _keyed(result: pd.DataFrame, beside: list[str]) -> pd.DataFrame:
+    """Rows told apart by replication, and by their term and what else it is of."""
+    label = result["term"].astype(str)
+    for column in beside:
+        label = label + " " + result[column].fillna("").astype(str)
+    return result.assign(label=label.str.strip())
+
+
+def _beside(result: pd.DataFrame) -> list[str]:
+    """Columns that tell rows of one term and one replication apart."""
+    own = "study" if "study" in result else "judge"
+    return [c for c in _NAMES if c in result and c != own and result[c].nunique(dropna=False) > 1]
+
+
+def cells(name: str, design: Design, replications: int, seed: int = 0, batch: int = 100) -> list[dict[str, Any]]:
+    """A row of the study for each term of the measure on the design.
+
+    The truth is what the measure gives for many times the clusters, drawn in the same way.
+    """
+    draw = MEASURES[name]
+    rng = np.random.default_rng([seed, zlib.crc32(f"{name}|{design.name}".encode())])
+    large = draw(rng, ["truth"], design.large(_FAR), design.icc, design.rate)
+    beside = _beside(large)
+    truth = _keyed(large, beside).set_index("label")["estimate"]
+    parts = []
+    for start in range(0, replications, batch):
+        names = [f"r{i:06d}" for i in range(start, min(start + batch, replications))]
+        parts.append(_keyed(draw(rng, names, design.sizes, design.icc, design.rate), beside))
+    rows = pd.concat(parts, ignore_index=True)
+    excuses = EXCUSES | (FOR_CORRECTED if name.startswith("corrected") else set())
+    codes = {cell: bool(excuses & set(flag_codes(cell))) for cell in rows["flag"].unique()}
+    rows["excused"] = rows["flag"].map(codes)
+    table = []
+    for label, part in rows.groupby("label", sort=False):
+        given = part["conf_low"].notna() & part["conf_high"].notna()
+        if label not in truth.index or not given.any():
+            continue
+        value, used = float(truth[label]), part[given]
+        slack = 1e-9 * (1 + abs(value))
+        below, above = used["conf_high"] < value - slack, used["conf_low"] > value + slack
+        coverage = 1 - float((below | above).mean())
+        width = float((used["conf_high"] - used["conf_low"]).mean())
+        ideal = 2 * stdtrit(max(design.clusters - 1, 1), 0.975) * used["estimate"].std()
+        table.append(
+            {
+                "measure": name,
+                "design": design.name,
+                "term": label,
+                "clusters": design.clusters,
+                "regular": design.regular,
+                "truth": value,
+                "coverage": coverage,
+                "mc_error": np.sqrt(coverage * (1 - coverage) / len(used)),
+                "below": float(below.mean()),
+                "above": float(above.mean()),
+                "width": width,
+                "width_ratio": width / ideal if ideal > 0 else np.nan,
+                "flagged": float(part["excused"].mean()),
+                "no_interval": 1 - len(used) / replications,
+                "replications": replications,
+            }
+        )
+    return table
+
+
+def _replications(name: str, asked: int) -> int:
+    return int(asked * 0.4) if name in RESAMPLED else asked
+
+
+def main() -> None:
+    """Run the study from the command line."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--replications", type=int, default=500, help="two fifths of it where a measure resamples")
+    options.add_argument("--measures", nargs="*", default=list(MEASURES), choices=list(MEASURES))
+    options.add_argument("--grid", action="store_true", help="accuracy alone, on all of the grid")
+    options.add_argument("--anew", action="store_true", help="compute cells that are in the table again")
+    options.add_argument("--minutes", type=float, default=np.inf, help="begin no cell after so many")
+    options.add_argument("--out", type=Path, default=OUT)
+    asked = options.parse_args()
+    begun = time.monotonic()
+    table = pd.read_csv(asked.out, keep_default_na=False, na_values=[""]) if asked.out.exists() else None
+    names, designs = (["gold_agreement"], GRID) if asked.grid else (asked.measures, NAMED)
+    for name in names:
+        for design in designs:
+            there = table is not None and ((table["measure"] == name) & (table["design"] == design.name))
+            if table is not None and there.any():
+                if not asked.anew:
+                    continue
+                table = table[~there]
+            if time.monotonic() - begun > asked.minutes * 60:
+                return
+            clock = time.monotonic()
+            rows = pd.DataFrame(cells(name, design, _replications(name, asked.replications)), columns=list(COLUMNS))
+            table = rows if table is None else pd.concat([table, rows], ignore_index=True)
+            table.to_csv(asked.out, index=False, float_format="%.5g", lineterminator="\n")
+            worst = rows.loc[rows["coverage"].idxmin()] if len(rows) else None
+            said = "" if worst is None else f"{worst['coverage']:.3f} {worst['term']}, flagged {worst['flagged']:.2f}"
+            print(f"{time.monotonic() - clock:6.1f} s  {name}: {design.name}: {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

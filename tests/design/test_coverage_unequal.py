@@ -1,0 +1,74 @@
+"""The committed study of unequal clusters: what does not hold is flagged, and what is regular is neither wide nor flagged.
+
+Each rule allows for the Monte Carlo error of its cell (a bound of 99.9 %).
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from coverage_designs import GRID, NAMED
+from coverage_measures import MEASURES
+from coverage_unequal import COLUMNS, cells
+
+TABLE = Path(__file__).parents[2] / "docs" / "coverage_unequal.csv"
+BOUND = 3.09
+#: Shares of calls or pairs, of which an interval is asked in every design.
+SHARES = ("accuracy", "win_rate", "first_share_nontie", "consistency", "raw_false_preference", "prefers_target")
+#: Intervals that hold for several terms at once, or for all judges, so that one of them covers more.
+SIMULTANEOUS = {"delta0", "target_sensitivity"}
+#: Terms that are the largest of several, or a distance from 0: near a tie no interval is as narrow as their spread.
+FOLDED = {"magnitude_change", "constant_answer  people", "magnitude"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rows = pd.read_csv(TABLE, keep_default_na=False, na_values=[""])
+    return rows.assign(
+        upper=rows["coverage"] + BOUND * rows["mc_error"], lower=rows["coverage"] - BOUND * rows["mc_error"]
+    )
+
+
+def shown(rows):
+    return rows[["measure", "design", "term", "truth", "coverage", "flagged", "width_ratio"]].to_string()
+
+
+def test_every_measure_and_design_is_there(table):
+    assert tuple(table.columns[: len(COLUMNS)]) == COLUMNS
+    named = {(m, d.name) for m in MEASURES for d in NAMED} | {("gold_agreement", d.name) for d in GRID}
+    assert named == set(zip(table["measure"], table["design"], strict=True))
+
+
+def test_what_covers_too_little_is_flagged(table):
+    silent = table[(table["upper"] < 0.93) & (table["flagged"] < 0.9)]
+    assert silent.empty, shown(silent)
+
+
+def test_a_flag_is_no_substitute_for_the_interval_of_a_share(table):
+    shares = table[table["term"].isin(SHARES) & table["truth"].between(0.2, 0.8) & (table["clusters"] >= 30)]
+    low = shares[shares["upper"] < 0.92]
+    assert len(shares) > 40
+    assert low.empty, shown(low)
+
+
+def test_regular_designs_are_rarely_flagged_and_not_wide(table):
+    regular = table[table["regular"] & table["truth"].between(0.2, 0.8) & ~table["measure"].isin(SIMULTANEOUS)]
+    regular = regular[~regular["term"].str.startswith(tuple(FOLDED))]
+    assert len(regular) > 50
+    flagged = regular[regular["flagged"] > 0.05 + BOUND * (0.05 * 0.95 / regular["replications"]) ** 0.5]
+    assert flagged.empty, shown(flagged)
+    assert regular[regular["lower"] > 0.975].empty, shown(regular[regular["lower"] > 0.975])
+    assert regular[regular["width_ratio"] > 1.3].empty, shown(regular[regular["width_ratio"] > 1.3])
+
+
+def test_a_small_study_finds_an_interval_that_does_not_hold(monkeypatch):
+    """Calls as independent cover .6 where two clusters of 30 have most of them."""
+    from coverage_measures import _COUNTED
+
+    two_heavy = next(d for d in NAMED if d.kind == "two heavy" and d.rate == 0.8)
+    (held,) = [r for r in cells("gold_agreement", two_heavy, 200) if r["term"] == "accuracy"]
+    assert held["coverage"] > 0.88
+    labels, shares, unit, _ = _COUNTED["gold_agreement"]
+    monkeypatch.setitem(_COUNTED, "gold_agreement", (labels, shares, unit, {"cluster": False}))
+    (fails,) = [r for r in cells("gold_agreement", two_heavy, 200) if r["term"] == "accuracy"]
+    assert fails["coverage"] < 0.75
