@@ -57,6 +57,7 @@ def summarise(
 
     `anew` measures some of the rows: where judges differ in what they judged, they are compared on what all judged.
     """
+    whole_study = (study, kind, sheet, taken, findings, options, title)
     columns, frame = list(sheet.columns), study.data.to_native()
     columns_of_contender = [c for c in columns[: columns.index("section")] if c in frame.columns]
     who = Contenders.of(study, columns_of_contender)
@@ -87,7 +88,10 @@ def summarise(
     data = calls.data.to_native()
     filled = [c for c in screen.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
     filled_columns = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
-    filled_columns += (own,) if own is not None and filled_columns else ()
+    if own is not None:
+        if not filled_columns:
+            return summarise(*whole_study)  # what all judged shows nothing
+        filled_columns += (own,)
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
     standings: dict[str, Standing] = {}
