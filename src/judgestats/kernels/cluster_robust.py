@@ -25,9 +25,14 @@ def degrees_of_freedom(n: Floats, alike: Floats | float = 1.0) -> float:
     """Satterthwaite's degrees of freedom of a mean over clusters of sizes `n` (G,), `alike` of each."""
     with np.errstate(divide="ignore", invalid="ignore"):
         leverage = n / (alike * n).sum()
-        adjusted = leverage**2 / (1.0 - leverage)
-        squares = float((alike * leverage**2).sum() + (alike * adjusted).sum() ** 2 - (alike * adjusted**2).sum())
-    return 1.0 / squares if squares > 0 else math.nan
+        squares = leverage**2
+        return _satterthwaite(squares, squares / (1.0 - leverage), alike)
+
+
+def _satterthwaite(squares: Floats, adjusted: Floats, alike: Floats | float) -> float:
+    """Degrees of freedom from squared leverages (G,), and these over 1 minus the leverage; `alike` of each."""
+    of_all = float((alike * squares).sum() + (alike * adjusted).sum() ** 2 - (alike * adjusted * adjusted).sum())
+    return 1.0 / of_all if of_all > 0 else math.nan
 
 
 def clustered_ratio(k: Floats, n: Floats, alike: Floats) -> ClusterRobust:
@@ -41,9 +46,8 @@ def clustered_ratio(k: Floats, n: Floats, alike: Floats) -> ClusterRobust:
     if not left.min() > 0:  # the weights of all others are nothing beside that of one
         return ClusterRobust(estimate, math.nan, math.nan)
     squares, residuals = leverage * leverage, k - estimate * n
-    adjusted = squares / left
     variance = float(alike @ (residuals * residuals / left)) / total**2
-    df = 1.0 / float(alike @ squares + (alike @ adjusted) ** 2 - alike @ (adjusted * adjusted))
+    df = _satterthwaite(squares, squares / left, alike)
     return ClusterRobust(estimate, variance if variance > ROUNDING else 0.0, df)
 
 

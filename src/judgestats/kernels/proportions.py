@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust, clustere
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.typing import Floats
 
+#: One, or an array of them.
+Number: TypeAlias = Floats | float
 #: Weight, in clusters, of the pseudo-observation at each bound of a difference.
 _PSEUDO = 0.25
 
@@ -43,10 +45,15 @@ def wilson(
     with np.errstate(divide="ignore", invalid="ignore"):
         p = k / n
         p = np.where((n > 0) & (p >= 0) & (p <= 1), p, np.nan)
-        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        centre, half = _wilson_centre(p, n, z)
     low, high = np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
     return np.where(p == 0, 0.0, low), np.where(p == 1, 1.0, high)
+
+
+def _wilson_centre(p: Number, n: Number, z: Number) -> tuple[Number, Number]:
+    """Centre and half width of Wilson's interval, before it is cut at 0 and 1: of numbers or arrays."""
+    wider = 1 + z * z / n
+    return (p + z * z / (2 * n)) / wider, z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / wider
 
 
 def clustered_wilson(
@@ -73,10 +80,7 @@ def clustered_wilson(
             _, share = np.unique(np.round(k / n, 12), return_inverse=True)
             if alike.sum() - np.bincount(share, weights=alike).max() < 10:
                 effective = total
-    z = float(stdtrit(df, 0.5 + conf_level / 2))
-    wider, q = 1 + z * z / effective, max(p * (1 - p), 0.0)
-    centre = (p + z * z / (2 * effective)) / wider
-    half = z * math.sqrt(q / effective + z * z / (4 * effective * effective)) / wider
+    centre, half = map(float, _wilson_centre(p, effective, float(stdtrit(df, 0.5 + conf_level / 2))))
     low, high = max(0.0, centre - half) if p > 0 else 0.0, min(1.0, centre + half) if p < 1 else 1.0
     return math.sqrt(variance), low, high
 
