@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 import pandas as pd
 
@@ -240,13 +240,19 @@ def _deviations(ratings: pd.DataFrame, settings: Settings) -> Iterator[StudyTabl
     arms = [a for a in ("attributed", "anonymized", "style-transferred") if a in set(judges["condition"])]
     level = settings.conf_level
 
-    def in_arms(against: str, reference: pd.DataFrame | None) -> pd.DataFrame:
-        options: Record = {} if reference is None else {"reference": reference}
+    def of_arms(**options: pd.DataFrame) -> pd.DataFrame:
         parts = []
         for arm in arms:
             rows = judges[judges["condition"] == arm].drop(columns=["condition", "alias"], errors="ignore")
-            parts.append(consensus_deviation(rows, conf_level=level, **options).assign(column=f"{arm}{against}"))
+            parts.append(consensus_deviation(rows, conf_level=level, **options).assign(column=arm))
         return pd.concat(parts, ignore_index=True)
+
+    of_peers = cache(of_arms)
+
+    def one_term(term: str, column: str) -> pd.DataFrame:
+        rows = of_peers()
+        rows = rows[rows["term"] == term]
+        return rows.assign(column=rows["column"] + column)
 
     def attenuations() -> pd.DataFrame:
         result = blinding_effect(judges, conf_level=level)
@@ -257,15 +263,15 @@ def _deviations(ratings: pd.DataFrame, settings: Settings) -> Iterator[StudyTabl
         "Deviation from the other judges, with and without names",
         "Score minus the mean of the other judges; attenuation: percent by which that on the own system shrinks.",
         ("judge", "system"),
-        (lambda: in_arms("", None), {"deviation": "deviation"}),
+        (of_peers, {"deviation": "deviation"}),
         (attenuations, {"attenuation": "attenuation, %"}),
     )
     yield StudyTable.of(
         "Severity and self-preference",
         "Mean deviation on the systems of others, and on the own system beyond that.",
         ("judge",),
-        (lambda: in_arms(", others", None).query("term == 'mean_others'"), {"mean_others": "others"}),
-        (lambda: in_arms(", own beyond others", None).query("term == 'self_excess'"), {"self_excess": "own"}),
+        (partial(one_term, "mean_others", ", others"), {"mean_others": "others"}),
+        (partial(one_term, "self_excess", ", own beyond others"), {"self_excess": "own"}),
     )
     if len(people):
         panel = people.drop(columns=["condition", "alias", "rater_type", "replicate"], errors="ignore")
@@ -273,18 +279,18 @@ def _deviations(ratings: pd.DataFrame, settings: Settings) -> Iterator[StudyTabl
             "Deviation from people",
             f"Score minus the mean of {people['judge'].nunique()} people.",
             ("judge", "system"),
-            (lambda: in_arms("", panel), {"deviation": "deviation"}),
+            (partial(of_arms, reference=panel), {"deviation": "deviation"}),
         )
 
 
 def _cues(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
-    by: Record = settings.drawn
+    anchored = cache(partial(anchoring, calls, **settings.drawn))
     yield StudyTable.of(
         "Verdict shifts and anchoring",
         "Change of the share of verdicts for the candidate that the cue favours, against no label.",
         ("judge", "scheme", "probe"),
         (
-            lambda: anchoring(calls, **by),
+            anchored,
             {"shift_favoured": "shift", "lds": "LDS", "ols": "OLS", "ts": "TS", "lao": "LAO"},
         ),
     )
@@ -292,13 +298,13 @@ def _cues(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
         "Revision after the labels are put right",
         "Share of verdicts that change, and towards the candidate that gains.",
         ("judge", "scheme"),
-        (lambda: revision(calls, **by), {"revision": "revised", "towards": "towards", "away": "away"}),
+        (partial(revision, calls, **settings.drawn), {"revision": "revised", "towards": "towards", "away": "away"}),
     )
     yield StudyTable.of(
         "Without labels",
         "Share of ties, and how far verdicts are from even.",
         ("judge", "scheme"),
-        (lambda: anchoring(calls, **by), {"equality_detection": "EDR", "neutrality_deviation": "neutrality deviation"}),
+        (anchored, {"equality_detection": "EDR", "neutrality_deviation": "neutrality deviation"}),
     )
 
 

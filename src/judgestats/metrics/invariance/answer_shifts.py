@@ -90,15 +90,16 @@ def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None) ->
 def _rare_on_a_side(answers: Answers, hit: list[int], of: list[int], plan: Bootstrap | None) -> str:
     """The flag of the shares blind and under the probe."""
     sides = (answers.counts[:, :3], answers.counts[:, 3:6])
-    return flags.join(*(rare_clusters(answers.table, s[:, hit].sum(axis=1), s[:, of].sum(axis=1), plan) for s in sides))
+    return rare_clusters(answers.table, plan, *((s[:, hit].sum(axis=1), s[:, of].sum(axis=1)) for s in sides))
 
 
-def rare_clusters(table: pd.DataFrame, hits: Floats, n: Floats, plan: Bootstrap | None) -> str:
-    """The flag where few of the clusters that a bootstrap draws contain the rarer answer; rows of a table, (R,)."""
+def rare_clusters(table: pd.DataFrame, plan: Bootstrap | None, *shares: tuple[Floats, Floats]) -> str:
+    """The flag where few of the clusters that a bootstrap draws contain the rarer answer; hits and n of rows, (R,)."""
     if plan is None or len(plan.cluster) != 1:
         return ""
     code = codes_of(table, list(plan.cluster)).code
-    return flags.few_clusters(np.bincount(code, n), hits=np.bincount(code, hits), resampled=True)
+    few = (flags.few_clusters(np.bincount(code, n), hits=np.bincount(code, k), resampled=True) for k, n in shares)
+    return flags.join(*few)
 
 
 def _share_difference(

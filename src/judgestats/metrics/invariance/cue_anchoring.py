@@ -374,7 +374,7 @@ def _neutrality(
     cells["estimate"] = value = (one - two) / n
     if plan is not None:
         ends = Counts.of(table).resampled(counts, signed_neutrality, key, plan=plan)
-        few = rare_clusters(table, counts[:, 0], counts.sum(axis=1), plan)
+        few = rare_clusters(table, plan, (counts[:, 0], counts.sum(axis=1)))
         return {**cells, **ends, "flag": flags.join(flag, few, ends["flag"])}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
