@@ -8,8 +8,9 @@ from __future__ import annotations
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.ingest.example_sets import catalogue, example_path
+from judgestats.ingest.example_sets import FOLDER, example_path
 from judgestats.ingest.reading import read
+from judgestats.package_data import resources
 
 __all__ = ["load", "names"]
 
@@ -42,7 +43,7 @@ def names() -> pd.DataFrame:
     >>> names().set_index("name").loc["llmbar", ["title", "reference", "licence"]].tolist()
     ['LLMBar and three processed sets: which of two outputs follows the instruction, by strategy', 'gold', 'MIT']
     """
-    return pd.DataFrame([{c: r.get(c) for c in _COLUMNS} for r in catalogue().values()])
+    return pd.DataFrame([{c: r.get(c) for c in _COLUMNS} for r in resources(FOLDER).values()])
 
 
 def load(name: str, *, lazy: bool = False) -> IntoFrame:

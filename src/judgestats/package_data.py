@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from judgestats.errors import AuditError
+from judgestats.typing import Record
 
 
 def data_folder() -> Path:
@@ -36,3 +39,10 @@ def data_folder() -> Path:
         if (folder / "datapackage.json").is_file():
             return folder
     raise AuditError(f"The data of the package are neither in {installed} nor in {source}. Reinstall judgestats.")
+
+
+@cache
+def resources(folder: str = "") -> dict[str, Record]:
+    """Name of each table in the ``datapackage.json`` of a folder of the data -> what it says of it."""
+    package = json.loads((data_folder() / folder / "datapackage.json").read_text(encoding="utf-8"))
+    return {r["name"]: r for r in package["resources"]}

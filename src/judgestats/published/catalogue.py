@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-
 import pandas as pd
 
 from judgestats.errors import AuditError, refuse_unknown
-from judgestats.package_data import data_folder
-
-
-@lru_cache(maxsize=1)
-def _package() -> dict[str, dict[str, str]]:
-    package = json.loads((data_folder() / "datapackage.json").read_text(encoding="utf-8"))
-    return {r["name"]: r for r in package["resources"]}
+from judgestats.package_data import data_folder, resources
 
 
 def tables() -> pd.DataFrame:
@@ -35,13 +26,13 @@ def tables() -> pd.DataFrame:
     >>> found.loc[found["name"] == "dark_current/table6", ["table", "rows"]].to_dict("records")
     [{'table': 'Table 6', 'rows': 44}]
     """
-    rows = [(n, r["paper"], r["table"], len(_read(n)), r["title"]) for n, r in _package().items()]
+    rows = [(n, r["paper"], r["table"], len(_read(n)), r["title"]) for n, r in resources().items()]
     return pd.DataFrame(rows, columns=["name", "paper", "table", "rows", "about"])
 
 
 def places(paper: str) -> dict[str, str]:
     """Name of each table of a paper -> where it is printed."""
-    return {n.partition("/")[2]: r["table"] for n, r in _package().items() if r["paper"] == paper}
+    return {n.partition("/")[2]: r["table"] for n, r in resources().items() if r["paper"] == paper}
 
 
 def load(name: str, *, printed: bool = False) -> pd.DataFrame:
@@ -87,6 +78,6 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    resources = _package()
-    refuse_unknown(name, resources, f"There is no published table {name!r}", "Tables", error=AuditError)
-    return pd.read_csv(data_folder() / resources[name]["path"], dtype=str, keep_default_na=False)
+    listed = resources()
+    refuse_unknown(name, listed, f"There is no published table {name!r}", "Tables", error=AuditError)
+    return pd.read_csv(data_folder() / listed[name]["path"], dtype=str, keep_default_na=False)
