@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from judgestats.counting.study import Study
-from judgestats.reporting.contenders import Contenders, shared_rows, together
+from judgestats.reporting.contenders import Contenders, shared_part, together
 
 
 def test_groups_are_judges_with_half_of_their_items_in_common():
@@ -28,7 +28,8 @@ def test_rows_of_what_all_judged():
     """a judged 0 to 99, b 50 to 149, and z something else: 50 are shared, half of what each judged."""
     parts = [pd.DataFrame({"judge": j, "item": range(*ends)}) for j, ends in (("a", (0, 100)), ("b", (50, 150)))]
     table = pd.concat([*parts, pd.DataFrame({"judge": "z", "item": range(900, 940)})], ignore_index=True)
-    rows = shared_rows(*coded(table), ["a", "b"])
+    rows, further = shared_part(*coded(table), ["a", "b"])
+    assert further.tolist() == [50, 50, 0]
     assert table[rows].groupby("judge")["item"].agg(["min", "max", "size"]).values.tolist() == [
         [50, 99, 50], [50, 99, 50], [900, 939, 40]
     ]  # fmt: skip
@@ -37,4 +38,4 @@ def test_rows_of_what_all_judged():
 @pytest.mark.parametrize("ends", [(0, 100), (51, 151), (71, 100)])
 def test_none_where_all_is_shared_or_too_little(ends):
     parts = [pd.DataFrame({"judge": j, "item": range(*e)}) for j, e in (("a", (0, 100)), ("b", ends))]
-    assert shared_rows(*coded(pd.concat(parts, ignore_index=True)), ["a", "b"]) is None
+    assert shared_part(*coded(pd.concat(parts, ignore_index=True)), ["a", "b"]) is None

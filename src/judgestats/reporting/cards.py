@@ -12,10 +12,8 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.contenders import Contenders
-from judgestats.reporting.formatting import noun, number, signed
+from judgestats.reporting.formatting import PERCENT, noun, number, signed
 from judgestats.reporting.summary_parts import Card, listed, printed
-
-_PERCENT = "\u202f%"
 
 
 def best_card(
@@ -35,7 +33,7 @@ def best_card(
         detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
         if column is not None and math.isfinite(column.reference) and column.line:
             line = column.line.removeprefix("dashed: ")
-            detail += f"; {line}" if _PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
+            detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
         return Card(name, head, f"{best}, {value}", detail)
     if ranking.ahead or ranking.uncompared:
         return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method)
@@ -52,7 +50,7 @@ def best_card(
         )
         return Card(name, q.head, f"{best}, {texts[best]}", detail, method)
     low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
-    between = low if low == high else f"{low.removesuffix(_PERCENT)} to {high}"
+    between = low if low == high else f"{low.removesuffix(PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):
         claim = f"None of {contenders.said(means.index)} stands out"

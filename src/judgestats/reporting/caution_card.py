@@ -12,7 +12,7 @@ from judgestats.counting.study import Study
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import means_of
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
-from judgestats.reporting.formatting import count, noun
+from judgestats.reporting.formatting import PERCENT, count, noun
 from judgestats.reporting.nesting import nesting
 from judgestats.reporting.summary_parts import Card, Column, listed, printed
 from judgestats.schema.columns import kind_of
@@ -21,7 +21,6 @@ from judgestats.schema.columns import kind_of
 MANY_LOST = 0.05
 #: The level in which an item nests, as a column beside those of the data.
 _LEVEL = "level of the items"
-_PERCENT = "\u202f%"
 #: Fewer pairs or items than this are few.
 FEW = 30
 
@@ -37,7 +36,6 @@ def caution_card(
     options: Options,
 ) -> Card | None:
     """The first caution that applies, and how many more."""
-    met, _ = calls.columns.counted(["judge", "item"])
     thing = "pairs" if kind_of(calls.names) == "preferences" else "items"
     right = screen.questions.get("right")
     said: list[tuple[str, str]] = [few] if (few := _few_behind_many(calls, right, ranked, options)) else []
@@ -68,7 +66,8 @@ def caution_card(
             said.append((f"{listed(worse, 2)}: worse than a constant answer", f"compared with {line}"))
         if alike := [j for j in cells if j not in worse]:
             said.append((f"{listed(alike, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
-    most = int(np.bincount(met["judge"].code).max(initial=0))
+    judge = calls.columns["judge"].code
+    most = int(np.bincount(judge[calls.columns.codes(["judge", "item"]).first]).max(initial=0))
     if 0 < most < FEW:
         said.append((f"Only {noun(most, 'item')}", "intervals are wide, and rough below 10"))
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
@@ -76,7 +75,7 @@ def caution_card(
     if excluded / total >= MANY_LOST:
         share = printed(excluded / total, "share")
         said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
-    alone = len(met.labels("judge")) == 1 and options.people is None and "gold" not in calls.names
+    alone = np.unique(judge).size == 1 and options.people is None and "gold" not in calls.names
     if alone and "stimulus" not in calls.names:
         said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
     if not said:
@@ -102,4 +101,4 @@ def _few_behind_many(
     if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):
         return claim, "the intervals hold for these alone"
     low, high = (printed(float(rows.loc[best, end]), right.form) for end in ("conf_low", "conf_high"))
-    return claim, f"by them the interval of {best} is {low.removesuffix(_PERCENT)} to {high}"
+    return claim, f"by them the interval of {best} is {low.removesuffix(PERCENT)} to {high}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,7 +16,7 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import CONDITIONS
 from judgestats.schema.factors import Factor
-from judgestats.typing import Column, Mask
+from judgestats.typing import Column, Integers, Mask
 
 #: Share of the items of the judge with fewer of them that two judges share if they are of one group.
 TOGETHER = 0.5
@@ -90,19 +91,27 @@ def together(judges: Column, items: Column) -> list[list[str]]:
     return sorted(parts, key=lambda g: (-len(g), g))
 
 
-def shared_rows(judge: Factor, units: Codes, group: Sequence[str]) -> Mask | None:
-    """The rows of what all judges of a group judged, and those of the other groups; None where that leaves none out.
+class Shared(NamedTuple):
+    """The part of a data set on which all judges of a group can be compared."""
+
+    rows: Mask  # of what all of them judged, and all rows of the other groups
+    further: Integers  # (J,): how many things beside these each judge judged
+
+
+def shared_part(judge: Factor, units: Codes, group: Sequence[str]) -> Shared | None:
+    """What all judges of a group judged, and the other groups; None where that leaves none out.
 
     Nor where all judged fewer than 30 things, or less than half of what the judge with the fewest judged.
     """
     member = np.isin(np.asarray(judge.labels, dtype=object), list(group))
-    among = member[judge.code]
     met = combine([(units.code, units.size), (judge.code, len(judge.labels))], len(judge.code)).first
-    met = met[among[met]]
-    judges_of_unit = np.bincount(units.code[met], minlength=units.size)
-    own = np.bincount(judge.code[met], minlength=len(judge.labels))[member]
-    common = judges_of_unit == len(group)
-    if own.min() == own.max() == common.sum() or common.sum() < max(FEWEST_SHARED, TOGETHER * own.min()):
+    met = met[member[judge.code[met]]]
+    common = np.bincount(units.code[met], minlength=units.size) == len(group)
+    own = np.bincount(judge.code[met], minlength=len(judge.labels))
+    fewest, most = own[member].min(), own[member].max()
+    if fewest == most == common.sum() or common.sum() < max(FEWEST_SHARED, TOGETHER * fewest):
         return None
-    rows: Mask = ~among | common[units.code]
-    return rows
+    all_judged = met[common[units.code[met]]]
+    return Shared(
+        ~member[judge.code] | common[units.code], own - np.bincount(judge.code[all_judged], minlength=len(judge.labels))
+    )

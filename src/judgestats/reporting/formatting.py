@@ -9,6 +9,8 @@ from judgestats import flags
 
 #: Between groups of three digits: a thin space that does not break.
 THIN = "\u202f"
+#: Behind a share in percent.
+PERCENT = f"{THIN}%"
 #: What stands for a number that could not be estimated, and for an interval that there is not.
 NOT_AVAILABLE, NONE = "n/a", "—"
 

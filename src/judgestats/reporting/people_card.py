@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judgestats.reporting.formatting import number
+from judgestats.reporting.formatting import PERCENT, number
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Card, Column, printed
-
-_PERCENT = "\u202f%"
 
 
 def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequence[Sequence[str]]) -> Card | None:
@@ -27,7 +25,7 @@ def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequ
     low, high = (printed(float(row[end]), form) for end in ("conf_low", "conf_high"))
     value = printed(float(row["estimate"]), form)
     claim = f"agree in {value}" if shares else f"{row['term']} {value}"
-    parts = [] if not math.isfinite(row["conf_low"]) else [f"interval {low.removesuffix(_PERCENT)} to {high}"]
+    parts = [] if not math.isfinite(row["conf_low"]) else [f"interval {low.removesuffix(PERCENT)} to {high}"]
     cells = people.cells(*terms)
     judges = [j for group in ranked for j in group if j in cells]
     if judges:
@@ -36,5 +34,5 @@ def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequ
         parts.append(f"{best} with them{' in' if shares else ''} {own}")
     if shares and len(constant := of_people[of_people["term"] == "constant_answer"]) == 1:
         answer, share = constant["answer"].iloc[0], float(constant["estimate"].iloc[0])
-        parts.append(f"always “{answer}” in {number(100 * share, 0)}{_PERCENT}")
+        parts.append(f"always “{answer}” in {number(100 * share, 0)}{PERCENT}")
     return Card("people", "People among themselves", claim, "; ".join(parts))

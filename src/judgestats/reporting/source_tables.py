@@ -19,9 +19,14 @@ MOST_FILES = 20
 
 def sources(source: Any) -> Record:
     """What was read: facts, and tables of files among the values of a mapping, or given by themselves."""
-    pairs = dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
+    pairs = _by_name(source)
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
     return {"facts": readings(source), "files": [_file_table(t) for t in tables]}
+
+
+def _by_name(source: object) -> Record:
+    """What was read, by its names; a table alone is one of files."""
+    return dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
 
 
 def readings(source: Any) -> dict[str, str]:
@@ -45,7 +50,7 @@ def _reading_in_words(value: Any) -> str:
 
 def data_name(source: object) -> str:
     """Names of the files that were read, and their format, for the head of a page; empty for a table in memory."""
-    pairs = dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
+    pairs = _by_name(source)
     table = pairs.get("files")
     names = [str(v) for v in table.iloc[:, 0]] if isinstance(table, pd.DataFrame) and table.shape[1] else []
     if not names:

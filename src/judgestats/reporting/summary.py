@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
 from judgestats.reporting.cards import best_card, bias_card
 from judgestats.reporting.caution_card import caution_card
-from judgestats.reporting.contenders import Contenders, calls_by_contender, shared_rows, together
+from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.pairs_first import pairs_first_screen
@@ -28,7 +28,7 @@ from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_sc
 from judgestats.reporting.summary_parts import Card, Column, Group, Summary
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
-from judgestats.typing import Mask, Record
+from judgestats.typing import Record
 
 #: A datasheet and the estimates of measures, or why there are none.
 Measured = tuple[pd.DataFrame, Mapping[str, pd.DataFrame | str]]
@@ -64,16 +64,14 @@ def summarise(
     calls = calls_by_contender(study, who, columns_of_contender)
     conditions = [g for g in columns_of_contender if g != "judge"]
     whole = calls
-    met, _ = calls.columns.counted(["judge", "item"])
+    met = calls.columns.take(calls.columns.codes(["judge", "item"]).first)
     parts = together(met.series("judge"), met.series("item"))
     own: Column | None = None
     if anew is not None and parts and len(parts[0]) > 1:
-        units = _judged_units(calls, kind)
-        rows = shared_rows(calls.columns["judge"], units, parts[0])
-        if rows is not None:
-            own = _own_things(calls, units, rows, kind)
-            calls = calls.where(rows)
-            study = study.where(rows)
+        shared = shared_part(calls.columns["judge"], _judged_units(calls, kind), parts[0])
+        if shared is not None:
+            own = _own_things(calls.columns["judge"].labels, shared, kind)
+            calls, study = calls.where(shared.rows), study.where(shared.rows)
             sheet, taken = anew(study)
             frame = study.data.to_native()
     people = agreement_with_people(frame, taken, conditions, options)
@@ -94,24 +92,7 @@ def summarise(
         filled_columns += (own,)
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
-    standings: dict[str, Standing] = {}
-    cards: list[Card] = []
-    for name, question in screen.questions.items():
-        marks = question.marks[question.marks["judge"].isin(first)]
-        if marks.empty:
-            continue
-        if (judges := marks["judge"].nunique()) > MOST_COMPARED:
-            pairs = (
-                f"{noun(judges, 'judge')} are {count(judges * (judges - 1) // 2)} pairs, too many to compare every two"
-            )
-            why = f"{pairs} (at most {MOST_COMPARED} judges): choose some of them first; the table has each alone"
-            cards.append(Card(name, question.head, f"Not compared: {noun(judges, 'judge')}", why))
-            continue
-        ranking = standing(
-            marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
-        )
-        standings[name] = ranking
-        cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
+    standings, cards = _answers(screen, first, who, options)
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
@@ -138,6 +119,31 @@ def summarise(
         people.why,
         left_out,
     )
+
+
+def _answers(
+    screen: FirstScreen, first: set[str], who: Contenders, options: Options
+) -> tuple[dict[str, Standing], list[Card]]:
+    """How the judges of the first group stand in each question, and its card."""
+    standings: dict[str, Standing] = {}
+    cards: list[Card] = []
+    for name, question in screen.questions.items():
+        marks = question.marks[question.marks["judge"].isin(first)]
+        if marks.empty:
+            continue
+        if (judges := marks["judge"].nunique()) > MOST_COMPARED:
+            pairs = (
+                f"{noun(judges, 'judge')} are {count(judges * (judges - 1) // 2)} pairs, too many to compare every two"
+            )
+            why = f"{pairs} (at most {MOST_COMPARED} judges): choose some of them first; the table has each alone"
+            cards.append(Card(name, question.head, f"Not compared: {noun(judges, 'judge')}", why))
+            continue
+        ranking = standing(
+            marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
+        )
+        standings[name] = ranking
+        cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
+    return standings, cards
 
 
 def _task_columns(data: pd.DataFrame, screen: FirstScreen, options: Options) -> tuple[Column, ...]:
@@ -246,15 +252,12 @@ def _line_of_counts(
     return " · ".join(parts)
 
 
-def _own_things(calls: Study, units: Codes, rows: Mask, kind: Kind) -> Column:
+def _own_things(names: Iterable[object], shared: Shared, kind: Kind) -> Column:
     """How many more things each judge judged than those on which all are compared."""
-    judge, names = calls.columns["judge"]
-    met = combine([(units.code, units.size), (judge, len(names))], len(judge)).first
-    more = np.bincount(judge[met][~rows[met]], minlength=len(names))
     one = "pairs" if kind == "preferences" else "items"
     cells: dict[str, Record] = {
         str(name): {"estimate": float(n), "conf_low": math.nan, "conf_high": math.nan, "n": float(n), "method": ""}
-        for name, n in zip(names, more, strict=True)
+        for name, n in zip(names, shared.further, strict=True)
     }
     return Column("own", f"Further {one} of its own", "not in this table", "count", cells)
 
