@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage_draws import counted
 from scipy.special import ndtri
 
 #: Calls of a cluster of an equal design.
@@ -77,32 +75,6 @@ NAMED = (
     Design("one dominating", 30, 0.3, 0.5),
     Design("one dominating", 60, 0.3, 0.8),
 )
-
-
-def cluster_shares(
-    rng: np.random.Generator, shares: np.ndarray, icc: float, replications: int, clusters: int
-) -> np.ndarray:
-    """Shares of each cluster (R, G, P): Dirichlet, so that two calls of a cluster correlate by `icc`."""
-    drawn = rng.standard_gamma(np.maximum(shares, 1e-12) * (1 - icc) / icc, size=(replications, clusters, len(shares)))
-    drawn += 1e-300
-    return drawn / drawn.sum(axis=2, keepdims=True)
-
-
-def tally(
-    rng: np.random.Generator,
-    names: list[str],
-    labels: Mapping[str, Any],
-    shares: np.ndarray,
-    size: np.ndarray,
-    icc: float,
-    unit: str = "item",
-) -> pd.DataFrame:
-    """Counts of the outcomes of the calls of each cluster, a replication a judge."""
-    clusters, patterns = size.size, len(shares)
-    drawn = rng.multinomial(size, cluster_shares(rng, np.asarray(shares), icc, len(names), clusters))
-    table = {c: np.tile(np.asarray(v, dtype=object), clusters) for c, v in labels.items()}
-    table[unit] = np.repeat([f"c{i}" for i in range(clusters)], patterns)
-    return counted(names, table, drawn.reshape(len(names), -1))
 
 
 def answers(

@@ -80,9 +80,11 @@ def counted(names: list[str], labels: Mapping[str, Any], counts: np.ndarray) -> 
     return frame[frame["n"] > 0].reset_index(drop=True)
 
 
-def clustered_shares(rng: np.random.Generator, shares: np.ndarray, reps: int, clusters: int) -> np.ndarray:
-    """Shares of each cluster (R, G, P): Dirichlet, so that two calls of a cluster correlate by ICC."""
-    spread = np.maximum(np.asarray(shares, dtype=float), 1e-12) * (1 - ICC) / ICC
+def clustered_shares(
+    rng: np.random.Generator, shares: np.ndarray, reps: int, clusters: int, icc: float = ICC
+) -> np.ndarray:
+    """Shares of each cluster (R, G, P): Dirichlet, so that two calls of a cluster correlate by `icc`."""
+    spread = np.maximum(np.asarray(shares, dtype=float), 1e-12) * (1 - icc) / icc
     drawn = rng.standard_gamma(spread, size=(reps, clusters, len(shares))) + 1e-300
     return drawn / drawn.sum(axis=2, keepdims=True)
 
@@ -97,13 +99,25 @@ def outcomes(
     unit: str = "item",
 ) -> pd.DataFrame:
     """Tally of n calls with these shares, in clusters of equal size where there are any."""
-    reps, size = len(names), len(shares)
     if not clusters:
-        return counted(names, labels, rng.multinomial(n, shares, size=reps))
-    drawn = rng.multinomial(n // clusters, clustered_shares(rng, shares, reps, clusters))
-    table = {c: np.tile(np.asarray(v, dtype=object), clusters) for c, v in labels.items()}
-    table[unit] = np.repeat([f"c{i}" for i in range(clusters)], size)
-    return counted(names, table, drawn.reshape(reps, -1))
+        return counted(names, labels, rng.multinomial(n, shares, size=len(names)))
+    return in_clusters(rng, names, labels, shares, np.full(clusters, n // clusters), unit=unit)
+
+
+def in_clusters(
+    rng: np.random.Generator,
+    names: list[str],
+    labels: Mapping[str, Any],
+    shares: np.ndarray,
+    size: np.ndarray,
+    icc: float = ICC,
+    unit: str = "item",
+) -> pd.DataFrame:
+    """Tally of the outcomes of `size` (G,) calls of each cluster, a replication a judge."""
+    drawn = rng.multinomial(size, clustered_shares(rng, shares, len(names), size.size, icc))
+    table = {c: np.tile(np.asarray(v, dtype=object), size.size) for c, v in labels.items()}
+    table[unit] = np.repeat([f"c{i}" for i in range(size.size)], len(shares))
+    return counted(names, table, drawn.reshape(len(names), -1))
 
 
 def calls_of(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage_designs import answers, cluster_shares, tally
-from coverage_draws import measure
+from coverage_designs import answers
+from coverage_draws import clustered_shares, in_clusters, measure
 
 Draw = Callable[[np.random.Generator, list[str], np.ndarray, float, float], pd.DataFrame]
 PEOPLE = ["ann", "bob", "cat"]
@@ -67,7 +67,7 @@ _COUNTED: dict[str, tuple[dict[str, list[str]], Callable[[float], Any], str, dic
 
 def _counts(rng, names, size, icc, rate, name):  # type: ignore[no-untyped-def]
     labels, shares, unit, options = _COUNTED[name]
-    table = tally(rng, names, labels, np.asarray(shares(rate)), size, icc, unit)
+    table = in_clusters(rng, names, labels, np.asarray(shares(rate)), size, icc, unit)
     found = measure(name)(table, **options)
     return found[~found["term"].str.startswith("mean_")]  # over judges: a replication has one
 
@@ -99,7 +99,7 @@ def _confidences(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
     levels, stated = np.array([0.6, 0.8, 0.95]), np.array([0.3, 0.4, 0.3])
     right = np.clip(levels * rate / 0.8 * 0.8, 0.01, 0.99)
     labels = {"confidence": np.tile(levels, 2), "outcome": np.repeat(_RIGHT, 3)}
-    table = tally(rng, names, labels, np.concatenate([stated * right, stated * (1 - right)]), size, icc)
+    table = in_clusters(rng, names, labels, np.concatenate([stated * right, stated * (1 - right)]), size, icc)
     found = measure("confidence_calibration")(table.astype({"confidence": float}), n_resamples=_RESAMPLES)
     return found[found["term"] != "reliability"]
 
@@ -158,7 +158,7 @@ def _gap(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
     item, calls = np.repeat(np.arange(size.size), size), int(size.sum())
     parts = []
     for who in ("g", "ann", "bob"):
-        chance = cluster_shares(rng, np.array([rate, 1 - rate]), icc, len(names), size.size)[:, item, 0]
+        chance = clustered_shares(rng, np.array([rate, 1 - rate]), len(names), size.size, icc)[:, item, 0]
         first = rng.random((len(names), calls)) < chance
         table = pd.DataFrame({"study": np.repeat(names, calls), "item": np.tile(item.astype(str), len(names))})
         pair = np.tile(np.concatenate([np.arange(n) for n in size]).astype(str), len(names)).astype(object)

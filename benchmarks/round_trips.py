@@ -330,16 +330,22 @@ def _rubric_rows(calls: pd.DataFrame) -> Rows:
     }
 
 
+def pairs_to_cue(n: int) -> pd.DataFrame:
+    """Pairs of texts of which each says the same."""
+    pairs = pd.DataFrame({"item": [str(i) for i in range(n)], "first": "u", "second": "v"})
+    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(n)]
+    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(n)]
+    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(n)]
+    return pairs
+
+
 @cache
 def _cues() -> Plan:
-    pairs = pd.DataFrame({"item": [str(i) for i in range(80)], "first": "u", "second": "v"})
-    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(80)]
-    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(80)]
-    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(80)]
-    return design.cues("m", pairs, probes=["blind", "truth"], schemes=["Baseline", "PBP"])
+    return design.cues("m", pairs_to_cue(80), probes=["blind", "truth"], schemes=["Baseline", "PBP"])
 
 
-_CUED = Judge(
+#: A judge whom labels move, less after three turns.
+CUED = Judge(
     "m",
     tie_criterion=0.8,
     label_susceptibility=1.0,
@@ -351,7 +357,7 @@ _CUED = Judge(
 @cache
 def _cues_truth() -> dict[str, float]:
     """How much more often the favoured candidate wins with labels than without."""
-    p = design.answer_probabilities(_every_call(_cues()), _CUED)
+    p = design.answer_probabilities(_every_call(_cues()), CUED)
     truth = {}
     for scheme, part in p.groupby("scheme"):
         favoured = part.groupby("item")["favoured"].transform("first")
@@ -412,7 +418,7 @@ STUDIES = (
     Study("strategies", _strategies, (_CAREFUL,), _strategies_rows, (*FORMATS, "form")),
     Study("controlled pairs", _controlled, (_STYLED,), _controlled_rows, (*FORMATS, "form")),
     Study("rubric", _rubric, _RATERS, _rubric_rows, (*FORMATS, "form")),
-    Study("cues", _cues, (_CUED,), _cues_rows),
+    Study("cues", _cues, (CUED,), _cues_rows),
     Study("MERG", _merg, _WRITERS, _merg_rows),
 )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from round_trips import CUED, pairs_to_cue
 
 import judgestats as js
 from judgestats import design
@@ -169,20 +170,7 @@ def _rubrics_values() -> dict[Place, float]:
 
 @cache
 def _cues_plan() -> Plan:
-    pairs = pd.DataFrame({"item": [str(i) for i in range(100)], "first": "u", "second": "v"})
-    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(100)]
-    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(100)]
-    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(100)]
-    return design.study("cues", "m", pairs=pairs, attacks=["verbosity"])
-
-
-_CUED = Judge(
-    "m",
-    tie_criterion=0.8,
-    label_susceptibility=1.0,
-    slot_bias=0.2,
-    under={"scheme": {"PBP": {"label_susceptibility": 0.3}}},
-)
+    return design.study("cues", "m", pairs=pairs_to_cue(100), attacks=["verbosity"])
 
 
 @cache
@@ -191,7 +179,7 @@ def _cues_values() -> dict[Place, float]:
     plan = _cues_plan()
     every = pd.concat([plan.calls, plan.later], ignore_index=True)
     verdicts = {n: p.frame == "preferences" for n, p in plan.prompts.items()}
-    p = design.answer_probabilities(every[every["prompt"].map(verdicts).astype(bool)], _CUED)
+    p = design.answer_probabilities(every[every["prompt"].map(verdicts).astype(bool)], CUED)
     values: dict[Place, float] = {}
     for scheme, part in p.groupby("scheme"):
         blind = part[part["probe"] == "blind"].set_index("item")
@@ -209,7 +197,7 @@ STUDIES: dict[str, Planted] = {
     "debiasing": Planted(_strategies_plan, _SOLVERS, ("judge", "strategy"), _strategies_values),
     "rubric": Planted(_ratings_plan, _RATERS, ("judge", "system"), _ratings_values),
     "merg": Planted(_rubrics_plan, _WRITERS, ("condition",), _rubrics_values),
-    "cues": Planted(_cues_plan, (_CUED,), ("judge", "scheme", "probe"), _cues_values),
+    "cues": Planted(_cues_plan, (CUED,), ("judge", "scheme", "probe"), _cues_values),
 }
 
 
