@@ -148,10 +148,10 @@ def clustered() -> Iterator[Cell]:
     items, systems, noise = 30, 4, 1.0
     ranks = _MEANS[:systems].argsort(axis=0).argsort(axis=0)
     rho = np.corrcoef(ranks.T)[np.triu_indices(3, 1)].mean()
-    for term, truth in {"rho_system": rho, "r_sample": 0.49 / (0.49 + noise**2)}.items():
+    for term, interval, truth in (("rho_system", "t", rho), ("r_sample", "t, Fisher z", 0.49 / (0.49 + noise**2))):
         yield Cell(
             "agreement_levels",
-            f"{term}: t",
+            f"{term}: {interval}",
             "clustered",
             items,
             round(float(truth), 10),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom, t
 
 import twins_correlation as twins
 from judgestats.metrics.agreement import agreement_levels
@@ -86,3 +87,48 @@ def test_one_cell_has_no_sd():
     got = agreement_levels(panel_of_criteria(systems="A"), n_resamples=50).set_index("term").loc["sd_icc"]
     assert np.isnan(got["estimate"])
     assert "one unit" in got["flag"]
+
+
+def _scores_with_gaps(seed: int, r: float, missing: float, items: int = 60) -> pd.DataFrame:
+    """Three judges whose scores correlate by `r`; a share of the scores is missing at random."""
+    rng = np.random.default_rng(seed)
+    scores = np.sqrt(r) * rng.normal(size=(items, 1)) + np.sqrt(1 - r) * rng.normal(size=(items, 3))
+    scores[rng.random(scores.shape) < missing] = np.nan
+    wide = pd.DataFrame(scores, columns=list("abc")).rename_axis("item").reset_index().assign(system="s")
+    return wide.melt(["item", "system"], var_name="judge", value_name="score").astype({"item": str})
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_interval_of_r_is_students_on_fishers_z_with_the_items_that_judges_share(missing):
+    table = _scores_with_gaps(1, 0.8, missing)
+    row = agreement_levels(table, n_resamples=400).set_index("term").loc["r_sample"]
+    raters = table.dropna().groupby("item").size()
+    shared = raters * (raters - 1) / 2
+    worth = shared.sum() ** 2 / (shared**2).sum()
+    assert (worth == 60) == (missing == 0)
+    z, spread = np.arctanh(row["estimate"]), 1 - row["estimate"] ** 2
+    half = t.ppf(0.975, worth - 3) * row["std_error"] / spread * np.sqrt((worth - 1) / (worth - 3))
+    below, above = z - np.arctanh(row["conf_low"]), np.arctanh(row["conf_high"]) - z
+    assert min(below, above) == pytest.approx(half)  # the other end also allows for the bias of the draws
+    assert max(below, above) < 1.2 * half
+    assert row["method"] == "t on Fisher's z, bootstrap of item (B = 400)"
+
+
+def test_no_interval_of_r_from_three_shared_items():
+    table = _scores_with_gaps(1, 0.8, 0.0, items=3)
+    row = agreement_levels(table, n_resamples=50).set_index("term").loc["r_sample"]
+    assert np.isnan([row["conf_low"], row["conf_high"]]).all()
+    assert "too few for an interval" in row["flag"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("r", "missing"), [(0.4, 0.28), (0.975, 0.0)])
+def test_the_interval_of_r_covers(r, missing):
+    """Untransformed, and with all items counted, it covered .93 with the gaps; near 1 all misses were above."""
+    rows = [
+        agreement_levels(_scores_with_gaps(seed, r, missing), n_resamples=300).set_index("term").loc["r_sample"]
+        for seed in range(300)
+    ]
+    above, below = sum(row["conf_low"] > r for row in rows), sum(row["conf_high"] < r for row in rows)
+    assert binom.cdf(above + below, 300, 0.05) < 0.99
+    assert max(above, below) < 18

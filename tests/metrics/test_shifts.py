@@ -50,6 +50,17 @@ def test_swapping_the_sides_changes_the_sign():
     assert two["std_error"] == pytest.approx(one["std_error"])
 
 
+def test_the_interval_of_a_shift_squares_and_adds_those_of_both_sides():
+    row = agreement_shift(BEFORE, AFTER, **QUICK).iloc[0]
+    assert row["method"].startswith("MOVER, paired bootstrap of item")
+    subgroups = agreement_shift(BEFORE.assign(part="p"), AFTER.assign(part="p"), by="part", across="system", **QUICK)
+    each = agreement_shift(BEFORE, AFTER, by="system", **QUICK)
+    widths = [(t["conf_high"] - t["conf_low"]).to_numpy() for t in (subgroups[subgroups["term"] == "shift"], each)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.2)  # other draws of the same intervals
+    reverse = agreement_shift(AFTER, BEFORE, **QUICK).iloc[0]
+    assert reverse["conf_low"] == pytest.approx(-row["conf_high"])
+
+
 def test_no_change_is_no_shift_and_has_no_interval():
     row = agreement_shift(BEFORE, BEFORE, **QUICK).iloc[0]
     assert row["estimate"] == 0

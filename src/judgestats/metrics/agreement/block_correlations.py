@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap, read_off
+from judgestats.counting.bootstrap import NO_INTERVAL, Bootstrap, read_off
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.correlation import (
@@ -128,6 +129,49 @@ def from_draws(
     cells = read_off(value, draws, effective_clusters(sizes.astype(np.float64)), plan, limits)
     few = flags.join(flags.few_clusters(sizes), flags.UNDEFINED.of(lost, what="resample(s)"))
     return {**row, **cells, "flag": flags.join(few, cells["flag"])}
+
+
+def mean_correlation(value: float, draws: Floats, sizes: Floats, plan: Bootstrap) -> Record:
+    """Cells of a correlation over points, or of a mean of them: Student's interval on Fisher's z.
+
+    `sizes` (O,): points that the judges share in each unit. As in Fisher's n - 3, the two means and the spread cost
+    three degrees of freedom.
+    """
+    shared = sizes[sizes > 0]
+    cells = from_draws(value, draws, shared, plan, CORRELATION)
+    worth, spread = effective_clusters(shared), 1 - value * value
+    if math.isnan(cells["conf_low"]) or spread < 1e-12:
+        return cells
+    if worth <= 3:
+        return {**cells, **NO_INTERVAL, "flag": flags.join(cells["flag"], flags.TOO_FEW)}
+    z, bias = math.atanh(value), (float(np.nanmean(draws)) - value) / spread
+    half = float(stdtrit(worth - 3, (1 + plan.conf_level) / 2)) * cells["std_error"] / spread
+    half *= math.sqrt((worth - 1) / (worth - 3))
+    low, high = math.tanh(z - half - max(bias, 0.0)), math.tanh(z + half - min(bias, 0.0))
+    return {**cells, "conf_low": low, "conf_high": high, "method": plan.words.replace("t,", "t on Fisher's z,", 1)}
+
+
+def correlation_change(value: Floats, draws: Floats, sizes: Sequence[Floats], plan: Bootstrap) -> Record:
+    """Cells of the second of two correlations minus the first, from `value` (2,) and `draws` (B, 2).
+
+    The intervals of both are combined (square-and-add) with the correlation of the draws: Zou, G. Y. (2007).
+    Psychological Methods 12, 399-413.
+    """
+    change = float(value[1] - value[0])
+    units = sizes[0] + sizes[1]
+    cells = from_draws(change, draws[:, 1] - draws[:, 0], units[units > 0], plan, DIFFERENCE)
+    sides = [mean_correlation(float(value[k]), draws[:, k], sizes[k], plan) for k in (0, 1)]
+    (low_1, high_1), (low_2, high_2) = ((side["conf_low"], side["conf_high"]) for side in sides)
+    if math.isnan(low_1 + low_2 + cells["conf_low"]):
+        return cells
+    together = float(rowwise(draws[:, 0], draws[:, 1]))
+
+    def reach(one: float, two: float) -> float:
+        return math.sqrt(max(one * one + two * two - 2 * together * one * two, 0.0))
+
+    low, high = reach(high_1 - value[0], value[1] - low_2), reach(value[0] - low_1, high_2 - value[1])
+    words = plan.words.replace("t,", "MOVER,", 1)
+    return {**cells, "conf_low": change - low, "conf_high": change + high, "method": words}
 
 
 def item_bootstrap(

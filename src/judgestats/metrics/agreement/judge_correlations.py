@@ -21,6 +21,7 @@ from judgestats.metrics.agreement.block_correlations import (
     Method,
     from_draws,
     item_bootstrap,
+    mean_correlation,
     mean_defined,
     observed_weights,
     pair_correlations,
@@ -117,8 +118,8 @@ def correlation(
         For ``level="cell"``: the columns that define a cell together with the system, e.g. ``condition``.
     interval : {'fisher', 't'}, optional
         Fisher's z, for each pair separately, treats the points as independent; over systems it generalizes to further
-        systems. ``t`` is a bootstrap of items, and generalizes to further items for these systems. Pairs share their
-        items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
+        systems. ``t`` is a bootstrap of items (on Fisher's z, unless over systems), and generalizes to further items
+        for these systems. Pairs share their items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
     cluster : "auto", str or False
         Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt`` and
         ``task`` with 30 levels or more; False, items.
@@ -250,9 +251,9 @@ def _block_rows(
     statistic = system_correlations if over_systems else pair_correlations
     r = statistic(block, method, observed_weights(block))[0]
     draws = None if fisher else resampled_statistics(block, plan, lambda weights: statistic(block, method, weights))[0]
+    one, two = block.sides
     if over_systems:
         rated_by = np.asarray((~np.isnan(block.scores)).any(axis=-1))
-        one, two = block.sides
         common = (rated_by[:, one] & rated_by[:, two]).sum(axis=0)[None, :]
         points = np.array([int((rated_by.sum(axis=1) > 1).sum())])
         labels: list[Record] = [{}]
@@ -265,6 +266,7 @@ def _block_rows(
         rated_here = ~np.isnan(block.scores[k])
         in_row = int((rated_here.any(axis=0)[None, :] & ~rated_here).sum())
         missing = block.n_missing if over_systems else in_row
+        part = None if over_systems else slice(k, k + 1)
         if pairs == "each":
             for p, (judge, other) in enumerate(block.pairs):
                 n, pair_key = int(common[k, p]), {**key, "judge": judge, "other": other}
@@ -272,23 +274,32 @@ def _block_rows(
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
-                    else from_draws(float(r[k, p]), draws[:, k, p], block.unit_sizes, plan, CORRELATION)
+                    else _resampled(block, float(r[k, p]), draws[:, k, p], plan, part, np.array([one[p], two[p]]))
                 )
                 why = (flags.CONSTANT if n > 1 else flags.TOO_FEW) if n and np.isnan(r[k, p]) else ""
                 lacking = flags.MISSING.of(missing * over_systems, what="score(s)")
                 rows.append({**pair_key, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
         elif draws is not None:
             if pairs == "sd":
-                value, many, limits = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof), STANDARD_DEVIATION
+                value, many = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof)
+                cells = from_draws(value, many, block.unit_sizes, plan, STANDARD_DEVIATION)
             else:
-                value, many, limits = float(mean_defined(r[k])), mean_defined(draws[:, k]), CORRELATION
-            cells = from_draws(value, many, block.unit_sizes, plan, limits)
+                cells = _resampled(block, float(mean_defined(r[k])), mean_defined(draws[:, k]), plan, part)
             size = flags.NO_DATA if not points[k] else flags.SMALL_N if points[k] < 30 else ""
             flag = flags.join(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
     if level == "cell" and pairs != "sd":
         rows += _over_cells(block, r, draws, method, pairs, plan)
     return rows
+
+
+def _resampled(
+    block: Block, value: float, draws: Floats, plan: Bootstrap, rows: slice | None, judges: slice | Ints = slice(None)
+) -> Record:
+    """Cells of a correlation over the items of `rows`, or over systems."""
+    if rows is None:
+        return from_draws(value, draws, block.unit_sizes, plan, CORRELATION)
+    return mean_correlation(value, draws, block.shared_sizes(rows, judges), plan)
 
 
 def _over_cells(
@@ -300,15 +311,21 @@ def _over_cells(
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":
-        summaries: list[tuple[Record, Floats, Floats]] = [({}, mean_defined(r), mean_defined(draws))]
+        summaries: list[tuple[Record, Floats, Floats, slice | Ints]] = [
+            ({}, mean_defined(r), mean_defined(draws), slice(None))
+        ]
     else:
-        summaries = [({"judge": a, "other": b}, r[:, p], draws[:, :, p]) for p, (a, b) in enumerate(block.pairs)]
+        codes = np.stack(block.sides, axis=-1)
+        summaries = [
+            ({"judge": a, "other": b}, r[:, p], draws[:, :, p], codes[p]) for p, (a, b) in enumerate(block.pairs)
+        ]
     rows = []
-    for label, value, many in summaries:
+    for label, value, many, judges in summaries:
         n = int((~np.isnan(value)).sum())
         without = flags.EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
-        for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, STANDARD_DEVIATION)):
-            cells = from_draws(float(function(value)), function(many), block.unit_sizes, plan, limits)
+        mean = _resampled(block, float(mean_defined(value)), mean_defined(many), plan, slice(None), judges)
+        spread = from_draws(float(sd_defined(value)), sd_defined(many), block.unit_sizes, plan, STANDARD_DEVIATION)
+        for term, cells in (("mean", mean), ("sd", spread)):
             flag = flags.join(without, cells["flag"])
             rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
     return rows

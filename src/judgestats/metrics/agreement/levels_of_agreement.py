@@ -20,6 +20,7 @@ from judgestats.metrics.agreement.block_correlations import (
     STANDARD_DEVIATION,
     from_draws,
     item_bootstrap,
+    mean_correlation,
     mean_defined,
     observed_weights,
     pair_correlations,
@@ -115,7 +116,8 @@ def agreement_levels(
 
     Notes
     -----
-    All intervals come from one bootstrap of items, so that the draws of the gaps are paired. ICC(2,1) uses complete
+    All intervals come from one bootstrap of items, so that the draws of the gaps are paired; that of ``r_sample`` is
+    Student's on Fisher's z, for as many items as the judges share. ICC(2,1) uses complete
     items and is never clipped. A rater with constant scores stays in the ICC. With few systems ``rho_system`` is
     discrete, and noise in the systems' means lowers it; large effects are flagged (docs/coverage.md). The spread over
     cells is that of the estimates, and so wider than that of the true values.
@@ -177,7 +179,11 @@ def _level_rows(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: i
     terms = ("rho_system", "r_sample", "icc")
     rows = []
     for k, term in enumerate(terms):
-        cells = from_draws(*values[k], items.unit_sizes, plan, CORRELATION)
+        cells = (
+            mean_correlation(*values[k], units.shared_sizes(), plan)
+            if term == "r_sample"
+            else from_draws(*values[k], items.unit_sizes, plan, CORRELATION)
+        )
         flag = flags.join(undefined[k], missing, cells["flag"], flags.FEW_SYSTEMS if not k and systems < 10 else "")
         n = n_cells if k else systems
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})

@@ -119,6 +119,11 @@ class MatchedCorrelations:
     undefined: Ints  # (P,): number of correlations excluded, per pair
     paired: bool  # whether some unit occurs on both sides
     one_sided: int  # number of units on one side only
+    rows: Ints  # (2, C): rows of the block
+
+    def sizes(self, cells: slice | Mask = slice(None), judges: slice | Ints = slice(None)) -> list[Floats]:
+        """Points that pairs of judges share in each unit, on each side."""
+        return [self.block.shared_sizes(side[cells], judges) for side in self.rows]
 
     def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs exclude."""
@@ -145,9 +150,10 @@ def matched_correlations(block: Block, method: Method, plan: Bootstrap) -> Match
     both = present[0] & present[1]
     without = undefined.sum(axis=0) + (len(block.rows) - sides.size)
     one_sided = int((present[0] ^ present[1]).sum()) if both.any() else 0
-    return MatchedCorrelations(block, value, many, wide.reset_index()[labels], without, bool(both.any()), one_sided)
+    cells = wide.reset_index()[labels]
+    return MatchedCorrelations(block, value, many, cells, without, bool(both.any()), one_sided, sides)
 
 
-def shift_method(paired: bool, plan: Bootstrap) -> str:
+def shift_method(paired: bool, method: str) -> str:
     """The ``method`` of a shift."""
-    return plan.words.replace("bootstrap of", "paired bootstrap of" if paired else "independent bootstraps of")
+    return method.replace("bootstrap of", "paired bootstrap of" if paired else "independent bootstraps of")

@@ -19,7 +19,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Ints, Record
+from judgestats.typing import Floats, Ints, Mask, Record
 
 #: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
 Unit = Literal["item", "criterion"]
@@ -71,6 +71,11 @@ class Block:
         one, two = self.sides
         result: Ints = (rated[:, one] & rated[:, two]).sum(axis=-1)
         return result
+
+    def shared_sizes(self, rows: slice | Ints | Mask = slice(None), judges: slice | Ints = slice(None)) -> Floats:
+        """Points that pairs of judges share in each bootstrap unit, (O,)."""
+        raters = (~np.isnan(self.scores[rows][:, judges])).sum(axis=1)
+        return np.bincount(self.owner, (raters * (raters - 1) / 2).sum(axis=0), self.n_units).astype(np.float64)
 
     def points(self) -> Ints:
         """Number of points that two judges or more rated, (R,)."""

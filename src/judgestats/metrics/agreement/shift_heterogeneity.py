@@ -11,7 +11,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.metrics.agreement.block_correlations import from_draws, mean_defined
+from judgestats.metrics.agreement.block_correlations import correlation_change, from_draws, mean_defined
 from judgestats.metrics.agreement.matched_conditions import MatchedCorrelations, shift_method, units_with_code
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
 from judgestats.typing import Floats, Ints, Record
@@ -27,24 +27,29 @@ def subgroup_of_units(block: Block, split: list[str]) -> Ints | None:
     return None if (present.sum(axis=0) > 1).any() else present.argmax(axis=0).astype(np.int64)
 
 
-def _subgroups(data: MatchedCorrelations, split: list[str]) -> tuple[list[tuple[str, ...]], Floats, Floats]:
-    """Names, shifts (G,) and drawn shifts (B, G) of the subgroups."""
+def _subgroups(
+    data: MatchedCorrelations, split: list[str]
+) -> tuple[list[tuple[str, ...]], Floats, Floats, list[list[Floats]]]:
+    """Names of the subgroups, their correlations on both sides (2, G), drawn ones (B, 2, G), and shared points."""
     r, draws = data.r, data.draws
     if not split:
         label: list[tuple[str, ...]] = [(f"{a} / {b}",) for a, b in data.block.pairs]
         value, many = mean_defined(r.swapaxes(1, 2)), mean_defined(draws.swapaxes(2, 3))
+        sizes = [data.sizes(judges=pair) for pair in np.stack(data.block.sides, axis=-1)]
     else:
         code, table = label_codes(data.cells, split)
         label = [tuple(map(str, t)) for t in table.itertuples(index=False)]
         each, each_draws = mean_defined(r), mean_defined(draws)
         value = np.stack([mean_defined(each[:, code == g]) for g in range(len(label))], axis=-1)
         many = np.stack([mean_defined(each_draws[..., code == g]) for g in range(len(label))], axis=-1)
-    return label, value[1] - value[0], many[:, 1] - many[:, 0]
+        sizes = [data.sizes(cells=code == g) for g in range(len(label))]
+    return label, value, many, sizes
 
 
 def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) -> list[Record]:
     """Shift of each subgroup, their differences, and the test that all are equal."""
-    label, shift, draws = _subgroups(data, split)
+    label, r, drawn_r, sizes = _subgroups(data, split)
+    shift, draws = r[1] - r[0], drawn_r[:, 1] - drawn_r[:, 0]
     if len(label) < 2 and not data.block.key:
         raise DesignError(
             f"across= gives {len(label)} subgroup(s), and needs two. Name a column with several values in both "
@@ -54,22 +59,25 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
     text = [", ".join(t) for t in label]
     rows = []
 
-    def add(term: str, value: float, term_draws: Floats, **more: str | float) -> None:
-        cells = from_draws(float(value), term_draws, data.block.unit_sizes, plan)
-        if term != "shift":
-            more["p_value"] = _p_value(cells, effective_clusters(data.block.unit_sizes), plan.conf_level)
-        flag = flags.join(flags.NO_DATA if math.isnan(value) else "", cells["flag"])
+    def add(term: str, cells: Record, **more: str | float) -> None:
+        flag = flags.join(flags.NO_DATA if math.isnan(cells["estimate"]) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
-        rows.append({**base, "n": data.block.n_units, "method": shift_method(data.paired, plan), "flag": flag})
+        method = shift_method(data.paired, cells["method"])
+        rows.append({**base, "n": data.block.n_units, "method": method, "flag": flag})
+
+    def compare(term: str, value: float, term_draws: Floats, **more: str | float) -> None:
+        cells = from_draws(float(value), term_draws, data.block.unit_sizes, plan)
+        p = _p_value(cells, effective_clusters(data.block.unit_sizes), plan.conf_level)
+        add(term, cells, p_value=p, **more)
 
     for g, name in enumerate(text):
-        add("shift", shift[g], draws[:, g], subgroup=name)
+        add("shift", correlation_change(r[:, g], drawn_r[:, :, g], sizes[g], plan), subgroup=name)
     for g in range(len(text)):
         for h in range(g + 1, len(text)):
-            add("difference", shift[g] - shift[h], draws[:, g] - draws[:, h], subgroup=text[g], other=text[h])
+            compare("difference", shift[g] - shift[h], draws[:, g] - draws[:, h], subgroup=text[g], other=text[h])
     if len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1)):
         sign = np.array([1.0, -1.0, -1.0, 1.0])
-        add("interaction", float(shift @ sign), draws @ sign)
+        compare("interaction", float(shift @ sign), draws @ sign)
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.unit_sizes)]
 
 

@@ -17,7 +17,14 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
-from judgestats.metrics.agreement.block_correlations import DIFFERENCE, Method, from_draws, item_bootstrap, mean_defined
+from judgestats.metrics.agreement.block_correlations import (
+    Method,
+    correlation_change,
+    from_draws,
+    item_bootstrap,
+    mean_correlation,
+    mean_defined,
+)
 from judgestats.metrics.agreement.judge_correlations import Pairs
 from judgestats.metrics.agreement.matched_conditions import (
     MatchedCorrelations,
@@ -44,7 +51,7 @@ def _shift_from_control(data: IntoFrame, options: Options) -> pd.DataFrame:
     "How far does another way of judging shift agreement, and is the shift the same in all subgroups (`across=`)?",
     "agreement",
     "R, table",
-    "t, bootstrap, paired where items are shared; Cochran's Q",
+    "MOVER of t on Fisher's z, from a bootstrap, paired where items are shared; Cochran's Q",
     "consensus_illusion, Eq 1, Table 3, Sec 3.1, 3.3, 3.4",
     plot="agreement_shift",
     frames=("ratings",),
@@ -139,7 +146,8 @@ def agreement_shift(
     -----
     Only correlations defined on both sides are averaged, so that the shift is not one of composition; the flag counts
     the others. Where both sides share items, the items are drawn once for both (paired); an item on one side only
-    counts there, and is flagged. Without a common item the sides are drawn independently; see ``method``.
+    counts there, and is flagged. Without a common item the sides are drawn independently; see ``method``. The interval
+    squares and adds the distances to the limits of both correlations, with the correlation of their draws (MOVER).
 
     A mean of subgroups is not the pooled value: r is not linear in the items.
 
@@ -154,7 +162,8 @@ def agreement_shift(
     multiple comparisons.
 
     Source: consensus_illusion paper, Equation 1, Table 3 and Section 4; relative shift: Section 3.3, (0.6225 - 0.239) /
-    0.6225; subgroups: Sections 3.1 and 3.4 (it prints p < 0.01 and p < 0.05 without a statistic).
+    0.6225; subgroups: Sections 3.1 and 3.4 (it prints p < 0.01 and p < 0.05 without a statistic). Zou, G. Y. (2007).
+    Psychological Methods 12, 399-413 (MOVER).
 
     Examples
     --------
@@ -222,34 +231,35 @@ def _shift_rows(
     data: MatchedCorrelations, pairs: Pairs, flag_at: float, plan: Bootstrap, relative: bool
 ) -> list[Record]:
     if pairs == "each":
-        chosen = [({"judge": a, "other": b}, slice(p, p + 1)) for p, (a, b) in enumerate(data.block.pairs)]
+        codes = np.stack(data.block.sides, axis=-1)
+        chosen = [({"judge": a, "other": b}, slice(p, p + 1), codes[p]) for p, (a, b) in enumerate(data.block.pairs)]
     else:
-        chosen = [({}, slice(None))]
+        chosen = [({}, slice(None), slice(None))]
     rows = []
-    for label, p in chosen:
+    for label, p, judges in chosen:
         value = mean_defined(mean_defined(data.r[..., p]))
         draws = mean_defined(mean_defined(data.draws[..., p]))
         shift_cells = _moved(value[0], value[1], flag_at, relative)
         if relative:
-            cells = _relative_cells(value, draws, data.block.unit_sizes, plan)
+            cells = _relative_cells(value, draws, data.sizes(judges=judges)[0], plan)
         else:
-            shift = float(value[1] - value[0])
-            cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.unit_sizes, plan, DIFFERENCE)
+            cells = correlation_change(value, draws, data.sizes(judges=judges), plan)
         used = int((~np.isnan(data.r[0][:, p])).sum())
         size = flags.SMALL_N if data.block.n_units < 30 else ""
         excluded = data.exclusions(plan.cluster[0], p)
         flag = flags.join(flags.NO_DATA if not used else "", shift_cells["flag"], excluded, size, cells["flag"])
         row = {**data.block.key, **label, **shift_cells, **cells, "n": data.block.n_units, "correlations": used}
-        rows.append({**row, "method": shift_method(data.paired, plan), "flag": flag})
+        rows.append({**row, "method": shift_method(data.paired, cells["method"]), "flag": flag})
     return rows
 
 
 def _relative_cells(value: Floats, draws: Floats, sizes: Floats, plan: Bootstrap) -> Record:
     """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
-    cells = from_draws(float(quotient(value[1], value[0]) - 1), quotient(draws[:, 1], draws[:, 0]) - 1, sizes, plan)
+    ratios = quotient(draws[:, 1], draws[:, 0]) - 1
+    cells = from_draws(float(quotient(value[1], value[0]) - 1), ratios, sizes[sizes > 0], plan)
     if not value[0] > 0:
         return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
-    if not from_draws(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:
+    if not mean_correlation(float(value[0]), draws[:, 0], sizes, plan)["conf_low"] > 0:
         return cells | dict.fromkeys(_INTERVAL, math.nan) | {"flag": flags.UNBOUNDED}
     return cells
 
