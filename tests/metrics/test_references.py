@@ -223,3 +223,20 @@ def test_a_judge_as_gold_in_any_column_of_answers(answer):
     middle = np.nan if answer == "correct" else 0.5
     assert gold.fillna(-1).to_dict() == pd.Series({"1": 1.0, "2": 0.0, "3": middle}).fillna(-1).to_dict()
     assert isinstance(js.available_measures(table, gold="g"), pd.DataFrame)
+
+
+def test_people_are_who_rater_type_calls_human():
+    """By default they are the reference; `humans=()` measures them as judges; nobody is guessed where it is unclear."""
+    answers = {"Ann": "1100", "Bob": "1101", "g": "1011", "h": "1110"}
+    rows = [(who, "s", str(i), float(a)) for who, given in answers.items() for i, a in enumerate(given)]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+    named = table.assign(rater_type=table["judge"].map({"Ann": "human", "Bob": "human"}).fillna("model"))
+    assert references(named).humans == ("Ann", "Bob")
+    assert references(named, ()).humans == references(table).humans == ()
+    assert references(named.assign(rater_type="human")).humans == ()  # a panel of people
+    assert references(named.assign(rater_type=["human", *named["rater_type"][1:-1], "human"])).humans == ()
+    assert set(js.datasheet(named)["judge"]) == {"g", "h"}
+    assert set(js.datasheet(named, humans=())["judge"]) == {"Ann", "Bob", "g", "h"}
+    supported = js.available_measures(named).set_index("measure")["supported"]
+    assert supported["judge_against_people"]
+    assert not js.available_measures(named, humans=()).set_index("measure")["supported"]["judge_against_people"]

@@ -16,13 +16,17 @@ from judgestats.schema import preferences, ratings
 
 _TERMS = {
     "right": ("accuracy", "agreement", "distance", "target_sensitivity"), "steady": ("consistency", "run_sd"),
-    "dark": ("dark_current",), "biased": ("position_bias", "mean_others"),
+    "dark": ("dark_current",), "biased": ("position_bias", "leniency"),
 }  # fmt: skip
 _SIDES = {
-    "Prefers what is shown first": 1, "Prefers what is shown second": -1, "prefer what is shown first": 1,
-    "prefer what is shown second": -1, "Scores higher than": 1, "Scores lower than": -1, "score higher than": 1,
-    "score lower than": -1,
+    "Prefers what is shown first": 1, "Prefers what is shown second": -1, "Scores higher than": 1,
+    "Scores lower than": -1,
 }  # fmt: skip
+_VALUE_OF_BIAS = r"(?:^|; |largest: )([^;(]+?), ([+−]?[\d.]+)(?= points(?! on pairs)|; | \(|$)"
+_TWO_SIDES = re.compile(
+    r"(.+?) (prefers? what is shown first|scores? higher than .+?) by more than ([\d.]+(?: points)?), (.+?) "
+    r"(?:the second|lower)$"
+)
 
 
 def contradictions(page: PageData) -> list[str]:
@@ -188,27 +192,38 @@ def _dominates(column: Column, one: str, other: str, sign: int) -> bool:
 
 def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
     known = [j for j in judges if j in column.cells]
-    side = next((s for words, s in _SIDES.items() if card.head.startswith(words)), 0)
-    if side:
-        name, _, value = card.claim.rpartition(", ")
+    alone = [j for j in known if _clear(column, j)]
+    named = [(m[1], float(m[2].replace("−", "-"))) for m in re.finditer(_VALUE_OF_BIAS, f"{card.claim}; {card.detail}")]
+    for name, value in named:
+        if name not in column.cells:
+            continue
+        estimate = _interval(column, name)[0] * (100 if column.form == "points" else 1)
+        if abs(estimate - value) > (0.51 if column.form == "points" else 0.0051):
+            yield f"the table has {column.text(name)[0]} for {name}"
+    for words, names in re.findall(r"(?:^|; )(by more than [^:;]+?, too|clear of 0[^:;]*): ([^;]+)", card.detail):
+        there = next((s for w, s in _SIDES.items() if card.head.startswith(w)), 0) if "too" in words else 0
+        for other in re.split(r", | and ", names):
+            if other in column.cells and there and _clear(column, other) == -there:
+                yield f"{other} is on the other side: {column.text(other)}"
+            if other in column.cells and not _clear(column, other) and math.isfinite(_interval(column, other)[1]):
+                yield f"the interval of {other} in the table contains 0"
+    if side := next((s for words, s in _SIDES.items() if card.head.startswith(words)), 0):
+        name = card.claim.removesuffix(" on pairs shown in both orders").rpartition(", ")[0]
         if np.sign(_interval(column, name)[0]) != side or _clear(column, name) == -side:
             yield f"the table has {column.text(name)} for {name}"
-        if (
-            card.head.startswith("Scores")
-            and value != column.text(name)[0].replace("-", "−")
-            and value.lstrip("+") != column.text(name)[0]
-        ):
-            yield f"the table has {column.text(name)[0]}"
-        for part in card.detail.split("; ")[1:]:
-            words, _, names = part.partition(": ")
-            there = next(s for w, s in _SIDES.items() if words.startswith(w))
-            for other in re.split(r", | and ", names):
-                if other in column.cells and (
-                    np.sign(_interval(column, other)[0]) != there or _clear(column, other) == -there
-                ):
-                    yield f"{other} is on the other side: {column.text(other)}"
         return
-    alone = [j for j in known if _clear(column, j)]
+    if counted := _TWO_SIDES.match(card.claim):
+        scale = 100 if "points" in counted[3] else 1
+        size = float(re.match(r"[\d.]+", counted[3])[0]) / scale
+        for who, side in ((counted[1], 1), (counted[4], -1)):
+            beyond = [j for j in known if side * _interval(column, j)[0] > size]
+            if (int(who) if who.isdigit() else 1) > len(beyond) or not (who.isdigit() or who in beyond):
+                yield f"{beyond} are beyond {size} in the table"
+        return
+    if card.claim.startswith("None shown"):
+        if not alone:
+            yield "no interval in the table excludes 0"
+        return
     if card.claim.startswith("No ") and alone:
         yield f"the interval of {alone[0]} in the table excludes 0: {column.text(alone[0])}"
     if card.claim.startswith("No ") and any(not math.isfinite(_interval(column, j)[1]) for j in known):

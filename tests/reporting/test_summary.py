@@ -1,5 +1,6 @@
 """What a page says first: which cards are shown for which data, and by which rule each sentence is chosen."""
 
+import re
 import time
 from itertools import combinations
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
 from judgestats.reporting import page_data
@@ -324,9 +326,37 @@ def test_a_judge_biased_the_other_way_is_in_a_list_of_its_own():
     turned = verdicts({"other": 0.5}, first=0.4, seed=2)
     other = turned.assign(choice=turned["choice"].map({"first": "second", "second": "first"}))
     card = next(c for c in summary(pd.concat([table, other])).cards if c.kind == "biased")
-    assert card.head == "Prefers what is shown first"
-    assert card.claim.startswith("one, +")
-    assert "prefer what is shown first, too: two; prefer what is shown second: other" in card.detail
+    assert card.head == "Position bias"
+    assert card.claim == "2 prefer what is shown first by more than 10 points, other the second"
+    assert re.match(r"one, \+\d+ points \(.+\); other, −\d+ points \(", card.detail)
+
+
+@pytest.mark.parametrize(
+    ("smallest", "head", "claim"),
+    [
+        (None, "Leniency", "2 score higher than gold by more than 0.40, strict lower"),
+        (0.9, "Scores higher than gold", "kind, +0."),
+        (2.0, "Leniency", "None shown to be above 2.00"),
+    ],
+)
+def test_a_bias_is_counted_from_the_smallest_size_of_interest(smallest, head, claim):
+    """Scores are compared with gold where it is known: two are .98 and .6 above it, one .6 below, one .1 above."""
+    rng = np.random.default_rng(4)
+    gold = rng.integers(2, 5, 200)
+    above = {"kind": 0.98, "mild": 0.6, "near": 0.1, "strict": -0.6}
+    rows = [
+        {"judge": j, "system": "s", "item": f"i{i}", "score": g + off + rng.normal(scale=0.2), "gold": float(g)}
+        for i, g in enumerate(gold) for j, off in above.items()
+    ]  # fmt: skip
+    made = summary(ratings(pd.DataFrame(rows)), scale=(1, 5), smallest=smallest)
+    card = next(c for c in made.cards if c.kind == "biased")
+    assert card.head == head
+    assert card.claim.startswith(claim)
+    assert "near" in card.detail.partition("clear of 0")[2]
+    column = next(c for c in made.columns if c.label == "Leniency")
+    assert column.cells["mild"]["estimate"] == pytest.approx(0.6, abs=0.05)
+    with pytest.raises(DesignError, match="smallest=0 must be above 0"):
+        summary(ratings(pd.DataFrame(rows)), smallest=0)
 
 
 def test_order_that_is_one_with_the_candidate_gives_no_card_and_no_column():

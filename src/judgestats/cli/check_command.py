@@ -77,6 +77,7 @@ def _as_json(source: VerdictSource, study: Any) -> str:
     from judgestats import flags
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.data_description import describe
+    from judgestats.metrics.references import references
     from judgestats.metrics.supported_measures import available_measures
     from judgestats.results import estimates
 
@@ -86,9 +87,9 @@ def _as_json(source: VerdictSource, study: Any) -> str:
         "rows": study.check().drop(columns="rows"),
         "measures": available_measures(study, **source.references),
     }
-    if "humans" in source.references:
+    if people := references(study, **source.references).humans:
         try:
-            agreement = judge_against_people(study, humans=source.references["humans"], **source.groups)
+            agreement = judge_against_people(study, humans=people, **source.groups)
         except JudgestatsError:  # the reason stands among the measures
             agreement = estimates([])
         content["agreement"] = agreement.assign(codes=agreement["flag"].map(flags.flag_codes))

@@ -48,12 +48,20 @@ def report(
     sampling: Annotated[
         str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
+    smallest: Annotated[
+        float | None,
+        typer.Option(
+            help="Smallest bias of interest: a difference of scores (by default a tenth of the scale) or of shares of "
+            "verdicts (0.1).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
     overwrite: Overwrite = False,
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
     from judgestats.errors import choose
-    from judgestats.ingest import parse_identity
+    from judgestats.ingest import parse_identity, parse_scale
     from judgestats.outputs import MarkedOutputs
     from judgestats.reporting.markdown_pages import as_markdown
     from judgestats.reporting.page_data import measure_all
@@ -82,6 +90,8 @@ def report(
             **source.groups,
             identity=judge_of_system or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
+            scale=parse_scale(source.scale) if source.scale else None,
+            smallest=smallest,
             seed=seed,
             title=title or None,
             say=say,

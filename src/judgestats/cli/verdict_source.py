@@ -83,7 +83,11 @@ class VerdictSource:
     )
     labels_answers: str = _value("What the labels mean, as in --labels.", "LABEL=ANSWER,...")
     labels_wide: str = _value("Columns of the labels file with one annotator each, as in --wide.", "NAME=COLUMN,COLUMN")
-    humans: str = _value("Judges that are people: the reference; not measured.", "NAME,... | COLUMN=VALUE")
+    humans: str = _value(
+        "Judges that are people: the reference; not measured. By default those whose rater_type is human; none for "
+        "none.",
+        "NAME,... | COLUMN=VALUE | none",
+    )
     gold: str = _value("Source of the correct answers.", "COLUMN | JUDGE | CANDIDATE")
     baseline: str = _value(
         "The control condition: a value of strategy, prompt, probe, scheme or condition.", "VALUE | COLUMN=VALUE,..."
@@ -206,10 +210,10 @@ class VerdictSource:
                 return {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parts)}
             return parts
 
-        humans = names_or_pairs(self.humans or ("rater_type=human" if self.labels_file else ""))
+        humans: Any = None if not self.humans else () if self.humans == "none" else names_or_pairs(self.humans)
         control = names_or_pairs(self.baseline) if "=" in self.baseline else self.baseline
         arguments = {"humans": humans, "gold": self.gold, "baseline": control}
-        return {name: value for name, value in arguments.items() if value}
+        return {name: value for name, value in arguments.items() if value or value == ()}
 
     @property
     def groups(self) -> dict[str, Any]:

@@ -149,12 +149,17 @@ def distance_marks(
     return _marks(Study.of(ours), ["thing"], (score - right).abs()[alike], cluster, ours["n"].to_numpy(dtype=float))
 
 
-def error_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
-    """Distance of each score from the gold score of its row; judges on another scale than gold have none."""
+def error_marks(
+    ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score", *, signed: bool = False
+) -> pd.DataFrame:
+    """Distance of each score from the gold score of its row; judges on another scale than gold have none.
+
+    `signed`: the score minus gold instead.
+    """
     score, right = (pd.to_numeric(ratings[c], errors="coerce") for c in (value, "gold"))
     alike = on_one_scale(score, right, ratings["judge"])
-    far = (score - right).abs().rename("far_")
-    return score_marks(ratings.assign(far_=far)[alike], groups, cluster, "far_")
+    error = (score - right if signed else (score - right).abs()).rename("error_")
+    return score_marks(ratings.assign(error_=error)[alike], groups, cluster, "error_")
 
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:

@@ -44,6 +44,8 @@ class Options:
     people: pd.DataFrame | None = None  # answers of people; None if no judge is known to be a person
     baseline: Mapping[str, str] = field(default_factory=dict)  # column -> its control condition
     sampling: str = ""  # how the items with a gold label were drawn; empty if it is not known
+    scale: tuple[float, float] | None = None  # of the scores; None if it is not known
+    smallest: float | None = None  # smallest bias of interest; None for a tenth of the scale, or 10 points
     counting: bool = False  # whether nothing is to be resampled that need not be, for a first look
     results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # and errors, of all calls
 
@@ -55,6 +57,8 @@ class Options:
             "n_resamples": self.n_resamples,
             "seed": self.seed,
         }
+        if self.scale is not None:
+            defaults["scale"] = self.scale
         if self.cluster != "auto":  # "auto" is each measure's own default
             defaults["cluster"] = self.cluster
         accepted = signature(measure)

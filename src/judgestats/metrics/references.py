@@ -25,6 +25,8 @@ Humans = str | Sequence[str] | Mapping[str, str]
 Baseline = str | Mapping[str, str]
 #: Columns that may contain a control condition.
 CONTROLLED = ("strategy", "prompt", "probe", "scheme", "condition")
+#: The column that says who is a person, and its value for one.
+RATERS, PERSON = "rater_type", "human"
 #: Values that are recognised as control conditions.
 NAMED = ("baseline", "blind")
 #: Names listed in a message.
@@ -47,13 +49,14 @@ def references(
 ) -> References:
     """Resolve ``humans=``, ``gold=`` and ``baseline=`` for preferences or ratings.
 
-    `humans`: judges that are people, or ``{column: value}``. `gold`: a column; a judge, whose answers then count as
+    `humans`: judges that are people, or ``{column: value}``; by default those whose ``rater_type`` is ``human``, where
+    there are judges beside them, and ``()`` for none. `gold`: a column; a judge, whose answers then count as
     right and who is not measured; or (preferences) a candidate, which is then right wherever it was shown. `baseline`:
     a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``.
     """
     study = Study.whole(data)
     table = with_gold(study.data.to_pandas(), gold)
-    names = people_of(table, humans)
+    names = people_of(table, declared_people(table) if humans is None else humans)
     is_person = table["judge"].astype(str).isin(names).to_numpy()
     if names and is_person.all():
         raise DesignError(
@@ -72,6 +75,20 @@ def of_people(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 _HUMANS: Advice = (("humans", None),)
+
+
+def declared_people(table: pd.DataFrame) -> dict[str, str] | None:
+    """Who is a person by ``rater_type``, as ``humans=`` takes it; None where that says nothing, or all are people.
+
+    >>> declared_people(pd.DataFrame({"judge": ["Ann", "g"], "rater_type": ["human", "model"]}))
+    {'rater_type': 'human'}
+    """
+    if RATERS not in table.columns:
+        return None
+    raters = table[["judge", RATERS]].drop_duplicates()
+    person = raters[RATERS].astype(object).eq(PERSON)
+    people, judges = set(raters.loc[person, "judge"]), set(raters.loc[~person, "judge"])
+    return {RATERS: PERSON} if people and judges and not people & judges else None
 
 
 def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:

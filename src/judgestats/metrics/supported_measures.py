@@ -53,7 +53,8 @@ def available_measures(
     identity : mapping, optional
         For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``"column=value"``. They are a reference, and not measured.
+        Judges that are people: names, or ``"column=value"``; by default those whose ``rater_type`` is ``human``, and
+        ``()`` for none. They are a reference, and not measured.
     gold : str, optional
         Source of the correct answers: a column, a judge, or a candidate.
     baseline : str or mapping, optional

@@ -17,6 +17,10 @@ from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
 from judgestats.typing import Record
 
+#: Difference of two shares that is of interest, where none is given.
+SMALLEST_SHARE = 0.1
+#: Part of a scale that is of interest, where no size is given.
+SMALLEST_PART = 0.1
 #: The cluster column in the ``method`` of an estimate.
 _CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
 #: Columns by which intervals are clustered, as a sentence names their levels.
@@ -52,32 +56,42 @@ class FirstScreen:
 
 @dataclass(frozen=True)
 class BiasWords:
-    """How a card says a bias: its head where there is none, heads above and below 0, and both of several judges."""
+    """How a card says a bias: its head where there is none, heads above and below 0, and what those judges do."""
 
     head: str
     none: str
     heads: tuple[str, str]
-    plural: tuple[str, str]
+    verbs: tuple[str, str]  # above 0: of one judge, and of several
+    opposite: str  # below 0, after a verb
     term: str  # of the column with the same numbers
     form: str
     method: str
     units: str  # what the intervals are clustered by, as a plural
+    smallest: float  # size of a bias that is of interest
+
+    @property
+    def unit(self) -> str:
+        """Unit of the numbers of the card."""
+        return "" if self.form == "score" else " points"
 
 
-def order_bias_words(units: str) -> BiasWords:
+def order_bias_words(units: str, options: Options) -> BiasWords:
     """How a card says a bias towards an order; `units`: what the intervals are clustered by."""
+    ways = ("what is shown first", "what is shown second")
+    verbs = (f"prefers {ways[0]}", f"prefer {ways[0]}")
     return BiasWords(
-        "Position bias", "No position bias found", ("Prefers what is shown first", "Prefers what is shown second"),
-        ("prefer what is shown first", "prefer what is shown second"), "position_bias", "points",
-        "largest |t| over shared items", units,
+        "Position bias", "No position bias found", (f"Prefers {ways[0]}", f"Prefers {ways[1]}"), verbs, "the second",
+        "position_bias", "points", "largest |t| over shared items", units,
+        SMALLEST_SHARE if options.smallest is None else options.smallest,
     )  # fmt: skip
 
 
-def leniency_bias_words(other: str, none: str, units: str) -> BiasWords:
-    """How a card says leniency against the people or the peers."""
+def leniency_bias_words(other: str, none: str, method: str, units: str, smallest: float) -> BiasWords:
+    """How a card says leniency against gold, people or peers."""
+    verbs = (f"scores higher than {other}", f"score higher than {other}")
     return BiasWords(
-        "Leniency", none, (f"Scores higher than {other}", f"Scores lower than {other}"),
-        (f"score higher than {other}", f"score lower than {other}"), "mean_others", "score", "Bonferroni", units,
+        "Leniency", none, (f"Scores higher than {other}", f"Scores lower than {other}"), verbs, "lower", "leniency",
+        "score", method, units, smallest,
     )  # fmt: skip
 
 

@@ -1,18 +1,17 @@
-"""The cards: which judge is best, and which is biased."""
+"""The card on the judge that does best in one question."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.contenders import Contenders
-from judgestats.reporting.formatting import PERCENT, noun, number, signed
+from judgestats.reporting.formatting import PERCENT, noun, number
 from judgestats.reporting.summary_parts import Card, listed, printed
 
 
@@ -45,7 +44,7 @@ def best_card(
         ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
         detail = (
             f"{gap} {q.better} {following}{_on_shared_items(ranking, row)} "
-            f"({_interval_label(conf_level, len(ranking.pairs))} "
+            f"({interval_label(conf_level, len(ranking.pairs))} "
             f"{_nonzero_end(ends[0], q.form)} to {_nonzero_end(ends[1], q.form)})"
         )
         return Card(name, q.head, f"{best}, {texts[best]}", detail, method)
@@ -104,7 +103,7 @@ def _on_shared_items(ranking: Standing, row: Mapping[str, Any]) -> str:
     return "" if (units[[row["judge"], row["other"]]] == row["n"]).all() else " on what both judged"
 
 
-def _interval_label(conf_level: float, comparisons: int) -> str:
+def interval_label(conf_level: float, comparisons: int) -> str:
     """What an interval of a card is called: of several comparisons it holds for all at once."""
     return f"{'simultaneous ' if comparisons > 1 else ''}{100 * conf_level:g}\u202f% interval"
 
@@ -118,50 +117,3 @@ def _nonzero_end(value: float, form: str) -> str:
 
 def _gap_in_words(value: float, form: str) -> str:
     return number(value, 2) if form == "score" else noun(round(100 * value), "point")
-
-
-def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
-    """The judge farthest from 0 whose simultaneous interval excludes 0; without one, none or what cannot be said."""
-    bias = screen.said
-    assert bias is not None
-    cells = next((c.cells for c in screen.columns if c.term == bias.term), {})
-    if len(rows) == 1 and (cell := cells.get(rows["judge"].iloc[0])) is not None:
-        ends = {k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}  # one judge: nothing is selected
-        rows = rows.assign(**ends)
-    said: Callable[[float], str] = lambda v: signed(v) if bias.form == "score" else signed(100 * v, 0)  # noqa: E731
-    unit = "" if bias.form == "score" else " points"
-    method = f"simultaneous over the judges: {bias.method}; over {bias.units}"
-
-    def interval_of(r: Mapping[Any, Any]) -> str:
-        return f"{_interval_label(options.conf_level, len(rows))} {said(r['conf_low'])} to {said(r['conf_high'])}"
-
-    clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
-    if len(clear):
-        side = int(clear["estimate"].iloc[0] < 0)
-        r, rest = clear.iloc[0], clear.iloc[1:]
-        parts = [interval_of(r)]
-        for k in (side, 1 - side):
-            if others := [str(j) for j in rest.loc[(rest["estimate"] < 0) == bool(k), "judge"]]:
-                parts.append(f"{bias.plural[k]}{', too' if k == side else ''}: {listed(others)}")
-        return Card("biased", bias.heads[side], f"{r['judge']}, {said(r['estimate'])}{unit}", "; ".join(parts), method)
-    measured = rows["conf_low"].notna() | ((rows["estimate"] == 0) & (rows["clusters"] >= FEWEST))
-    estimable, lacking = rows[measured], [str(j) for j in rows.loc[~measured, "judge"]]
-    alone = [j for j in judges if j in cells and (cells[j]["conf_low"] > 0 or cells[j]["conf_high"] < 0)]
-    parts = []
-    if len(estimable):
-        r = estimable.iloc[0]
-        parts.append(
-            f"largest: {r['judge']}, {said(r['estimate'])}{unit} ({interval_of(r)})"
-            if math.isfinite(r["conf_low"]) else "every estimate is 0"
-        )  # fmt: skip
-    if lacking:
-        few = (rows.loc[~measured, "clusters"] < FEWEST).all()
-        parts.append(f"fewer than {FEWEST} {bias.units}" if few else "no interval")
-    if alone:
-        one = len(alone) == 1
-        parts.append(f"the interval{'' if one else 's'} of {listed(sorted(alone))} alone exclude{'s' if one else ''} 0")
-    if not lacking:
-        claim = bias.none if not alone else f"None that holds for {noun(len(rows), 'judge')} at once"
-    else:
-        claim = f"Cannot be said of {listed(lacking)}" if len(estimable) else "Cannot be said"
-    return Card("biased", bias.head, claim, "; ".join(parts), method)

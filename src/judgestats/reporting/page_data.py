@@ -14,7 +14,7 @@ from judgestats.counting.splitting import KEYS, Split, splits_of
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.studies import study_of, study_verdicts
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose, confidence, score_range
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.datasheet_sections import BEFORE, INSTRUMENTS, sheet_of
 from judgestats.metrics.measure_registry import Options, measures
@@ -113,6 +113,8 @@ def measure_all(
     gold: str | None = None,
     baseline: Baseline | None = None,
     sampling: Sampling | None = None,
+    scale: tuple[float, float] | None = None,
+    smallest: float | None = None,
     seed: int = SEED,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
@@ -124,6 +126,9 @@ def measure_all(
     """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
     say("Checking the rows")
     confidence(conf_level)
+    scale = score_range(scale)
+    if smallest is not None and not smallest > 0:
+        raise DesignError(f"smallest={smallest!r} must be above 0: the smallest bias that is of interest.")
     fitted: tuple[Model, ...] = ()
     if models is not None:
         from judgestats.reporting.fit_sections import described  # loads all of judgestats.models
@@ -138,8 +143,6 @@ def measure_all(
             raise DesignError("These calls are of no study. Leave study= out.")
         calls, frame = frame, study_verdicts(frame)
         by = by or (("strategy",) if "strategy" in frame else ())
-        if humans is None and "rater_type" in frame and frame["rater_type"].eq("human").any():
-            humans = "rater_type=human"
         data = frame
     whole = Study.whole(data)
     kind = kind_of(whole.names)
@@ -161,6 +164,8 @@ def measure_all(
         "gold": gold,
         "baseline": baseline,
         "sampling": sampling,
+        "scale": scale,
+        "smallest": smallest,
         "title": title,
         "study": study,
     }
@@ -171,7 +176,7 @@ def measure_all(
     measured, people = everybody.iloc[: len(reference.models)], of_people(everybody.iloc[len(reference.models) :])
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if reference.humans else None,
-        reference.baseline, sampling or "",
+        reference.baseline, sampling or "", scale, smallest,
     )  # fmt: skip
     say("Datasheets")
     rows = reference.study if renamed == groups else Study.of(measured)
@@ -201,7 +206,7 @@ def measure_all(
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
         summary,
         settings,
-        {**options, **{k: v for k, v in further.items() if v}},
+        {**options, **{k: v for k, v in further.items() if v or v == ()}},
         tables,
     )
 

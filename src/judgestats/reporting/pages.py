@@ -38,6 +38,8 @@ def report(
     gold: str | None = None,
     baseline: Baseline | None = None,
     sampling: Sampling | None = None,
+    scale: tuple[float, float] | None = None,
+    smallest: float | None = None,
     seed: int = SEED,
     conf_level: float = CONF_LEVEL,
     n_resamples: int = N_RESAMPLES,
@@ -68,8 +70,9 @@ def report(
     identity : mapping of str to str, optional
         For ratings, system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``"column=value"``. Judges are then compared with people, beside the
-        agreement of people with each other; people get no datasheet.
+        Judges that are people: names, or ``"column=value"``; by default those whose ``rater_type`` is ``human``, and
+        ``()`` for none. Judges are then compared with people, beside the agreement of people with each other; people
+        get no datasheet.
     gold : str, optional
         Where right answers come from: a column, a judge (who is then not measured), or a candidate.
     baseline : str or mapping, optional
@@ -78,6 +81,11 @@ def report(
     sampling : {'random', 'by class'}, optional
         How the items with a label in ``gold`` were drawn, where only some have one: the page then has rates corrected
         for the errors of the judges (:func:`judgestats.corrected_rate`).
+    scale : (float, float), optional
+        Lowest and highest possible score; by default the lowest and highest that occur.
+    smallest : float, optional
+        Smallest bias of interest: a difference of scores, or of shares of verdicts. By default a tenth of the scale,
+        or 0.1. The card on bias counts the judges whose bias is shown to be larger.
     seed, n_resamples : int
         For the bootstrap intervals.
     conf_level : float
@@ -102,8 +110,8 @@ def report(
         If `data` is not a canonical frame, or has faults.
     DesignError
         If `path` is a folder, one of the files in `source`, another file that exists, or cannot be written; if a name
-        in `humans`, `gold` or `baseline` does not occur; if `sampling` is neither of the two; if one of `models` is no
-        fit, or has no diagnostics.
+        in `humans`, `gold` or `baseline` does not occur; if `smallest` is not above 0; if `sampling` is neither of the
+        two; if one of `models` is no fit, or has no diagnostics.
 
     See Also
     --------
@@ -124,8 +132,8 @@ def report(
     outputs.check(path)
     page = measure_all(
         data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
-        sampling=sampling, seed=seed, conf_level=conf_level, n_resamples=n_resamples, title=title,
-        models=models, study=study,
+        sampling=sampling, scale=scale, smallest=smallest, seed=seed, conf_level=conf_level,
+        n_resamples=n_resamples, title=title, models=models, study=study,
     )  # fmt: skip
     return write_report(page, path, outputs, source)
 

@@ -76,7 +76,7 @@ def pairs_first_screen(
     cluster = cluster_of_intervals(data, slots)
     marks = order_marks(calls, conditions, cluster or "pair") if slots else pd.DataFrame()
     bias = biased(marks, conf_level=options.conf_level, seed=options.seed) if len(marks) else None
-    return FirstScreen(columns, questions, against, bias, order_bias_words(cluster_plural(cluster, "pairs")))
+    return FirstScreen(columns, questions, against, bias, order_bias_words(cluster_plural(cluster, "pairs"), options))
 
 
 def _best_constant(data: pd.DataFrame) -> tuple[float, str]:

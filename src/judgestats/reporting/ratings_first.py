@@ -18,8 +18,10 @@ from judgestats.metrics.marks import (
 )
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.scales import scales_apart
-from judgestats.metrics.standings import means_of, widened
+from judgestats.metrics.standings import biased, means_of, widened
 from judgestats.reporting.card_questions import (
+    SMALLEST_PART,
+    BiasWords,
     CardQuestion,
     FirstScreen,
     cluster_of_intervals,
@@ -132,22 +134,43 @@ def ratings_first_screen(
             "in variance below",
             "Spread when asked again",
         )
-    if leniency := rows_by_judge(sheet, "mean_others"):
-        columns.append(
-            Column(
-                "mean_others", "Leniency", "mean deviation from people" if options.people is not None else
-                "mean deviation from the other judges", "score", leniency, False, 0.0, "dashed: none",
-            )
-        )  # fmt: skip
+    leniency, bias, words = _leniency(data, sheet, against, conditions, cluster, value, options)
+    columns += leniency
     if means := rows_by_judge(sheet, "mean_score"):
         columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
-    bias = None
-    if leniency:
-        rows = pd.DataFrame([{**r, "judge": j} for j, r in leniency.items()])
-        bias = widened(rows[rows["judge"].isin(data["judge"].unique())], data["item"].nunique(), options.conf_level)
-    words = ("people", "No judge differs in leniency from people")
-    words = words if options.people is not None else ("its peers", "No judge is stricter than the others")
-    return FirstScreen(columns, questions, against, bias, leniency_bias_words(*words, units))
+    return FirstScreen(columns, questions, against, bias, words)
+
+
+def _leniency(
+    data: pd.DataFrame, sheet: pd.DataFrame, against: str, conditions: list[str], cluster: str, value: str,
+    options: Options,
+) -> tuple[list[Column], pd.DataFrame | None, BiasWords]:  # fmt: skip
+    """How far judges score above gold, else above people, else above each other: the column, the biases, the words."""
+    units = cluster_plural(cluster, "items")
+    smallest = options.smallest if options.smallest is not None else SMALLEST_PART * _width(data[value], options)
+    rows, bias = rows_by_judge(sheet, "mean_others"), None
+    if against == "gold":
+        marks = error_marks(data, conditions, cluster, value, signed=True)
+        rows = rows_from_means(means_of(marks, conf_level=options.conf_level), cluster)
+        bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
+        other, none, note = "gold", "No judge differs in leniency from gold", "mean of score minus gold"
+    elif options.people is not None:
+        other, none, note = "people", "No judge differs in leniency from people", "mean deviation from people"
+    else:
+        other, none, note = "its peers", "No judge is stricter than the others", "mean deviation from the other judges"
+    if bias is None and rows:
+        of_sheet = pd.DataFrame([{**r, "judge": j} for j, r in rows.items()])
+        of_sheet = of_sheet[of_sheet["judge"].isin(data["judge"].unique())]
+        bias = widened(of_sheet, data["item"].nunique(), options.conf_level)
+    method = "largest |t| over shared items" if against == "gold" else "Bonferroni"
+    column = Column("leniency", "Leniency", note, "score", rows, False, 0.0, "dashed: none")
+    return [column] if rows else [], bias, leniency_bias_words(other, none, method, units, smallest)
+
+
+def _width(scores: pd.Series[float], options: Options) -> float:
+    """The width of the scale, or of the scores that occur."""
+    low, high = options.scale or (float(scores.min()), float(scores.max()))
+    return high - low
 
 
 def _distances_from_references(

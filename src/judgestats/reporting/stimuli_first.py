@@ -78,4 +78,4 @@ def stimuli_first_screen(
     if len(marks := order_marks(calls, conditions)):
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
     against = "known differences" if "right" in questions else ""
-    return FirstScreen(columns, questions, against, bias, order_bias_words("items"))
+    return FirstScreen(columns, questions, against, bias, order_bias_words("items", options))

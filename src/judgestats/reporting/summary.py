@@ -13,8 +13,9 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import masked
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
+from judgestats.reporting.bias_card import bias_card
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
-from judgestats.reporting.cards import best_card, bias_card
+from judgestats.reporting.cards import best_card
 from judgestats.reporting.caution_card import caution_card
 from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
 from judgestats.reporting.estimate_rows import whose

@@ -29,7 +29,7 @@ from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
-from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
+from judgestats.metrics.references import RATERS, Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
@@ -75,7 +75,8 @@ def datasheet(
     identity : dict, optional
         For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``"column=value"``. They get no datasheet; ratings are compared with theirs.
+        Judges that are people: names, or ``"column=value"``; by default those whose ``rater_type`` is ``human``, and
+        ``()`` for none. They get no datasheet; ratings are compared with theirs.
     gold : str, optional
         Source of the correct answers: a column, a judge (who is then not measured), or a candidate.
     baseline : str or mapping, optional
@@ -117,7 +118,8 @@ def datasheet(
     1     g    swap  consistency       0.5  2.0
     """
     confidence(conf_level)
-    sources = references(data, humans, gold, baseline) if (humans, gold, baseline) != (None, None, None) else None
+    said = (humans, gold, baseline) != (None, None, None) or RATERS in column_names(data)
+    sources = references(data, humans, gold, baseline) if said else None
     options = Options(
         tuple(grouping(by, column_names(data))),
         identity or {},

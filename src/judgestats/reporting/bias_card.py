@@ -1,0 +1,108 @@
+"""The card on the judges that are biased."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.standings import FEWEST
+from judgestats.reporting.card_questions import BiasWords, FirstScreen
+from judgestats.reporting.cards import interval_label
+from judgestats.reporting.formatting import noun, number, signed
+from judgestats.reporting.summary_parts import Card, listed
+from judgestats.typing import Record
+
+
+def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
+    """The judges whose simultaneous interval is beyond the smallest bias of interest, the farthest from 0 first.
+
+    Where there is none, that no interval excludes 0, or what cannot be said.
+    """
+    bias = screen.said
+    assert bias is not None
+    cells = next((c.cells for c in screen.columns if c.term == bias.term), {})
+    records: list[Record] = [{str(k): v for k, v in row.items()} for row in rows.to_dict("records")]
+    if len(records) == 1 and (cell := cells.get(records[0]["judge"])) is not None:  # nothing is selected
+        records = [{**records[0], **{k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}}]
+    words = _Words(bias, cells, interval_label(options.conf_level, len(records)))
+    method = f"simultaneous over the judges: {bias.method}; over {bias.units}"
+    if clear := [r for r in records if r["conf_low"] > 0 or r["conf_high"] < 0]:
+        head, claim, parts = _clear_of_zero(clear, bias, words)
+    else:
+        head, (claim, parts) = bias.head, _none_clear(records, list(judges), bias, words)
+    return Card("biased", head, claim, "; ".join(parts), method)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The numbers of a card as its sentences say them."""
+
+    bias: BiasWords
+    cells: Mapping[str, Mapping[str, object]]  # judge -> its row in the table
+    label: str  # of the intervals
+
+    def number(self, value: float) -> str:
+        return signed(value) if self.bias.form == "score" else signed(100 * value, 0)
+
+    def estimate(self, row: Record) -> str:
+        """A judge and its bias; marks are of pairs shown in both orders, and the table is of all calls."""
+        text = f"{self.number(row['estimate'])}{self.bias.unit}"
+        cell = self.cells.get(row["judge"])
+        differs = cell is not None and self.number(float(str(cell["estimate"]))) != self.number(row["estimate"])
+        return f"{row['judge']}, {text}" + (" on pairs shown in both orders" if self.bias.unit and differs else "")
+
+    def interval(self, row: Record) -> str:
+        return f"{self.label} {self.number(row['conf_low'])} to {self.number(row['conf_high'])}"
+
+    @property
+    def smallest(self) -> str:
+        size = self.bias.smallest
+        return f"{number(size, 2) if self.bias.form == 'score' else f'{100 * size:g}'}{self.bias.unit}"
+
+
+def _clear_of_zero(clear: Sequence[Record], bias: BiasWords, words: _Words) -> tuple[str, str, list[str]]:
+    """Head, claim and details where the intervals of some judges exclude 0."""
+    above = [r for r in clear if r["conf_low"] > bias.smallest]
+    below = [r for r in clear if r["conf_high"] < -bias.smallest]
+    within = [r for r in clear if r not in above and r not in below]
+    if above and below:
+        who = [str(len(side)) if len(side) > 1 else side[0]["judge"] for side in (above, below)]
+        verb = bias.verbs[int(len(above) > 1)]
+        head, claim = bias.head, f"{who[0]} {verb} by more than {words.smallest}, {who[1]} {bias.opposite}"
+        parts = [f"{words.estimate(side[0])} ({words.interval(side[0])})" for side in (above, below)]
+    elif side := above or below:
+        head, claim = bias.heads[int(side is below)], words.estimate(side[0])
+        parts = [words.interval(side[0])]
+        parts += [f"by more than {words.smallest}, too: {listed(r['judge'] for r in side[1:])}"] if side[1:] else []
+    else:
+        head, claim = bias.head, f"None shown to be above {words.smallest}"
+        parts, within = [f"largest: {words.estimate(clear[0])} ({words.interval(clear[0])})"], within[1:]
+    near = listed(r["judge"] for r in within)
+    return head, claim, [*parts, *([f"clear of 0, but not of {words.smallest}: {near}"] if near else [])]
+
+
+def _none_clear(
+    records: Sequence[Record], judges: Sequence[str], bias: BiasWords, words: _Words
+) -> tuple[str, list[str]]:
+    """Claim and details where no interval excludes 0 for all judges at once: none, or of whom that cannot be said."""
+    measured = [r for r in records if not math.isnan(r["conf_low"]) or (r["estimate"] == 0 and r["clusters"] >= FEWEST)]
+    lacking = [r for r in records if r not in measured]
+    ends = {j: (float(str(c["conf_low"])), float(str(c["conf_high"]))) for j, c in words.cells.items()}
+    alone = [j for j in judges if j in ends and (ends[j][0] > 0 or ends[j][1] < 0)]
+    parts = []
+    if measured:
+        largest = f"largest: {words.estimate(measured[0])} ({words.interval(measured[0])})"
+        parts.append(largest if math.isfinite(measured[0]["conf_low"]) else "every estimate is 0")
+    if lacking:
+        few = all(r["clusters"] < FEWEST for r in lacking)
+        parts.append(f"fewer than {FEWEST} {bias.units}" if few else "no interval")
+    if alone:
+        one = len(alone) == 1
+        parts.append(f"the interval{'' if one else 's'} of {listed(sorted(alone))} alone exclude{'s' if one else ''} 0")
+    if lacking:
+        return f"Cannot be said of {listed(r['judge'] for r in lacking)}" if measured else "Cannot be said", parts
+    return bias.none if not alone else f"None that holds for {noun(len(records), 'judge')} at once", parts
