@@ -29,14 +29,26 @@ def estimates(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
 ) -> pd.DataFrame:
     """The tidy frame of rows, sorted by `by`: these, :data:`COLUMNS` (NaN, or empty text, where absent) and `extra`."""
-    listed = list(rows)
+    listed, unsorted = list(rows), by
+    try:
+        if sort:
+            listed.sort(key=lambda row: [_last_if_missing(row.get(name)) for name in by])
+        unsorted = ()
+    except TypeError:  # labels of several types
+        pass
     cells: Record = {name: [row.get(name, math.nan) for row in listed] for name in (*by, *COLUMNS, *extra)}
     for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
         cells[name] = np.array(cells[name], dtype=float)
     for name in ("method", "flag"):
         texts = [text if isinstance(text, str) else "" for text in cells[name]]
         cells[name] = pd.array(np.array(texts, dtype=object), dtype="str")
-    return in_order(pd.DataFrame(cells), by) if sort and listed else pd.DataFrame(cells)
+    return in_order(pd.DataFrame(cells), unsorted)
+
+
+def _last_if_missing(label: object) -> tuple[bool, object]:
+    """A key that sorts labels, the missing ones behind the others."""
+    missing = label is None or bool(label != label)
+    return missing, "" if missing else label
 
 
 def in_order(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

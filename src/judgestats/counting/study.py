@@ -165,25 +165,15 @@ class Study:
     @cached_property
     def shown(self) -> Shown:
         """The candidates, coded in one list of names."""
-        first, second = self.columns.of(["first", "second"])
-        labels = [["" if x is None else str(x) for x in f.labels] for f in (first, second)]
-        names = np.unique(
-            np.array(
-                [
-                    n
-                    for f, one in zip((first, second), labels, strict=True)
-                    for x, n in zip(f.labels, one, strict=True)
-                    if x is not None
-                ],
-                dtype=object,
-            ).astype(str)
+        factors = self.columns.of(["first", "second"])
+        labels = [[None if x is None else str(x) for x in f.labels] for f in factors]
+        names = sorted({label for one in labels for label in one if label is not None})
+        number: dict[str | None, int] = {None: -1, **{name: i for i, name in enumerate(names)}}
+        first, second = (
+            np.array([number[label] for label in one], dtype=np.int32)[f.code]
+            for f, one in zip(factors, labels, strict=True)
         )
-        places = []
-        for factor, text in zip((first, second), labels, strict=True):
-            place = np.searchsorted(names, np.array(text, dtype=names.dtype if names.size else str)).astype(np.int32)
-            place[[x is None for x in factor.labels]] = -1
-            places.append(place[factor.code])
-        return Shown(places[0], places[1], names)
+        return Shown(first, second, np.array(names, dtype=str))
 
     @cached_property
     def nameless(self) -> int:

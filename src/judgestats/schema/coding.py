@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from narwhals.stable.v2.typing import Frame, FrameT
 from numpy.typing import NDArray
 
@@ -68,10 +67,9 @@ def hashed(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
     if not len(values):  # Arrow before 24 does not combine chunks of which there are none
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=object)
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        array = pa.array(values, from_pandas=True)  # chunked already where the column was put together from several
-        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-        encoded = chunked.dictionary_encode().combine_chunks()
-        return encoded.indices.fill_null(-1).to_numpy(), encoded.dictionary.to_numpy(zero_copy_only=False)
+        encoded = values.array.__arrow_array__().dictionary_encode().combine_chunks()
+        code = encoded.indices.fill_null(-1) if encoded.null_count else encoded.indices
+        return code.to_numpy(), encoded.dictionary.to_numpy(zero_copy_only=False)
     code, labels = pd.factorize(values)
     return code.astype(np.int32), np.asarray(labels)
 
@@ -150,8 +148,8 @@ def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:
     return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], codes
 
 
-def ranked_codes(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
-    """Code each value by the rank of its label; a missing value is the last label."""
+def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_] | pd.Index]:
+    """Code each value by the rank of its label (an array if all are text); a missing value is the last label."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
@@ -168,10 +166,12 @@ def ranked_codes(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
     rank = np.empty(len(labels) + 1, dtype=small)
     rank[order] = np.arange(len(labels), dtype=small)
     rank[-1] = len(labels)  # where code -1, a missing value, points
-    labels = pd.Index(labels[order])
+    labels, text = labels[order], labels.dtype == object and all(isinstance(label, str) for label in labels)
+    if not text:
+        labels = pd.Index(labels)
     ranked = rank[code]
     if len(ranked) and ranked.max() == len(labels):
-        labels = pd.Index([*labels, None], dtype=object)
+        labels = (np.array if text else pd.Index)([*labels, None], dtype=object)
     return ranked, labels
 
 
