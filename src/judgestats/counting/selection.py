@@ -18,6 +18,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.schema.opening import column_names
 from judgestats.typing import Column, LazyFrame
 
 #: All canonical columns.
@@ -52,7 +53,7 @@ def selected(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None)
 
 def chosen(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:
     """Return the rows that a measure counts; refuse data that cannot answer it."""
-    require(list(data.collect_schema().names()), pattern, measure, stimulus)
+    require(column_names(data), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
     data = _of_stimuli(data, wanted, measure) if wanted else data
     return with_two(data, gold="gold" in pattern.needs) if pattern.unit == "side" or pattern.needs else data
@@ -76,7 +77,7 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
         return nw.from_native(data.to_pandas().assign(**{c: columns[c].array for c in columns}), eager_only=True)
     if pattern.frame == "preferences":
         _refuse_strangers(data, pattern)
-    by_name = rules(pattern, list(data.collect_schema().names()))
+    by_name = rules(pattern, column_names(data))
     return data.with_columns(*(rule.expression().alias(name) for name, rule in by_name.items())) if by_name else data
 
 

@@ -32,7 +32,7 @@ def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> 
     if table.empty:
         return found
     times, what = table.pop("_without").tolist(), "answer(s)" if value == "choice" else "score(s)"
-    columns = table.astype(str)
+    columns = {c: [*map(str, table[c])] for c in table}
     totals: dict[tuple[bool, ...], dict[tuple[str, ...], Counter[str]]] = {}
     raters = [c for c in ("judge", "other") if c in found]
 
@@ -59,7 +59,10 @@ def _missing(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
         answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
         absent = Study.of(study.data.filter(answer.is_null() | answer.is_nan() if is_float else answer.is_null()))
     else:
-        absent = study.where(study.columns.series(value).isna().to_numpy())
+        missing = study.columns.series(value).isna().to_numpy()
+        if not missing.any():
+            return pd.DataFrame()
+        absent = study.where(missing)
     return ExcludedCalls.of(absent, keys, "").table
 
 
@@ -95,8 +98,10 @@ class ExcludedCalls:
     def with_empty(self, counts: Counts) -> Counts:
         """Add a row with count 0 for each group whose calls are all excluded."""
         groups = [g for g in counts.groups if g in self.table]
+        if not len(self.table):
+            return counts
         empty = self.table[groups].drop_duplicates()
-        present = {_key(list(key.values())) for key, _ in counts.grouped(groups).each_group()} if len(empty) else set()
+        present = {_key(list(key.values())) for key, _ in counts.grouped(groups).each_group()}
         empty = empty[[_key(key) not in present for key in empty.itertuples(index=False)]]
         if not len(empty):
             return counts

@@ -18,6 +18,7 @@ from judgestats.errors import SchemaError, data_rows
 from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.opening import column_names
 from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
 
 R = TypeVar("R")
@@ -230,41 +231,51 @@ def numbers_of(values: Column) -> Floats:
 
 def yes_or_no(values: Column) -> Column:
     """Booleans, 0 and 1, and words for yes and no as nullable booleans; missing where a value is neither."""
+    if pd.api.types.is_bool_dtype(values):
+        return values.astype("boolean")
     words = {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}
-    return values.astype("string").str.strip().str.lower().map(words).astype("boolean")
+    code, labels = pd.factorize(values.astype("string"))
+    verdicts = pd.Series(labels).str.strip().str.lower().map(words).astype("boolean")
+    return pd.Series(verdicts.array.take(code, allow_fill=True), values.index, name=values.name)
 
 
 def as_scores(data: FrameT) -> FrameT:
     """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is."""
-    schema = data.collect_schema()
-    if answer_column(schema.names()) != "correct":
+    present = column_names(data)
+    if answer_column(present) != "correct":
         return data
     data = _as_share(data, "correct", "score").drop("correct")
-    if "gold" in schema and not (isinstance(data, nw.DataFrame) and neither(data["gold"].to_pandas()).any()):
-        data = _as_share(data, "gold", "gold")
-    return data
+    return _as_share(data, "gold", "gold") if "gold" in present else data
 
 
 def neither(values: Column) -> Column:
     """Which values are there, and are neither yes nor no."""
-    return yes_or_no(values).isna() & values.notna() & (values.astype("string") != "").fillna(False)
+    return _without_verdict(values, yes_or_no(values))
+
+
+def _without_verdict(values: Column, verdicts: Column) -> Column:
+    wrong: Column = verdicts.isna() & values.notna()
+    return wrong & (values.astype("string") != "").fillna(False) if wrong.any() else wrong
 
 
 def _as_share(data: FrameT, source: str, name: str) -> FrameT:
-    if not isinstance(data, nw.DataFrame) or data.schema[source] == nw.Boolean:
+    if not isinstance(data, nw.DataFrame):
         if data.collect_schema()[source] != nw.Boolean:
             return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
         yes = nw.when(nw.col(source)).then(nw.lit(1.0)).otherwise(nw.when(~nw.col(source)).then(nw.lit(0.0)))
         return data.with_columns(yes.alias(name))
     values = data[source].to_pandas()
-    if (wrong := neither(values)).any():
+    verdicts = yes_or_no(values)
+    if (wrong := _without_verdict(values, verdicts)).any():
+        if name == source:  # a gold score
+            return data
         row = int(wrong.to_numpy().argmax())
         raise SchemaError(
             f"{source!r} is neither yes nor no in {int(wrong.sum()):,} rows (first: {data_rows([row])}, "
             f"{values.iloc[row]!r}). Allowed: true and false, 1 and 0, right and wrong, pass and fail, or nothing. "
             "Numbers between are a 'score'."
         )
-    number = yes_or_no(values).to_numpy(dtype=float, na_value=np.nan)
+    number = verdicts.to_numpy(dtype=float, na_value=np.nan)
     return data.with_columns(nw.new_series(name, number, backend=data.implementation))
 
 

@@ -116,13 +116,16 @@ class Factors:
             self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
 
+    def ranked(self, names: Sequence[str]) -> Codes:
+        """Rows numbered by their combination of labels, in the order of the labels."""
+        number, codes = compact(*joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
+        return Codes(number, first_rows(number, codes.size))
+
     def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Floats]:
         """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""
-        factors = self.of(names)
-        number, codes = compact(*joint([(f.code, len(f.labels)) for f in factors], self.rows))
-        n = np.bincount(number, weights=weight, minlength=codes.size).astype(float)
-        first = first_rows(number, codes.size)
-        distinct = {name: Factor(f.code[first], f.labels) for name, f in zip(names, factors, strict=True)}
+        codes = self.ranked(names)
+        n = np.bincount(codes.code, weights=weight, minlength=codes.size).astype(float)
+        distinct = {name: Factor(self[name].code[codes.first], self[name].labels) for name in names}
         return Factors(factors=distinct, rows=codes.size), n
 
     def take(self, rows: Rows) -> Factors:

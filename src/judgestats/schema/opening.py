@@ -117,6 +117,11 @@ def in_memory(frame: Any) -> EagerFrame:
     return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
 
 
+def column_names(data: Frame) -> list[str]:
+    """Names of the columns, without the types of a frame in memory."""
+    return list(data.columns if isinstance(data, nw.DataFrame) else data.collect_schema().names())
+
+
 def refuse_nested(data: Frame, columns: Iterable[str] | None = None) -> None:
     """Raise if a lazy frame has a nested column, among these where some are named."""
     if not isinstance(data, nw.LazyFrame):

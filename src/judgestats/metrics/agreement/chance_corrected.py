@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -52,6 +53,8 @@ from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
+from judgestats.schema.factors import Factors
+from judgestats.schema.opening import column_names
 from judgestats.typing import Floats, Ints, Record
 
 #: Weights for partial agreement.
@@ -294,9 +297,9 @@ def _one_category_each(
         study, repeats, unsettled = one_answer(data, how, by)
         return study, reference, repeats, unsettled
     frame = nw.from_native(reference, pass_through=True)
-    if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame.collect_schema().names():
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in column_names(frame):
         return data, reference, "", {}
-    present = frame.collect_schema().names()
+    present = column_names(frame)
     reference, repeats, _ = one_answer(reference, how, [c for c in names(by) if c in present])
     return data, reference, repeats and f"{repeats} of the reference", {}
 
@@ -637,37 +640,38 @@ def _pair_counts(data: Study | IntoFrame, by: By, cluster: Cluster, reference: A
 
 def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_judges: bool) -> Counts:
     """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
-    groups, table = list(dict.fromkeys(names(by))), counts.table
-    group_judges = Study.of(data).data.lazy().select(*dict.fromkeys([*groups, "judge"])).unique()
-    keys, rows = [*groups, "judge", "other"], []
-    pairs = table[keys].iloc[codes_of(table, keys).first]
-    references = {tuple(map(str, key.values())): set(part["other"]) for key, part in _table_groups(pairs, groups)}
-    references_of_all = set(pairs["other"])
-    for key, part in _table_groups(group_judges.collect(backend="pandas").to_native().dropna(subset="judge"), groups):
-        judges = sorted(set(part["judge"].astype(str)))
-        others = (
-            references_of_all if len(references_of_all) == 1 else references.get(tuple(map(str, key.values())), set())
-        )
-        judge_pairs = combinations(judges, 2) if among_judges else product(judges, sorted(others))
-        rows += [{**key, "judge": one, "other": two, "n": 0.0} for one, two in judge_pairs if one != two]
-    present_pairs = {tuple(map(str, pair)) for pair in pairs.itertuples(index=False, name=None)}
-    absent = [row for row in rows if tuple(str(row[c]) for c in keys) not in present_pairs]
-    if not absent:
+    groups, study = list(dict.fromkeys(names(by))), Study.of(data)
+    if study.lazy:
+        study = Study.of(study.data.select(*dict.fromkeys([*groups, "judge"])).unique().collect(backend="pandas"))
+    pairs = {tuple(map(str, pair)) for pair in _combinations(counts.columns, [*groups, "judge", "other"])}
+    references: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    judges: defaultdict[tuple[object, ...], set[str]] = defaultdict(set)
+    for *group, _, other in pairs:
+        references[tuple(group)].add(other)
+    for *labels, judge in _combinations(study.columns, [*groups, "judge"]):
+        judges[tuple(labels)] |= set() if judge is None else {str(judge)}
+    references_of_all, rows = set().union(*references.values()), []
+    for key, of_group in judges.items():
+        text = tuple(map(str, key))
+        others = references_of_all if len(references_of_all) == 1 else references[text]
+        judge_pairs = combinations(sorted(of_group), 2) if among_judges else product(sorted(of_group), sorted(others))
+        absent = [pair for pair in judge_pairs if pair[0] != pair[1] and (*text, *pair) not in pairs]
+        row = {c: math.nan if x is None else x for c, x in zip(groups, key, strict=True)}
+        rows += [{**row, "judge": one, "other": two, "n": 0.0} for one, two in absent]
+    if not rows:
         return counts
-    table = pd.concat([table, pd.DataFrame(absent).astype({"n": float})], ignore_index=True)
+    table = pd.concat([counts.table, pd.DataFrame(rows)], ignore_index=True)
     return Counts.of(table, counts.groups, counts.clusters)
+
+
+def _combinations(columns: Factors, keys: list[str]) -> list[tuple[Any, ...]]:
+    """Distinct labels of some columns, sorted."""
+    first = columns.ranked(keys).first
+    return list(zip(*(np.asarray(f.labels, dtype=object)[f.code[first]] for f in columns.of(keys)), strict=True))
 
 
 def _is_kappa_tally(data: Study | IntoFrame) -> bool:
     return is_tally(Study.of(data).names, PATTERNS["kappa"])
-
-
-def _table_groups(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Record, pd.DataFrame]]:
-    if not keys:
-        yield {}, table
-        return
-    for key, part in table.groupby(keys, dropna=False, sort=True):
-        yield dict(zip(keys, key, strict=True)), part
 
 
 def _answer_codes(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:

@@ -19,6 +19,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Ints, Mask, Record
 
 #: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
@@ -141,11 +142,8 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
 
 def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:
     """Code of each row by its labels, sorted, and the labels."""
-    grouper = part.groupby(names, dropna=False, sort=True)
-    code = grouper.ngroup().to_numpy().astype(np.int64)
-    first = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
-    first[code[::-1]] = np.arange(len(part))[::-1]
-    return code, part[names].iloc[first].reset_index(drop=True)
+    codes = Factors(part).ranked(names)
+    return codes.code.astype(np.int64), part[names].iloc[codes.first].reset_index(drop=True)
 
 
 def _criterion_means(

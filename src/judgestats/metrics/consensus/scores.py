@@ -25,7 +25,7 @@ from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
-from judgestats.schema.coding import column_codes, combine, rows_of_codes
+from judgestats.schema.coding import column_codes, combine, numbers_of, rows_of_codes
 from judgestats.schema.columns import CALL, COUNTS, By, grouping, names
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
@@ -131,10 +131,9 @@ def score_matrix(
     b       4.0  8.0
     """
     ratings = as_runs(ratings, average_over, by)
-    data = Study.of(ratings).data
-    present = list(data.collect_schema().names())
-    by = [c for c in grouping(names(by), present) if c not in ("judge", "system")]  # they always split the result
-    table = cells(ratings, by, ddof)
+    study = Study.of(ratings)
+    by = [c for c in grouping(names(by), study.names) if c not in ("judge", "system")]  # they always split the result
+    table = cells(study, by, ddof)
     final = overall_criterion is not None
     is_final = table["criterion"].to_numpy() == overall_criterion if final else np.zeros(len(table), dtype=bool)
     groups = [*by, "judge", "system"]
@@ -147,15 +146,15 @@ def score_matrix(
     elif table["criterion"].nunique() < 2:
         scores = table.assign(_unequal=False, _no_sd=False)
     else:
-        scores = _composite(data, table, by, ddof)
-    chosen = clustered_by(data, by, cluster, whole="item")
+        scores = _composite(study, table, by, ddof)
+    chosen = clustered_by(study, by, cluster, whole="item")
     result = _over_items(
-        _scores_with_cluster(scores, data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
+        _scores_with_cluster(scores, study.data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
     )
     several = result["items"] > 1
     result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
     result = across_scales(result, scores, by, (), ("score", *result["term"].unique()))
-    return missing_counted(result, data, groups)
+    return missing_counted(result, study, groups)
 
 
 def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
@@ -170,33 +169,38 @@ def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], col
     return scores.merge(item_clusters, on=keys, how="left")
 
 
-def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
+def composite_runs(study: Study, by: Sequence[str]) -> pd.DataFrame | None:
     """Mean of the criteria of each run, or None where the runs of a cell cannot be identified."""
-    present = data.collect_schema().names()
+    present = study.names
     numbered = "replicate" if "replicate" in present else CALL
     run = [c for c in (numbered, COUNTS) if c in present and c not in by]
-    keys = [*by, "judge", *(c for c in ("system", "item") if c in present), *run]
-    table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
-    twice = table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any()
-    if twice or (CALL in run and not table.duplicated(keys).any()):  # criteria asked for in calls apart
+    keys = list(dict.fromkeys([*by, "judge", *(c for c in ("system", "item") if c in present), *run]))
+    if study.lazy:
+        study = Study.of(study.data.select(*dict.fromkeys([*keys, "criterion", "score"])).collect(backend="pandas"))
+    columns = study.columns
+    codes, rows = columns.codes(keys), len(columns)
+    twice = columns.codes([*dict.fromkeys([*keys, "criterion"])]).size < rows
+    if twice or (CALL in run and codes.size == rows):  # criteria asked for in calls apart
         return None
-    total = table["criterion"].nunique()
-    grouped = table.groupby(keys, dropna=False, observed=True, sort=False)["score"]
-    runs = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "score"})
-    return runs.assign(_unequal=(runs["count"] < total) & (runs["count"] > 0))
+    score = numbers_of(columns.series("score"))
+    count = np.bincount(codes.code, ~np.isnan(score), codes.size)
+    mean = quotient(np.bincount(codes.code, np.nan_to_num(score), codes.size), count, count > 0)
+    unequal = (count < len(columns.labels("criterion"))) & (count > 0)
+    return columns.take(codes.first).frame(keys).assign(score=mean, _unequal=unequal)
 
 
-def _composite(data: Any, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
+def _composite(study: Study, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
     """Cells of the mean of the criteria of each run, or, if runs cannot be identified, of their means."""
-    runs = composite_runs(data, by) if "score" in data.collect_schema().names() else None
+    runs = composite_runs(study, by) if "score" in study.names else None
     keys = [*by, "judge", "system", "item"]
     if runs is None:
         return _mean_of_criteria(table, keys)
-    result = cells(runs, by, ddof)
-    keys = [k for k in keys if k in runs.columns]
-    unequal = runs.groupby(keys, dropna=False, observed=True)["_unequal"].any().reset_index()
-    unequal = unequal.astype({k: result[k].dtype for k in keys})
-    return result.merge(unequal, on=keys, how="left").assign(_no_sd=False)
+    result, unequal = cells(runs, by, ddof), runs["_unequal"].to_numpy()
+    if unequal.any():
+        keys = [k for k in dict.fromkeys(keys) if k in runs.columns]
+        both = Factors(pd.concat([runs[keys], result[keys]], ignore_index=True)).codes(keys)
+        unequal = np.bincount(both.code[: len(runs)], unequal, both.size)[both.code[len(runs) :]] > 0
+    return result.assign(_unequal=unequal if unequal.any() else False, _no_sd=False)
 
 
 def _mean_of_criteria(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
