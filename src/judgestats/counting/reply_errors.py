@@ -10,7 +10,7 @@ import numpy as np
 from judgestats.counting.cells import CellTable
 from judgestats.counting.study import Calls, Study
 from judgestats.kernels.proportions import quotient
-from judgestats.schema.coding import as_scores, compact, joint, rows_of_codes
+from judgestats.schema.coding import as_scores, compact, joint
 from judgestats.schema.columns import CALL, COUNTS, key_columns
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Mask
@@ -57,15 +57,15 @@ class ReplyErrors:
         """Sums (B,) of the squared covariances of the scores of `units` in a reply."""
         runs = np.bincount(self.unit, minlength=self.block.size)
         used = np.flatnonzero(np.isin(np.arange(self.block.size), units)[self.unit])
-        result = np.zeros(self.df.size)
-        for b, rows in enumerate(rows_of_codes(self.block[self.unit[used]], self.df.size)):
-            (reply, replies), (unit, columns) = (
-                compact(codes[used[rows]], int(codes.max(initial=0)) + 1) for codes in (self.reply, self.unit)
-            )
-            error = np.zeros((replies.size, columns.size))
-            error[reply, unit] = self.error[used[rows]] * np.sqrt(runs[columns])[unit]
-            result[b] = ((error.T @ error) ** 2).sum()
-        return result
+        used = used[np.argsort(self.reply[used], kind="stable")]
+        reply, unit, error = self.reply[used], self.unit[used], self.error[used] * np.sqrt(runs[self.unit[used]])
+        start, size = (np.searchsorted(reply, reply, side=side) for side in ("left", "right"))
+        size -= start
+        one = np.repeat(np.arange(used.size), size)  # each two scores of a reply
+        other = np.arange(one.size) - np.repeat(np.cumsum(size) - size - start, size)
+        code, pairs = compact(*joint([(unit[one], self.block.size), (unit[other], self.block.size)], one.size))
+        covariance = np.bincount(code, error[one] * error[other], pairs.size)
+        return np.bincount(self.block[pairs // self.block.size], covariance**2, self.df.size).astype(np.float64)
 
 
 def reply_errors(frame: Calls, table: CellTable) -> ReplyErrors:

@@ -21,12 +21,12 @@ from judgestats.kernels.correlation import grouped, midrange
 from judgestats.kernels.resampling import cluster_totals, generator
 from judgestats.metrics.agreement.block_correlations import from_draws, item_bootstrap
 from judgestats.metrics.agreement.disagreements import share_cells
-from judgestats.metrics.agreement.rating_blocks import label_codes
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 
@@ -175,10 +175,11 @@ def _moments(
         return [
             {"term": t, "n": 0, "flag": flags.join(flags.NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")
         ]
-    owner, labels = label_codes(part[used], list(plan.cluster))
+    codes = Factors(part[used]).ranked(plan.cluster)
     centre = float(midrange(x))
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
-    sums = grouped(powers, owner, len(labels))
+    owner = codes.code.astype(np.int64)
+    sums = grouped(powers, owner, codes.size)
     rng = generator(plan.seed, tuple(map(str, key.values())))
     values, draws = _shape(sums.sum(axis=0)[None]), _shape(cluster_totals(sums, rng, plan.n_resamples))
     rows = []

@@ -114,30 +114,30 @@ def blocks(
 
 def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, cluster: str) -> Block:
     names = list(dict.fromkeys([*cell, "system"]))
-    row, rows = label_codes(part, names)
-    judge, judges = label_codes(part, ["judge"])
-    item, items = label_codes(part, ["item"])
-    unit_code, units = label_codes(part, [cluster])
-    owner = np.zeros(len(items), np.int64)
-    owner[item] = unit_code
-    if (owner[item] != unit_code).any():
+    columns = Factors(part)
+    rows, judges, items, units = (columns.ranked(key) for key in (names, ["judge"], ["item"], [cluster]))
+    row, judge, item = (codes.code.astype(np.int64) for codes in (rows, judges, items))
+    owner = np.zeros(items.size, np.int64)
+    owner[item] = units.code
+    if (owner[item] != units.code).any():
         raise DesignError(
             f"One item has several values of {cluster!r}. Use cluster='item', or a column of whole items."
         )
     mean = part["mean"].to_numpy(dtype=float)
-    size = (len(rows), len(judges))
+    size = (rows.size, judges.size)
     if unit == "criterion":
-        point, points = label_codes(part, ["item", "criterion"])
-        scores = np.full((*size, len(points)), np.nan)
-        scores[row, judge, point] = mean
-        owner = np.zeros(len(points), np.int64)
-        owner[point] = unit_code
+        points = columns.ranked(["item", "criterion"])
+        scores = np.full((*size, points.size), np.nan)
+        scores[row, judge, points.code] = mean
+        owner = np.zeros(points.size, np.int64)
+        owner[points.code] = units.code
     else:
-        criterion, _ = label_codes(part, ["criterion"])
-        scores = _criterion_means(row, judge, item, criterion, mean, (*size, len(items)))
+        criterion = columns.ranked(["criterion"]).code.astype(np.int64)
+        scores = _criterion_means(row, judge, item, criterion, mean, (*size, items.size))
     is_rated = ~np.isnan(scores)
     missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
-    return Block(key, rows, judges["judge"].astype(str).tolist(), scores, owner, len(units), None, missing)
+    names_of_judges = [str(name) for name in part["judge"].iloc[judges.first]]
+    return Block(key, columns.take(rows.first).frame(names), names_of_judges, scores, owner, units.size, None, missing)
 
 
 def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:

@@ -168,7 +168,7 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float, replies: Re
 
 def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyErrors) -> Record:
     """Cells of the spread of one judge, or of the ratio of two on the same ratings."""
-    sides = [of_judge.dropna(subset=["sd"]) for of_judge in sides]
+    sides = [of_judge[of_judge["sd"].notna()] for of_judge in sides]
     n = len(sides[0])
     if not n:
         return {"estimate": math.nan, "n": 0, "flag": flags.SINGLE_RUN if len(sides) == 1 else flags.NO_DATA}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -22,8 +21,9 @@ from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.requirements import gold_column
 from judgestats.results import estimates
-from judgestats.schema.coding import as_text, codes_of, compact
+from judgestats.schema.coding import as_text, codes_of
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.factors import Factors
 
 #: Relative difference up to which two mean scores are equal.
 _SAME = 1e-9
@@ -127,10 +127,11 @@ def best_of_accuracy(
 
 def _item_clusters(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Clusters:
     """How to cluster items: by columns constant within each item."""
-    columns, size = clusters(cluster), table["item"].nunique(dropna=False)
-    whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
-    items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
-    sharing = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
+    columns, coded = clusters(cluster), Factors(table)
+    size = coded.codes(["item"]).size
+    whole = [c for c in ("prompt", "task") if c in coded and coded.codes(["item", c]).size == size]
+    items = coded.counted(list(dict.fromkeys([*groups, "item", *whole])))[0]
+    sharing = auto_cluster(items, groups, "item", len(items))
     return Clusters.of(cluster_columns(columns, sharing), sharing, auto=columns is None)
 
 
@@ -198,12 +199,10 @@ def _response_means(table: pd.DataFrame, right: str | None, gold: str, extra: li
 def _scored_items(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, ExcludedCalls]:
     """One row per item and judge: hit, tie and whether it is scored; and the number of items not scored per group."""
     keys = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
-    codes = codes_of(items, keys)
-    code, _ = compact(codes.code, codes.size)
-    mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
-    size = codes.size
+    columns, mean, right = Factors(items), items["mean"].to_numpy(float), items["right"].to_numpy(bool)
     item_columns = [c for c in keys if c not in ("judge", *CONDITIONS)]
-    item, response = codes_of(items, item_columns), codes_of(items, [*item_columns, "system"])
+    codes, item, response = (columns.codes(key) for key in (keys, item_columns, [*item_columns, "system"]))
+    code, size = codes.code, codes.size
     responses = np.bincount(item.code[response.first], minlength=item.size)
     scored = np.bincount(code, right & ~np.isnan(mean), size) == 1
     scored &= np.bincount(code, ~np.isnan(mean), size) == responses[item.code[codes.first]]
