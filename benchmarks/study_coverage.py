@@ -209,7 +209,7 @@ def estimates(study: Planted, seed: int) -> pd.DataFrame:
         asked = [j for j in study.judges if j.name in set(stage.calls["judge"])]
         replies = design.simulate_replies(stage, asked, refused=REFUSED, unreadable=MALFORMED, seed=seed)
         answers += replies.to_dict("records")
-        stage = design.requests(plan, answers)[0] if len(plan.later) else None
+        stage = design.requests(stage, replies.to_dict("records"))[0] if len(stage.later) else None
         plan = plan if stage is None else plan + stage
     return js.study_estimates(design.collect(plan, answers), n_resamples=400)
 

@@ -303,8 +303,11 @@ def _read(prompt: Prompt, replies: Sequence[Reply], how: _Reading) -> pd.DataFra
         finish=[r.finish for r in replies],
     )
     read["rationale"] = [explanation(r.text or "") or None for r in replies]
-    whole = [next(iter(_faults(prompt, r, how).values()), "") for r in replies]
-    return _with_states(read, replies, whole)
+    wrong: dict[tuple[str | None, bool], str] = {}
+    for reply in replies:
+        if (key := (reply.text, reply.by_hand)) not in wrong:
+            wrong[key] = next(iter(_faults(prompt, reply, how).values()), "")
+    return _with_states(read, replies, [wrong[r.text, r.by_hand] for r in replies])
 
 
 def _by_criterion(
