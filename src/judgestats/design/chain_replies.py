@@ -45,7 +45,7 @@ def unreached(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str
     before = dict(zip(plan.later[CALL], plan.later["after"], strict=True))
     calls = dict(zip(plan.calls["planned"], plan.calls[CALL], strict=True)) if "planned" in plan.calls else {}
     stages = dict(zip(plan.calls[CALL], plan.calls["stage"], strict=True))
-    ends = {calls.get(call, call) for call in before.values()} & set(answered)
+    ends = {str(calls.get(call, call)) for call in before.values()} & set(answered)
     answered = {call: answered[call] for call in ends}
     faults = rubric_faults(plan, {call: r.text for call, (_, r) in answered.items() if r.text is not None})
     lost = {call: ("schema", fault) for call, fault in faults.items()} | lost_replies(plan, answered)

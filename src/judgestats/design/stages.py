@@ -131,8 +131,8 @@ def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     rows = rows.assign(**columns)
     rows[CALL] = [digest(*ids) for ids in zip(rows["planned"], rows["after"], rows["after"].map(keys), strict=True)]
     rest = plan.later[~ready]
-    asked = rest["after"].map(dict(zip(rows["planned"], rows[CALL], strict=True)))
-    rest = rest.assign(after=asked.fillna(rest["after"]))
+    ids = rest["after"].map(dict(zip(rows["planned"], rows[CALL], strict=True)))
+    rest = rest.assign(after=ids.fillna(rest["after"]))
     later = following(rest, set(rows[CALL]))
     about = {k: v for k, v in plan.about.items() if k != UNANSWERED}
     if len(rest) > len(later):
