@@ -99,6 +99,9 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
     if card.kind == "people":
         yield from _about_people(card, page)
         return
+    if card.kind in ("agreement", "ranking", "panel"):
+        yield from _about_panel(card, page)
+        return
     column = next((c for c in page.summary.columns if c.term in _TERMS[card.kind]), None)
     if column is None:
         yield "the table has no such column"
@@ -235,6 +238,30 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
     if "alone exclude" in card.detail and not alone:
         yield "no interval in the table excludes 0"
     if not card.claim.startswith(("No ", "None that holds", "Cannot be said")):
+        yield "a sentence of no known form"
+
+
+def _about_panel(card: Card, page: PageData) -> Iterator[str]:
+    """Agreement, ranking and independence of the judges, by the measures themselves."""
+    taken = page.estimates.taken
+    if card.kind == "agreement":
+        alphas = taken["alpha"]["estimate"]
+        ends = [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+", card.claim)[:2]]
+        expected = [alphas.min(), alphas.max()][-len(ends) :]
+        if any(abs(a - b) > 0.0051 for a, b in zip(ends, expected, strict=True)):
+            yield f"alpha goes from {alphas.min()} to {alphas.max()}"
+    elif card.kind == "ranking":
+        ranks = taken["rank_systems"].query("term == 'rank'")
+        leading = set(ranks.loc[ranks["conf_low"] == 1, "system"])
+        if not card.claim.startswith("Cannot") and not any(s in card.claim for s in leading):
+            yield f"{leading} may be first"
+    elif worth := re.match(r"(\d+) judges are worth ([\d.]+) independent", card.claim):
+        row = taken["effective_judges"].query("term == 'effective_judges'").iloc[0]
+        if row["judges"] != int(worth[1]) or abs(row["estimate"] - float(worth[2])) > 0.051:
+            yield f"{row['judges']} judges are worth {row['estimate']}"
+        if row["conf_high"] > row["judges"] / 2:
+            yield f"the interval goes to {row['conf_high']}"
+    elif "near copies" not in card.claim:
         yield "a sentence of no known form"
 
 

@@ -102,7 +102,7 @@ def test_a_biased_judge_is_named():
 def test_without_gold_there_is_no_card_on_who_is_right():
     made = summary(plain_verdicts(["a", "b"], gold=False))
     assert "right" not in kinds(made)
-    assert kinds(made)[0] == "steady"
+    assert kinds(made)[:2] == ["agreement", "steady"]
     assert made.title == "How 2 judges answer"
     assert "no right answers known" in made.line
 
@@ -114,7 +114,7 @@ def test_judges_in_conditions_are_counted_as_such():
     made = summary(pd.concat(parts, ignore_index=True))
     assert made.title == "How 4 judges in 3 conditions answer"
     assert made.groups[0].about.startswith("4 judges in 3 conditions, ")
-    assert made.cards[0].claim.startswith("None of 4 judges in 3 conditions stands out")
+    assert made.cards[1].claim.startswith("None of 4 judges in 3 conditions stands out")
     lacking = pd.concat([parts[0], parts[1][parts[1]["judge"] != "d"]], ignore_index=True)
     assert summary(lacking).title == "How 4 judges in 2 conditions (7 in all) answer"
     alone = pd.concat(parts, ignore_index=True).query("judge == 'a'")
@@ -168,8 +168,8 @@ def test_a_ladder_has_the_cards_of_its_design():
 
 def test_ratings_have_the_cards_of_scores():
     made = summary(self_ratings())
-    assert kinds(made) == ["steady", "biased", "care"]
-    assert made.cards[2].claim == "Only 12 items"
+    assert kinds(made) == ["agreement", "steady", "biased", "care"]
+    assert made.cards[3].claim == "Only 12 items"
     assert made.columns[0].term == "run_sd"
 
 

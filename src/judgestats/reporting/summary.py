@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from judgestats.reporting.contenders import Contenders, Shared, calls_by_contend
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.pairs_first import pairs_first_screen
+from judgestats.reporting.panel_cards import Estimates, agreement_card, near_copies, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
 from judgestats.reporting.people_columns import agreement_with_people
 from judgestats.reporting.pooled_conditions import pooled_conditions
@@ -58,7 +59,7 @@ def summarise(
 
     `anew` measures some of the rows: where judges differ in what they judged, they are compared on what all judged.
     """
-    whole_study = (study, kind, sheet, taken, findings, options, title)
+    whole_study, of_all = (study, kind, sheet, taken, findings, options, title), taken
     columns, frame = list(sheet.columns), study.data.to_native()
     columns_of_contender = [c for c in columns[: columns.index("section")] if c in frame.columns]
     who = Contenders.of(study, columns_of_contender)
@@ -97,6 +98,9 @@ def summarise(
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
+    cards = [*_leading_cards(of_all, screen, calls, first), *cards]
+    if panel := worth_card(of_all, near_copies(whole, kind)):
+        cards.append(panel)
     care = caution_card(calls, sheet, filled_columns, ranked, findings, people.why, screen, options)
     if people_alike := people_card(people, filled_columns, ranked):
         cards.insert(1, people_alike)
@@ -105,7 +109,7 @@ def summarise(
     groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
-        masked(title) if title else _title_question(judges, who, trusted, screen.against),
+        masked(title) if title else _title_question(judges, who, trusted, screen.against, cards[:1]),
         _line_of_counts(whole, kind, findings, screen.against, people.why or screen.apart, options),
         tuple(cards),
         filled_columns,
@@ -145,6 +149,19 @@ def _answers(
         standings[name] = ranking
         cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
     return standings, cards
+
+
+def _leading_cards(taken: Estimates, screen: FirstScreen, calls: Study, judges: Collection[str]) -> list[Card]:
+    """The ranking of systems that are more than their judges, and agreement, where there is nothing to be right about.
+
+    Neither where the design plants what is to be seen.
+    """
+    if screen.against or {"stimulus", "bias", "probe"} & set(calls.names):
+        return []
+    ranking = None
+    if "first" in calls.names and len(calls.shown[2]) > len(judges):
+        ranking = ranking_card(taken)
+    return [card for card in (ranking, agreement_card(taken)) if card is not None]
 
 
 def _task_columns(data: pd.DataFrame, screen: FirstScreen, options: Options) -> tuple[Column, ...]:
@@ -194,7 +211,11 @@ def overview(sheet: pd.DataFrame) -> Summary:
     return Summary("", "", (), columns, (group,), _comparison_note(columns, {}, CONF_LEVEL))
 
 
-def _title_question(labels: Sequence[str], who: Contenders, trusted: bool, against: str) -> str:
+def _title_question(
+    labels: Sequence[str], who: Contenders, trusted: bool, against: str, leading: Sequence[Card]
+) -> str:
+    if leading and leading[0].kind == "ranking":
+        return "Which system is preferred?"
     contenders = who.among(labels)
     if len(contenders) == 1:
         return f"Can {labels[0]} be trusted?" if trusted else f"How {labels[0]} answers"

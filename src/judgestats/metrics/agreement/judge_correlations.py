@@ -119,7 +119,8 @@ def correlation(
     interval : {'fisher', 't'}, optional
         Fisher's z, for each pair separately, treats the points as independent; over systems it generalizes to further
         systems. ``t`` is a bootstrap of items (on Fisher's z, unless over systems), and generalizes to further items
-        for these systems. Pairs share their items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
+        for these systems. Pairs share their items, so their mean has the bootstrap only. By default Fisher for
+        ``pairs="each"`` without a `cluster`.
     cluster : "auto", str or False
         Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt`` and
         ``task`` with 30 levels or more; False, items.

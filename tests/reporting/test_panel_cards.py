@@ -1,0 +1,86 @@
+"""The cards on the judges as a panel, on data where the truth is planted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.counting.study import Study
+from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.panel_cards import near_copies
+
+
+def scores(noise, n=150, shared=0.0, seed=1, gold=False):
+    """Scores of judges: an item's quality, an error that all judges share, and one of their own."""
+    rng = np.random.default_rng(seed)
+    quality, common = rng.normal(5, 1, n), rng.normal(0, shared, n)
+    rows = [
+        {"judge": j, "system": "s", "item": f"i{i}", "score": quality[i] + common[i] + rng.normal(0, sd)}
+        | ({"gold": quality[i]} if gold else {})
+        for j, sd in noise.items()
+        for i in range(n)
+    ]
+    return pd.DataFrame(rows)
+
+
+def card(data, kind, **options):
+    return next((c for c in measure_all(data, n_resamples=100, **options).summary.cards if c.kind == kind), None)
+
+
+def test_without_a_reference_agreement_leads():
+    data = js.ratings(scores({"a": 1.0, "b": 1.0, "c": 1.0}))
+    made = measure_all(data, n_resamples=50).summary
+    assert [made.cards[0].kind, made.cards[0].head] == ["agreement", "How far the judges agree"]
+    alpha = js.alpha(data, level_of_measurement="interval", n_resamples=50)["estimate"].item()
+    assert made.cards[0].claim == f"α {alpha:.2f}"
+    assert abs(alpha - 0.5) < 0.1  # variance 1 of the items, 1 of each judge
+    noises = {"style": 1.0, "truth": 0.1}
+    by_criterion = pd.concat([scores(dict.fromkeys("abc", sd)).assign(criterion=c) for c, sd in noises.items()])
+    found = card(js.ratings(by_criterion), "agreement")
+    assert found.claim.endswith("by criterion")
+    assert "lowest: style" in found.detail
+    assert "highest: truth" in found.detail
+    assert card(js.ratings(scores({"a": 1.0, "b": 1.0}, gold=True)), "agreement") is None
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(3.0, 1.2), (0.0, None)])
+def test_a_panel_that_errs_together_is_worth_few_judges(shared, expected):
+    """Errors correlate 9 / 11: six judges are worth 6 / (1 + 5 * 9 / 11) = 1.18; independent ones make no card."""
+    data = js.ratings(scores(dict.fromkeys("abcdef", 2**0.5), n=400, shared=shared, gold=True))
+    found = card(data, "panel")
+    if expected is None:
+        assert found is None
+    else:
+        assert found.claim == f"6 judges are worth {expected} independent ones"
+
+
+def test_near_copies_are_named_and_constant_judges_are_not():
+    rng = np.random.default_rng(3)
+    n, answers = 400, {"one": rng.integers(1, 6, 400)}
+    answers["two"] = np.where(np.arange(n) < 2, 6 - answers["one"], answers["one"])  # at most 2 of 400 differ
+    answers["three"] = answers["one"]
+    answers |= {"other": rng.integers(1, 6, n), "fives": np.full(n, 5), "fives too": np.full(n, 5)}
+    rows = [(j, "s", f"i{i}", float(v[i])) for j, v in answers.items() for i in range(n)]
+    data = js.ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
+    differ = int((answers["one"] != answers["two"]).sum())
+    ((group, share),) = near_copies(Study.of(data), "ratings")
+    assert (group, share) == (["one", "three", "two"], 1 - differ / n)
+    assert card(data, "panel").claim == "one, three and two are near copies"
+    assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(29)])]), "ratings") == []
+
+
+def test_votes_between_many_systems_lead_with_the_ranking():
+    rng = np.random.default_rng(5)
+    strength = {"best": 2.0, "good": 0.6, "fair": 0.5, "poor": -1.0, "last": -2.0}
+    rows = []
+    for i in range(1500):
+        first, second = rng.permutation(list(strength))[:2]
+        p = 1 / (1 + np.exp(strength[second] - strength[first]))
+        rows.append((f"voter {i % 3}", f"i{i}", first, second, "first" if rng.random() < p else "second"))
+    data = js.preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"]))
+    made = measure_all(data, n_resamples=50).summary
+    assert made.title == "Which system is preferred?"
+    assert (made.cards[0].kind, made.cards[0].claim) == ("ranking", "best")
+    assert "first of 5; next: " in made.cards[0].detail
+    weak = data[data["item"].isin([f"i{i}" for i in range(60)])]
+    assert "may each be first" in measure_all(weak, n_resamples=50).summary.cards[0].claim
