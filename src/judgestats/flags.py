@@ -517,6 +517,9 @@ POSITION_UNBALANCED = Flag("position_unbalanced", "positions not balanced",
 ORDER_CONFOUNDED = Flag("order_confounded", "order and candidate confounded",
     "No pair has both orders, and each candidate is always shown on the same side: a preference for the side cannot be "
     "separated from one for the candidate. Run each pair in both orders, or shuffle the order.")
+NOT_MERGED = Flag("not_merged", "calls of a strategy, not merged",
+    "Each call counts by itself, although the strategy makes one verdict of several calls on a pair (both orders, a "
+    "vote). design.strategy_verdicts() makes it; design.study_verdicts() does so for a whole study.")
 HUB = Flag("hub", "strategies linked through the baseline only", "Give calls with their items.")
 
 # Fitted models

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 import judgestats
@@ -177,3 +178,15 @@ def test_spread_of_repeats_has_an_interval(scores):
     )
     assert got["conf_low"] < got["estimate"] < got["conf_high"]
     assert got["conf_low"] == want["conf_low"]
+
+
+@pytest.mark.parametrize("engine", [pd.DataFrame, polars.DataFrame])
+def test_slots_of_controlled_pairs_are_counted_on_identical_texts(engine):
+    """The target of the other pairs stands first by construction."""
+    calls = pd.DataFrame({"item": [str(i) for i in range(40)], "first": "a", "second": "b", "judge": "g"})
+    calls["bias"] = ["style"] * 20 + ["position"] * 20
+    calls["choice"] = ["first"] * 20 + ["first", "second"] * 10
+    sheet = datasheet(engine(calls)).set_index("term")
+    assert sheet.loc["position_bias", ["estimate", "n"]].tolist() == [0, 20]
+    without = datasheet(engine(calls.assign(bias=["style"] * 40))).set_index("term")
+    assert without.loc["position_bias", "n"] == 40

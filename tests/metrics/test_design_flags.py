@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import judgestats as js
 from judgestats.flags import FORCED_CHOICE, ORDER_CONFOUNDED
 from judgestats.metrics.bias import consistency, position_bias
 from metrics.tables import PAIRS, calls_of
@@ -67,3 +68,18 @@ def test_confounding_is_a_matter_of_each_group():
         by = position_bias(frame, by="set").query("term == 'position_bias'").set_index("judge")["flag"]
         assert ORDER_CONFOUNDED in by["g"]
         assert ORDER_CONFOUNDED not in by["both"]
+
+
+@pytest.mark.parametrize("engine", [lambda t: t, lambda t: pl.from_pandas(t).lazy()])
+def test_calls_of_a_strategy_that_are_not_merged_are_flagged(engine):
+    pairs = pd.DataFrame({"item": [str(i) for i in range(12)], "first": "u", "second": "v", "gold": "u"})
+    pairs = pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.")
+    plan = js.design.strategies("g", pairs, strategies=["B0", "S1"])
+    calls = js.design.collect(plan, js.design.simulate_replies(plan, js.design.Judge("g")).to_dict("records"))
+    found = js.gold_agreement(engine(calls), by="strategy")
+    flagged = found["flag"].str.contains("calls of a strategy, not merged")
+    assert set(found.loc[flagged, "strategy"]) == {"S1"}
+    assert flagged.sum() == (found["strategy"] == "S1").sum()
+    assert js.gold_agreement(engine(calls))["flag"].str.contains("not merged").all()
+    merged = js.design.strategy_verdicts(calls)
+    assert not js.gold_agreement(engine(merged), by="strategy")["flag"].str.contains("not merged").any()

@@ -54,6 +54,25 @@ def flag_confounded(rows: list[Record], calls: Calls, groups: Sequence[str], ter
     return rows
 
 
+def flag_not_merged(rows: list[Record], calls: Calls, groups: Sequence[str]) -> list[Record]:
+    """Flag the rows of groups where a strategy asked for several calls on a pair, and each is a row of the frame."""
+    study = Study.of(calls)
+    pair = ["judge", "strategy", "item", "call"]
+    if not {*pair, "first", "second", *groups} <= {*study.names}:
+        return rows
+    first, second = nw.col("first").cast(nw.String), nw.col("second").cast(nw.String)
+    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
+    keys = [c for c in dict.fromkeys([*groups, *pair[:3], "replicate"]) if c in study.names]
+    of_pairs = study.data.lazy().select(*keys, low.alias("_low"), high.alias("_high"))
+    sizes = of_pairs.group_by(*keys, "_low", "_high").agg(nw.len().alias("_calls")).filter(nw.col("_calls") > 1)
+    several = sizes.select(*groups).unique().collect(backend="pandas").to_native()
+    where = {tuple(map(str, key)) for key in several.itertuples(index=False, name=None)}
+    for row in rows:
+        if tuple(str(row[g]) for g in groups) in where:
+            row["flag"] = flags.join(row["flag"], flags.NOT_MERGED)
+    return rows
+
+
 def _confounded(study: Study, groups: Sequence[str]) -> set[tuple[str, ...]]:
     """Groups, as text, where order and candidate cannot be separated."""
     group, item = study.columns.codes(groups), study.columns["item"]

@@ -19,6 +19,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
 from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.bias.design_flags import flag_not_merged
 from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
 from judgestats.metrics.measure_registry import Measure, Term
@@ -93,6 +94,8 @@ def gold_agreement(
         Per judge ``accuracy``, whose ``n`` is the calls scored under `invalid` and `ties`; and ``wrong``, ``tie`` and
         ``invalid``, whose ``n`` is all calls with a gold label; with the share of correct calls they add up to 1. Calls
         without a gold label are excluded, and a flag on every row of their judge counts them.
+        Collected calls of a strategy that makes one verdict of several count one by one, with the flag ``calls of a
+        strategy, not merged``: :func:`judgestats.design.strategy_verdicts` applies its rule.
         Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
         second, tie), on the calls scored. Its interval uses the asymptotic standard error (clustered: t, from
         the jackknife of clusters), or the bootstrap. NaN with a flag where chance agreement is 1.
@@ -142,7 +145,8 @@ def gold_agreement(
         rows += counts.rates(term, counts.among("outcome", term))
     if "answer" in counts.columns and "gold_answer" in counts.columns:
         rows += _kappas(counts, trial, invalid)
-    return estimates(excluded.flagged(rows, counts.groups), counts.groups)
+    rows = flag_not_merged(excluded.flagged(rows, counts.groups), scored, counts.groups)
+    return estimates(rows, counts.groups)
 
 
 @Measure(

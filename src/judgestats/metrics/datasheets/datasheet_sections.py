@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -185,7 +186,7 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
             yield from take("filler", filler_preference)
     else:
         yield from take("swap", consistency)
-        slots = list(take("slots", position_bias))
+        slots = list(_if_possible(_neutral_pairs(data, present), options, "slots", position_bias))
         yield from slots or [("answers", options.call(answer_rates, data))]
     if "replicate" in present:
         yield from take("repeats", consistency, over="replicate")
@@ -222,6 +223,13 @@ def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.D
         if other != base:
             for _, table in _if_possible(data, options, "criterion", criterion_shift, base, other):
                 yield f"criterion, {base} to {other}", table.assign(prompt=f"{base} to {other}")
+
+
+def _neutral_pairs(data: Any, present: list[str]) -> Any:
+    """Of pairs that are made to test biases, those of one text twice; in others the target may always stand first."""
+    if "bias" not in present or "position" not in labels(data, "bias"):
+        return data
+    return Study.of(data).data.filter(nw.col("bias").cast(nw.String) == "position").to_native()
 
 
 def _if_possible(
