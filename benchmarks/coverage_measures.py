@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from coverage_designs import answers
 from coverage_draws import clustered_shares, in_clusters, measure
+from scipy.special import ndtr
 
 Draw = Callable[[np.random.Generator, list[str], np.ndarray, float, float], pd.DataFrame]
 PEOPLE = ["ann", "bob", "cat"]
@@ -180,6 +181,65 @@ def _score_errors(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
     return measure("score_error")(table, by="study", n_resamples=_RESAMPLES)
 
 
+def _tasks(names, size, judges):  # type: ignore[no-untyped-def]
+    """Items of tasks, once for each judge of each replication; and judge x replication, and task, of each row."""
+    task, calls = np.repeat(np.arange(size.size), size), int(size.sum())
+    of_table = np.repeat(np.arange(len(judges) * len(names)), calls)
+    table = pd.DataFrame({"study": np.repeat(np.tile(names, len(judges)), calls)})
+    table = table.assign(judge=np.repeat(judges, len(names) * calls))
+    table["task"] = np.tile(task.astype(str), len(judges) * len(names))
+    table["item"] = np.tile(np.arange(calls).astype(str), len(judges) * len(names))
+    return table, of_table, np.tile(task, len(judges) * len(names))
+
+
+def _deviations(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
+    """Scores of two systems, who are judges, on items; the first judge is lenient, more so to itself, by task."""
+    table, row, task = _tasks(names, size, ["g", "h", "k"])
+    lenient = np.where(table["judge"] == "g", rate, 0.0)
+    parts = []
+    for system in ("g", "h"):
+        taste = rng.normal(0, np.sqrt(icc), (row[-1] + 1, size.size))[row, task]
+        noise = rng.normal(0, np.sqrt(1 - icc), len(table))
+        own = np.where((table["judge"] == "g") & (system == "g"), rate, 0.0)
+        parts.append(table.assign(system=system, score=5 + lenient + own + taste + noise))
+    return measure("consensus_deviation")(pd.concat(parts, ignore_index=True), by="study", cluster="task")
+
+
+def _spreads(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
+    """Three runs of two judges, whose spread goes by task; the second judge's is greater by the rate."""
+    table, row, task = _tasks(names, size, ["g", "h"])
+    spread = np.exp(rng.normal(0, icc, (row[-1] + 1, size.size))[row, task])
+    spread = spread * np.where(table["judge"] == "h", 1 + rate, 1.0)
+    runs = [table.assign(system="s", replicate=r, score=spread * rng.normal(size=len(table))) for r in range(3)]
+    return measure("run_sd")(pd.concat(runs, ignore_index=True), by="study", cluster="task")
+
+
+def _reliability(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
+    """Three judges on items whose worth the task shares; the rate is that of the variance between items.
+
+    ICC(2,.) generalises to other judges, whom the design does not draw.
+    """
+    table, row, task = _tasks(names, size, ["g", "h", "k"])
+    study = row % len(names)
+    shared = rng.normal(0, np.sqrt(icc), (len(names), size.size))[study, task]
+    item = np.tile(rng.normal(0, np.sqrt(1 - icc), (len(names), int(size.sum()))).ravel(), 3)
+    score = np.sqrt(rate) * (shared + item) + np.sqrt(1 - rate) * rng.normal(size=len(table))
+    found = measure("icc")(table.assign(system="s", score=score), by="study", cluster="task")
+    return found[~found["term"].str.startswith("ICC(2")]
+
+
+def _ladder(rng, names, size, icc, rate):  # type: ignore[no-untyped-def]
+    """Pairs of five steps of difference, which a judge discerns from 2 to 4 on, sooner in some tasks."""
+    task, calls = np.repeat(np.arange(size.size), size), int(size.sum())
+    step = rng.integers(1, 6, (len(names), calls))
+    taste = rng.normal(0, np.sqrt(icc / (1 - icc)), (len(names), size.size))[:, task]
+    right = rng.random(step.shape) < 0.5 + 0.5 * ndtr(step - (2 + 2 * rate) + taste)
+    table = pd.DataFrame({"judge": np.repeat(names, calls), "task": np.tile(task.astype(str), len(names))})
+    table = table.assign(delta=step.ravel() * 1.0, outcome=np.where(right.ravel(), *_RIGHT))
+    counts = table.groupby(list(table.columns), as_index=False).size().rename(columns={"size": "n"})
+    return measure("detection_threshold")(counts.astype({"n": float}), n_resamples=_RESAMPLES)
+
+
 MEASURES: dict[str, Draw] = {
     **{name: partial(_counts, name=name) for name in _COUNTED},
     **{name: partial(_two_judges, name=name) for name in ("kappa", "scott_pi", "ac1", "alpha")},
@@ -190,6 +250,10 @@ MEASURES: dict[str, Draw] = {
     "corrected_rate": _corrected,
     "preference_gap": _gap,
     "score_error": _score_errors,
+    "consensus_deviation": _deviations,
+    "run_sd": _spreads,
+    "icc": _reliability,
+    "detection_threshold": _ladder,
 }
 #: Measures that resample: fewer replications.
-RESAMPLED = ("alpha", "compare_versions", "confidence_calibration", "score_error")
+RESAMPLED = ("alpha", "compare_versions", "confidence_calibration", "score_error", "detection_threshold")

@@ -42,7 +42,7 @@ def cluster_scores(pair, cell, owner, cluster, value, centre, scale, weight, n_o
     weight = weight if len(weight) else np.ones(len(value))
     used = ~np.isnan(value) & (scale[pair] != 0)
     influence = np.where(used, scale[pair] * weight * (value - centre[pair]), 0.0)
-    scores, touched = np.zeros((n_owners, n_clusters)), np.zeros((n_owners, n_clusters), bool)
+    scores, size = np.zeros((n_owners, n_clusters)), np.zeros((n_owners, n_clusters))
     np.add.at(scores, (owner[pair], cluster[cell]), influence)
-    touched[owner[pair][used], cluster[cell][used]] = True
-    return scores, touched
+    np.add.at(size, (owner[pair], cluster[cell]), np.where(used, scale[pair] ** 2 * weight, 0.0))
+    return scores, size

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from judgestats.counting.cells import cells
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.cluster_robust import cluster_robust
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
@@ -280,6 +281,28 @@ def test_a_cluster_of_items_widens_the_interval():
     wide = table.groupby(["judge", "system", "domain"])["score"].mean().unstack("judge")
     deviation = (wide["a"] - wide[list("bcd")].mean(axis=1)).unstack("system")[list("bcd")].mean(axis=1)
     assert by_domain["std_error"]["a"] == pytest.approx(deviation.sem())
+
+
+def test_clusters_of_unequal_size_have_the_error_of_least_squares():
+    """CR2 with Satterthwaite's degrees of freedom, of one deviation and of a difference of mean deviations."""
+    rng, sizes = np.random.default_rng(4), {"p": 9, "q": 1, "r": 4, "s": 2, "t": 2}
+    table = complete(rng, systems="abc", items=[f"{d}{i}" for d, n in sizes.items() for i in range(n)])
+    table["domain"] = table["item"].str[0]
+    table = table.drop(table.index[table["item"].isin(["p3", "q0"]) & (table["system"] == "b")])
+    result = consensus_deviation(table, cluster="domain")
+    wide = table.pivot(index=["domain", "item", "system"], columns="judge", values="score")
+    deviation = wide["a"] - wide[list("bcd")].mean(axis=1)
+    k, n = (getattr(deviation.groupby(["domain", "system"]), f)().unstack().fillna(0) for f in ("sum", "count"))
+    for weight, row in (
+        ([1.0, 0, 0], of(result, "deviation", "judge", "system").loc["a", "a"]),
+        ([0, 0.5, 0.5], of(result, "mean_others").loc["a"]),
+        ([1, -0.5, -0.5], of(result, "self_excess").loc["a"]),
+    ):
+        expected = cluster_robust(k.to_numpy(), n.to_numpy(), np.array(weight))
+        assert row["std_error"] == pytest.approx(math.sqrt(expected.variance), rel=1e-12)
+        t = (row["conf_high"] - row["estimate"]) / row["std_error"]
+        whole = weight == [1.0, 0, 0]  # of several means with unlike clusters, degrees of freedom are those of one mean
+        assert t == pytest.approx(scipy.stats.t.ppf(0.975, expected.df), rel=1e-9 if whole else 0.1)
 
 
 def test_a_cluster_that_cuts_through_items_is_refused():

@@ -17,6 +17,7 @@ import twins_variance as twins
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FEW_RATERS, NOT_INDEPENDENT
+from judgestats.kernels.cluster_robust import degrees_of_freedom, jackknife_interval
 from judgestats.metrics.agreement import icc
 from metrics.tables import panel_scores, whole_scores
 
@@ -452,3 +453,24 @@ def test_all_disagreement_in_one_item_leaves_no_clustered_interval(apart):
     assert own["flag"].str.contains("one cluster holds all disagreement").all()
     alone = icc(table, cluster=False)
     assert ((alone["conf_low"] < alone["estimate"]) & (alone["estimate"] < alone["conf_high"])).all()
+
+
+def test_clusters_of_unequal_size_have_the_jackknife_with_fewer_degrees_of_freedom():
+    rng = np.random.default_rng(5)
+    code = np.repeat(np.arange(14), [30, 8, *[3] * 12])
+    scores = rng.normal(size=14)[code, None] + rng.normal(size=(code.size, 1)) + rng.normal(size=(code.size, 3))
+    table = long(scores)
+    table["task"] = code[table["item"].str[1:].astype(int)]
+    own = icc(table, cluster="task").set_index("term").loc["ICC(3,1)"]
+
+    def log_of_f(y):
+        rest = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
+        return np.log(3 * y.mean(axis=1).var(ddof=1) / ((rest**2).sum() / ((len(y) - 1) * 2)))
+
+    without = np.array([log_of_f(scores[code != g]) for g in range(14)])
+    expected = jackknife_interval(log_of_f(scores), without, np.bincount(code).astype(float), 0.95)
+    ends = np.exp([expected.low, expected.high])
+    assert own[["conf_low", "conf_high"]].to_numpy(float) == pytest.approx((ends - 1) / (ends + 2))
+    assert own["df2"] == pytest.approx(degrees_of_freedom(np.bincount(code).astype(float)))
+    assert own["df2"] < 5
+    assert "(G = 14, worth 5)" in own["method"]

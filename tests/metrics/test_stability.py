@@ -1,5 +1,7 @@
 """Spread of repeats: the printed tables, brute force, and coverage."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError
+from judgestats.kernels.cluster_robust import jackknife_interval
 
 GPT, GROK = "GPT-5.1", "Grok 4"
 
@@ -68,6 +71,20 @@ def test_the_jackknife_by_brute_force():
     pd.testing.assert_frame_equal(alone, result[result["term"] == "run_sd"])
     swapped = js.run_sd(table.assign(judge=table["judge"].map({"g": "h", "h": "g"})))
     assert row(swapped, "g", "h")["estimate"] == pytest.approx(1 / got["estimate"])
+
+
+def test_items_with_unequal_numbers_of_ratings_have_fewer_degrees_of_freedom():
+    table = repeated([1.0, 2.0], items=24, systems=1, judges="gh")
+    table["task"] = (table["item"].astype(int) - 11).clip(lower=0)
+    sizes = table.drop_duplicates("item").groupby("task").size().to_numpy(float)
+    assert sizes.tolist() == [12.0, *[1.0] * 12]
+    got = row(js.run_sd(table, cluster="task"), "g", "")
+    squares = table[table["judge"] == "g"].groupby(["task", "item"])["score"].var()
+    logs = np.array([0.5 * np.log(squares.drop(t, level="task").mean()) for t in np.unique(table["task"])])
+    expected = jackknife_interval(math.log(got["estimate"]), logs, sizes, 0.95)
+    assert np.log([got["conf_low"], got["conf_high"]]) == pytest.approx([expected.low, expected.high])
+    assert expected.high - expected.low > 2 * stats.t.ppf(0.975, sizes.size - 1) * expected.std_error
+    assert f"G = {sizes.size}, worth" in got["method"]
 
 
 def test_what_is_not_repeated_has_no_spread():

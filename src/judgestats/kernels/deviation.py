@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-u
     pair, cell, value, weight = units
     owner, centre, scale = means
     scores = np.zeros(n_codes)
-    touched = np.zeros(n_codes, np.bool_)
+    size = np.zeros(n_codes)
     for u in range(pair.size):
         p = pair[u]
         if scale[p] == 0 or np.isnan(value[u]):
@@ -140,17 +140,17 @@ def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-u
         code = owner[p] * width + cluster[cell[u]]
         w = weight[u] if weight.size else 1.0
         scores[code] += scale[p] * w * (value[u] - centre[p])
-        touched[code] = True
-    return scores, touched
+        size[code] += scale[p] * scale[p] * w
+    return scores, size
 
 
 def cluster_scores(
     units: UnitValues, means: PairMeans, cluster: NDArray[np.int32], n_owners: int, n_clusters: int
-) -> tuple[Floats, Mask]:
-    """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and whether a value went in.
+) -> tuple[Floats, Floats]:
+    """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and sums of squared coefficients.
 
-    `cluster` (C,): of each cell. The variance of an estimate is G/(G - 1) times its sum of squared scores.
+    `cluster` (C,): of each cell. The sums are above 0 where a value went in.
     """
-    scores, touched = _cluster_scores(units, means, cluster, n_clusters, n_owners * n_clusters)
+    scores, size = _cluster_scores(units, means, cluster, n_clusters, n_owners * n_clusters)
     shape = (n_owners, n_clusters)
-    return scores.reshape(shape), touched.reshape(shape)
+    return scores.reshape(shape), size.reshape(shape)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
+from judgestats.kernels.cluster_robust import degrees_of_freedom, jackknife_interval
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats, Ints, Mask
 
@@ -135,6 +136,7 @@ class Clustered:
     low: Floats  # low, high (6,): NaN for fewer than two clusters, and where the mean squares do not determine it
     high: Floats
     p: Floats  # (6,): one-sided, of a correlation of 0
+    df: float  # Satterthwaite's, of a mean over the clusters
     design_effect: float  # variance of the log of F over its variance for independent subjects
     alike: Mask  # (6,): whether F is the same without any of the clusters, so that they tell nothing of its error
 
@@ -142,17 +144,16 @@ class Clustered:
 def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
     """Intervals of intraclass correlations of subjects (N, K) in clusters (N,), from the jackknife of clusters.
 
-    ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is t on G - 1 of log F, reaching
-    farther by the jackknife's bias to the side that the estimate has to be corrected to. ICC(2,.) takes the raters as
-    drawn too: its interval is that of McGraw and Wong, with the degrees of freedom of subjects and residual divided by
-    the design effect (times the square of the t quantile over the normal one). Where a mean square is 0 without one of
-    the clusters, all disagreement lies in it, and there is no interval.
+    ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is that of the jackknife of log F.
+    ICC(2,.) takes the raters as drawn too: its interval is that of McGraw and Wong, with the degrees of freedom of
+    subjects and residual divided by the design effect (times the square of the t quantile over the normal one). Where a
+    mean square is 0 without one of the clusters, all disagreement lies in it, and there is no interval.
     """
     n, k = scores.shape
     groups = int(cluster.max(initial=-1)) + 1
     missing = np.full(6, np.nan)
     if groups < 2:
-        return Clustered(missing, missing, missing, math.nan, np.zeros(6, bool))
+        return Clustered(missing, missing, missing, math.nan, math.nan, np.zeros(6, bool))
     ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
     y = scores - scores.mean(axis=0)
     size = np.bincount(cluster, minlength=groups).astype(float)
@@ -171,17 +172,18 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     rounding = ROUNDING * (float(total.sum()) + n * float(apart @ apart))
     ss_subjects, ss_rest, ss_within = (np.where(x <= rounding, 0.0, x) for x in (ss_subjects, ss_rest, ss_within))
     b, e, w = ss_subjects / (left - 1), ss_rest / ((left - 1) * (k - 1)), ss_within / (left * (k - 1))
-    t = float(stdtrit(groups - 1, (1 + conf_level) / 2))
+    df = degrees_of_freedom(size)
+    t = float(stdtrit(df, (1 + conf_level) / 2))
     ends, p, alike = [], [], []
     variance = math.nan
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for whole, without in ((ms.subjects / ms.within, b / w), (ms.subjects / ms.residual, b / e)):
             logs, value = np.log(without), float(np.log(whole[0]))
             alike.append(bool(np.ptp(logs) < 1e-9))
-            variance = (groups - 1) / groups * float(((logs - logs.mean()) ** 2).sum())
-            bias, half = (groups - 1) * (float(logs.mean()) - value), t * math.sqrt(variance)
-            ends.append(tuple(np.exp([value - half - max(bias, 0.0), value + half - min(bias, 0.0)])))
-            p.append(float(stdtr(groups - 1, -value / math.sqrt(variance))) if variance > 0 else math.nan)
+            interval = jackknife_interval(value, logs, size, conf_level)
+            variance = interval.std_error**2
+            ends.append(tuple(np.exp([interval.low, interval.high])))
+            p.append(float(stdtr(df, -value / interval.std_error)))
         effect = variance / (2 / (n - 1) + 2 / ((n - 1) * (k - 1)))
         wider = effect * (t / float(ndtri((1 + conf_level) / 2))) ** 2 or math.nan
         rho = (ms.subjects - ms.residual) / (ms.subjects + (k - 1) * ms.residual + k * (ms.raters - ms.residual) / ms.n)
@@ -190,7 +192,7 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
         bounds = [_single(one, k), second, _single(three, k), _mean(one), _stepped_up(second, k), _mean(three)]
     low, high = (np.array([float(x[i][0]) for x in bounds]) for i in (0, 1))
     of_forms = [0, 1, 1] * 2
-    return Clustered(low, high, np.array(p)[of_forms], effect, np.array(alike)[of_forms])
+    return Clustered(low, high, np.array(p)[of_forms], df, effect, np.array(alike)[of_forms])
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

@@ -20,6 +20,7 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.reml import Components, fitted
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
@@ -266,7 +267,8 @@ def icc(
     its lower limit is -inf.
 
     Clustered subjects: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
-    freedom divided by the design effect. ``F`` does not change, ``df2`` is clusters - 1. Where F is the same whichever
+    freedom divided by the design effect. ``F`` does not change, ``df2`` is Satterthwaite's of
+    a mean over the clusters, at most their number - 1. Where F is the same whichever
     cluster is left out (one of two judges gives one score) the published interval stands, flagged; where one cluster
     holds all disagreement there is none. REML ignores clusters, with a flag.
 
@@ -474,9 +476,10 @@ def _clustered_intervals(
         rows.mark(flags.ONE_CLUSTER_DIFFERS, (has_interval & ~bounded)[:, None] & group)
         for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
             rows.cells[name][has_interval, g] = values[has_interval]
-        rows.cells["df1"][~jackknife.alike, g], rows.cells["df2"][~jackknife.alike, g] = np.nan, labels.size - 1
-        exact = f"t over {column}s (G = {labels.size}), jackknife of log F"
-        approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {column}s (G = {labels.size})"
+        rows.cells["df1"][~jackknife.alike, g], rows.cells["df2"][~jackknife.alike, g] = np.nan, jackknife.df
+        over = f"{column}s ({clusters_note(np.bincount(code).astype(np.float64))})"
+        exact = f"t over {over}, jackknife of log F"
+        approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {over}"
         method = np.where(bounded, np.array([exact, approximate, exact] * 2, dtype=object), "")
         rows.method[has_interval, g] = method[has_interval]
 

@@ -205,7 +205,8 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
     se, low, high = interval(x, spread.variance, spread.df, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
     method = "; ".join(m for m in (spread.method, rounded) if m)
-    return with_interval(se, low, high, estimate=_rounded(x, decimals), method=method, flag=_spread_flag(spread))
+    flag = flags.join(_spread_flag(spread), flags.CONSTANT if np.isnan(low) and se >= 0 else "")
+    return with_interval(se, low, high, estimate=_rounded(x, decimals), method=method, flag=flag)
 
 
 def _spread_flag(*spreads: Spread) -> str:
@@ -225,7 +226,7 @@ def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], 
     low, high = fieller(exact[1], exact[0], spreads[1], spreads[0], conf_level)
     flag = _spread_flag(*spreads)
     if math.isnan(low):
-        exactly = all(s.variance <= 1e-24 for s in spreads)
+        exactly = all(s.variance <= 1e-24 * max(1.0, a * a, b * b) for s in spreads)
         flag = (
             flag
             if flag in (flags.NO_SD, flags.ONE_UNIT)
@@ -256,7 +257,7 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
     g = bottom**2 - q**2 * of_bottom.variance
     middle = top * bottom - q**2 * covariance
     root = middle**2 - g * (top**2 - q**2 * of_top.variance)
-    if not g > 0 or not root > 0:
+    if not g > 0 or not root > 1e-12 * middle**2:  # a difference of rounding errors
         return math.nan, math.nan
     return (middle - math.sqrt(root)) / g, (middle + math.sqrt(root)) / g
 

@@ -154,13 +154,13 @@ def consensus_deviation(
 
     Notes
     -----
-    With two items or more in every pair of an estimate the interval is t on G - 1, from the influence of each cluster
-    on it: for one deviation the sd of the items' deviations over the root of G, for ``self_excess`` in a complete
-    design the sd of the items' self-excess. Otherwise, if the runs have an sd, the estimate is a linear function of
-    independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``. Criteria that came in one reply
-    share its noise: what the column ``call`` says, or else judge, system, item, replicate and condition. Criteria of
-    means are taken as perfectly correlated, with a flag, unless ``call`` differs. Otherwise the interval is NaN, and
-    ``flag`` gives the reason.
+    With two items or more in every pair of an estimate the interval is t, from the influence of each cluster on it
+    (CR2, with Satterthwaite's degrees of freedom: G - 1 for clusters of equal size): for one deviation the sd of the
+    items' deviations over the root of G, for ``self_excess`` in a complete design the sd of the items' self-excess.
+    Otherwise, if the runs have an sd, the estimate is a linear function of independent cell means, and ``method`` is
+    ``t from mean, sd, runs (Satterthwaite)``. Criteria that came in one reply share its noise: what the column ``call``
+    says, or else judge, system, item, replicate and condition. Criteria of means are taken as perfectly correlated,
+    with a flag, unless ``call`` differs. Otherwise the interval is NaN, and ``flag`` gives the reason.
 
     In each cell the deviations of its judges sum to 0: the measure is relative.
 
@@ -243,7 +243,7 @@ def _method(data: Panel, method: str) -> str:
 def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_level: float) -> list[Record]:
     """Rows of the term ``deviation``."""
     data = uncertainty.data
-    variance, df, method = uncertainty.pair_spreads()
+    variance, df, method, clusters = uncertainty.pair_spreads()
     se, low, high = interval(data.estimate, variance, df, conf_level)
     judge, system = (np.asarray(x, dtype=object) for x in (data.judges, data.systems))
     keys = [data.group_labels(g) for g in range(data.n_groups)]
@@ -272,7 +272,7 @@ def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_le
         notes = of_pairs[p]
         if row["n"]:
             error, lower = row["std_error"], row["conf_low"]
-            notes = [*notes, *cautions.of_interval(p, variance[p], error, lower, df[p], method[p])]
+            notes = [*notes, *cautions.of_interval(p, variance[p], error, lower, clusters[p], method[p])]
         rows.append({**row, "flag": flags.join(*notes)})
     return rows
 
@@ -322,7 +322,7 @@ def _linear(
     """Cells of a weighted sum of pairs."""
     estimate = float(weights[taken] @ data.estimate[taken])
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    notes = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
+    notes = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.clusters, spread.method)
     about = {"n": int(taken.sum()), "method": _method(data, spread.method)}
     return with_interval(se, low, high, estimate=estimate, **about, flag=flags.join(*cautions.of(taken), *notes))
 

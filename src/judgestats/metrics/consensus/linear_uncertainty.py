@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.counting.reply_errors import ReplyErrors
+from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.deviation import PairMeans, UnitValues, cluster_scores
 from judgestats.kernels.proportions import normal_quantile, quotient
 from judgestats.metrics.consensus.panel import Panel
@@ -27,11 +30,19 @@ class Spread:
     """Uncertainty of one linear estimate."""
 
     variance: float  # NaN if unknown
-    df: float = math.inf  # clusters - 1, or Satterthwaite's for sums of variances
+    df: float = math.inf  # Satterthwaite's
     method: str = ""  # empty if there is no variance
     clusters: int = 0  # their number G
     n_effective: float = math.inf  # how many clusters of equal size they are worth
     scores: Floats = field(default_factory=lambda: np.zeros(0))  # (S,): of independent sources
+
+
+class _OverClusters(NamedTuple):
+    """Uncertainty of linear estimates (P,) over clusters: CR2, as of :func:`judgestats.kernels.cluster_robust`."""
+
+    variance: Floats  # NaN for fewer than two clusters
+    clusters: Floats  # their number
+    df: Floats  # Satterthwaite's, of a mean to which clusters contribute as much as to this estimate
 
 
 class Uncertainty:
@@ -70,10 +81,10 @@ class Uncertainty:
         total = _sums(code, weights=weight, minlength=codes.size)
         return (codes // size).astype(np.int32), (codes % size).astype(np.int32), total
 
-    def pair_spreads(self) -> tuple[Floats, Floats, Any]:
-        """Variance, df and method of every pair at once."""
-        variance, clusters = self._pairs_over_clusters
-        variance, df = variance.copy(), clusters - 1
+    def pair_spreads(self) -> tuple[Floats, Floats, Any, Floats]:
+        """Variance, df, method and number of clusters of every pair at once."""
+        variance, clusters, df = self._pairs_over_clusters
+        variance, df = variance.copy(), df.copy()
         if self._noisy_reference:
             noise, squares = self._pairs_from_reference()
             df = _satterthwaite(variance + noise, _over_df(variance, df) + squares)
@@ -82,11 +93,12 @@ class Uncertainty:
         method = np.full(self.data.n_pairs, "", dtype=object)
         for g in np.unique(clusters[~short]):
             method[~short & (clusters == g)] = self._over(int(g))
-        if short.any() and not self.data.shares_cluster:
+        short &= ~self._one_cluster
+        if short.any():
             by_runs, squares = self._pairs_from_runs()
             variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
             method[short & ~np.isnan(variance)] = FROM_RUNS
-        return variance, df, method
+        return variance, df, method, clusters
 
     @property
     def _noisy_reference(self) -> bool:
@@ -96,32 +108,57 @@ class Uncertainty:
         return f"t over {self.data.cluster}s (G = {clusters})" + " and reference sd" * self._noisy_reference
 
     @cached_property
-    def _pairs_over_clusters(self) -> tuple[Floats, Floats]:
+    def _pairs_over_clusters(self) -> _OverClusters:
         return self._over_clusters(np.arange(self.data.n_pairs), self.data.n_pairs, np.ones(self.data.n_pairs))
 
-    def _over_clusters(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Floats]:
-        """Variance (NaN for fewer than two clusters) and number of clusters of each owner's weighted sum of pairs."""
+    @property
+    def _one_cluster(self) -> Mask:
+        """Pairs (P,) whose several items are of one cluster, so that there is no interval: not from the runs either."""
+        one: Mask = (self._pairs_over_clusters.clusters == 1) & (self.data.items > 1)
+        return one
+
+    @cached_property
+    def _adjusted(self) -> Floats:
+        """Deviations (U,) whose distance from their pair's mean is divided by the root of 1 - h (CR2).
+
+        h: share of the pair's weight that is in the cluster; where that is all of it, the distance is 0.
+        """
+        data, share = self.data, self.data.unit_share
+        used, pair = ~np.isnan(data.deviation), data.pair
+        code, codes = compact(
+            *joint([(pair, data.n_pairs), (self._clusters[data.table.cell], self._n_clusters)], pair.size)
+        )
+        inside = _sums(code, weights=share * used, minlength=codes.size)[code]
+        left = 1.0 - quotient(inside, data.items[pair], data.items[pair] > 0)
+        centre = data.estimate[pair]
+        root = np.sqrt(np.maximum(left, 0.0))
+        return centre + (data.deviation - centre) * np.divide(1.0, root, out=np.zeros(root.size), where=root > 1e-6)
+
+    def _over_clusters(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> _OverClusters:
+        """Of each owner's weighted sum of pairs; a variance is NaN for fewer than two clusters."""
         if self.data.cluster is None:
-            return np.full(owners, np.nan), np.zeros(owners)
+            return _OverClusters(np.full(owners, np.nan), np.zeros(owners), np.full(owners, np.nan))
         if self._too_large(owners):
             scale = self._scale(weights)
             used = ~np.isnan(self.data.deviation) & (scale[self.data.pair] != 0)
             pair, cell = self.data.pair[used], self.data.table.cell[used]
-            influence = scale[pair] * self.data.unit_share[used]
-            influence *= self.data.deviation[used] - self.data.estimate[pair]
+            share = self.data.unit_share[used]
+            influence = scale[pair] * share * (self._adjusted[used] - self.data.estimate[pair])
             code, codes = compact(*joint([(owner[pair], owners), (self._clusters[cell], self._n_clusters)], pair.size))
             scores = _sums(code, weights=influence, minlength=codes.size)
-            of_owner = codes // self._n_clusters
-            clusters = _sums(of_owner, minlength=owners)
-            return _variance(clusters, _sums(of_owner, weights=scores * scores, minlength=owners))
+            size = _sums(code, weights=scale[pair] ** 2 * share, minlength=codes.size)
+            ends = np.searchsorted(codes // self._n_clusters, np.arange(owners + 1))
+            parts = [slice(*x) for x in pairwise(ends.tolist())]
+            variance = np.array([float(scores[x] @ scores[x]) for x in parts])
+            return _over_clusters(variance, np.diff(ends).astype(np.float64), [size[x] for x in parts])
         return _of_table(*self._cluster_scores(owner, owners, weights))
 
     def _too_large(self, owners: int) -> bool:
         """Whether a table of owners x clusters would be too large."""
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
-    def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Mask]:
-        units = UnitValues(self.data.pair, self.data.table.cell, self.data.deviation, self.data.share)
+    def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Floats]:
+        units = UnitValues(self.data.pair, self.data.table.cell, self._adjusted, self.data.share)
         means = PairMeans(owner, self.data.estimate, self._scale(weights))
         return cluster_scores(units, means, self._clusters, owners, self._n_clusters)
 
@@ -198,30 +235,27 @@ class Uncertainty:
 
         Over clusters if every pair has two or more; else from the runs.
         """
-        return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))
+        return self._spreads(owner, n_owners, weights, self._over_clusters(owner, n_owners, weights))
 
     def contrast(self, owner: NDArray[np.int64], n_owners: int, left: Floats, right: Floats) -> list[list[Spread]]:
         """:meth:`spreads` of `left`, of `right` (on other pairs), and of ``left - right``."""
         weights = (left, right, left - right)
         if self.data.cluster is None or self._too_large(2 * n_owners):
             return [self.spreads(owner, n_owners, w) for w in weights]
-        scores, touched = self._cluster_scores(2 * owner + (right != 0), 2 * n_owners, left + right)
-        (a, b), (in_a, in_b) = (scores[::2], scores[1::2]), (touched[::2], touched[1::2])
-        sums = (_of_table(a, in_a), _of_table(b, in_b), _of_table(a - b, in_a | in_b))
-        return [self._spreads(owner, n_owners, w, *s) for w, s in zip(weights, sums, strict=True)]
+        scores, size = self._cluster_scores(2 * owner + (right != 0), 2 * n_owners, left + right)
+        (a, b), (of_a, of_b) = (scores[::2], scores[1::2]), (size[::2], size[1::2])
+        sums = (_of_table(a, of_a), _of_table(b, of_b), _of_table(a - b, of_a + of_b))
+        return [self._spreads(owner, n_owners, w, s) for w, s in zip(weights, sums, strict=True)]
 
-    def _spreads(
-        self, owner: NDArray[np.int64], n_owners: int, weights: Floats, variance: Floats, clusters: Floats
-    ) -> list[Spread]:
+    def _spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats, sums: _OverClusters) -> list[Spread]:
         fewest = np.full(n_owners, np.inf)
         taken = weights != 0
-        np.minimum.at(fewest, owner[taken], self._pairs_over_clusters[1][taken])
+        np.minimum.at(fewest, owner[taken], self._pairs_over_clusters.clusters[taken])
         result = []
-        for o, (v, g) in enumerate(zip(variance.tolist(), clusters.tolist(), strict=True)):
+        for o, (v, g, df) in enumerate(zip(*(x.tolist() for x in sums), strict=True)):
             if g < 2 or fewest[o] < 2:
                 result.append(self._from_runs(np.where(owner == o, weights, 0.0)))
                 continue
-            df = g - 1
             if self._noisy_reference:
                 noise = self._reference_scores(np.where(owner == o, weights, 0.0)) ** 2
                 v, df = self._plus_reference(v, df, noise)
@@ -232,12 +266,10 @@ class Uncertainty:
     def spread(self, weights: Floats) -> Spread:
         """Uncertainty of one weighted sum of the pairs, with the score of each source (a cluster, or a unit)."""
         taken = weights != 0
-        if self.data.cluster is None or not taken.any() or self._pairs_over_clusters[1][taken].min() < 2:
+        if self.data.cluster is None or not taken.any() or self._pairs_over_clusters.clusters[taken].min() < 2:
             return self._from_runs(weights)
-        table, touched = self._cluster_scores(np.zeros(self.data.n_pairs, dtype=np.int64), 1, weights)
-        scores, g = table[0], int(touched.sum())
-        scores *= math.sqrt(g / (g - 1))
-        df = g - 1.0
+        table, size = self._cluster_scores(np.zeros(self.data.n_pairs, dtype=np.int64), 1, weights)
+        scores, g, df = table[0], int((size[0] > 0).sum()), degrees_of_freedom(size[0])
         if self._noisy_reference:
             noise = self._reference_scores(weights)
             _, df = self._plus_reference(float(scores @ scores), df, noise**2)
@@ -258,8 +290,9 @@ class Uncertainty:
     def _from_runs(self, weights: Floats) -> Spread:
         """Uncertainty from independent means of units (and of the reference), with their linear coefficients."""
         taken = weights != 0
-        if self.data.shares_cluster or not taken.any() or (self.data.items[taken] == 0).any():
-            return Spread(math.nan, clusters=int(self.data.shares_cluster))
+        one_cluster = bool(self._one_cluster[taken].any())
+        if one_cluster or not taken.any() or (self.data.items[taken] == 0).any():
+            return Spread(math.nan, clusters=int(one_cluster))
         defined = ~np.isnan(self.data.deviation)
         b = np.zeros(self.data.pair.size)
         pair = self.data.pair[defined]
@@ -291,13 +324,13 @@ class Uncertainty:
         return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
 
 
-def _of_table(scores: Floats, touched: Mask) -> tuple[Floats, Floats]:
-    return _variance(touched.sum(axis=1, dtype=np.float64), np.einsum("ij,ij->i", scores, scores))
+def _of_table(scores: Floats, size: Floats) -> _OverClusters:
+    return _over_clusters(np.einsum("ij,ij->i", scores, scores), (size > 0).sum(axis=1, dtype=np.float64), size)
 
 
-def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
-    """G/(G - 1) times the sum of squares, NaN for a single cluster; and G."""
-    return quotient(clusters, clusters - 1, clusters > 1) * squares, clusters
+def _over_clusters(variance: Floats, clusters: Floats, sizes: Iterable[Floats]) -> _OverClusters:
+    df = np.array([degrees_of_freedom(x) for x in sizes])
+    return _OverClusters(np.where(clusters > 1, variance, np.nan), clusters, df)
 
 
 def _over_df(variance: Floats, df: Floats) -> Floats:

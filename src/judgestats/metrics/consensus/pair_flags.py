@@ -63,10 +63,12 @@ class PairFlags:
                 result[p] = [*result[p], name]
         return result
 
-    def of_interval(self, taken: Any, variance: float, se: float, low: float, df: float, method: str) -> list[str]:
+    def of_interval(
+        self, taken: Any, variance: float, se: float, low: float, clusters: float, method: str
+    ) -> list[str]:
         """Flags of its interval."""
         if math.isnan(variance):
-            if self.data.shares_cluster:
+            if clusters == 1 and (self.data.items[taken] > 1).any():
                 return [flags.ONE_UNIT]
             return [flags.SINGLE_RUN if self.single_run[taken].any() else flags.NO_SD]
         notes: list[str] = [flags.CONSTANT] if math.isnan(low) and se >= 0 else []
@@ -77,7 +79,7 @@ class PairFlags:
             n_effective = float(np.max(self.data.worth[taken]))
             notes += (
                 [flags.FEW_CLUSTERS]
-                if df < 9
+                if clusters < 10
                 else [flags.UNEQUAL_CLUSTERS.of(max(round(n_effective), 1))]
                 if n_effective < 10
                 else []

@@ -56,12 +56,6 @@ class Panel:
         return reply_errors(self.ratings, self.table) if self.share.size else None
 
     @cached_property
-    def shares_cluster(self) -> bool:
-        """Whether all of several items are of one cluster, so that there is no interval: not from the runs either."""
-        sizes = {name: len(self.table.labels[name]) for name in ("item", self.cluster or "item")}
-        return sizes["item"] > 1 and sizes[self.cluster or "item"] == 1
-
-    @cached_property
     def worth(self) -> Floats:
         """How many clusters of equal size those of each pair are worth, (P,)."""
         used = ~np.isnan(self.deviation)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import chdtri, fdtr, fdtri, stdtr, stdtrit
+from scipy.special import chdtri, fdtr, fdtri
 
 from judgestats import flags
 from judgestats.counting.cells import cell_table, cells
@@ -19,6 +19,8 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.adjustment import holm
+from judgestats.kernels.cluster_robust import jackknife_interval
+from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
@@ -100,7 +102,8 @@ def run_sd(
 
     Notes
     -----
-    With 10 clusters or more: Student's t of the log, from the jackknife of clusters, paired for a ratio. With fewer:
+    With 10 clusters or more, or clusters of several items: Student's t of the log, from the jackknife of clusters,
+    paired for a ratio, with Satterthwaite's degrees of freedom. With fewer items:
     chi-square, for a ratio F, both with Satterthwaite's degrees of freedom; they take repeats as normal and ratings as
     independent, except those of one reply (``call``), and a flag says so. A rounded scale makes repeats of a stable
     judge equal: where all are, there is no interval.
@@ -182,18 +185,22 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyError
         return row
     code, levels = pd.factorize(sides[0]["_cluster"], use_na_sentinel=False)
     g, tail = len(levels), (1 - conf_level) / 2
-    if g >= LEAST:
+    of_items = sides[0]["item"].nunique(dropna=False) > g  # clusters are of several items
+    if of_items and g == 1:
+        return {**row, "flag": flags.ONE_UNIT}
+    if of_items or g >= LEAST:
         size = n - np.bincount(code)
         logs = [0.5 * _log((s.sum() - np.bincount(code, s)) / size) for s in squares]
         without = logs[0] - (logs[1] if len(logs) == 2 else 0.0)
-        with np.errstate(invalid="ignore"):  # without the one cluster whose repeats differ, the log is infinite
-            error = math.sqrt((g - 1) / g * float(((without - without.mean()) ** 2).sum()))
-        if not (math.isfinite(error) and error > 1e-12):
-            return {**row, "flag": flags.NO_SPREAD if np.isfinite(without).all() else flags.ONE_CLUSTER_DIFFERS}
-        half = float(stdtrit(g - 1, 1 - tail)) * error
-        ends = [value * math.exp(sign * half) for sign in (-1, 1)]
-        p = float(2 * stdtr(g - 1, -abs(math.log(value)) / error))
-        method, flag = f"t of log, jackknife of clusters (G = {g})", flags.few_clusters(np.bincount(code))
+        if not np.isfinite(without).all():  # without the one cluster whose repeats differ, the log is infinite
+            return {**row, "flag": flags.ONE_CLUSTER_DIFFERS}
+        sizes = np.bincount(code).astype(float)
+        error, low, high, p = jackknife_interval(math.log(value), without, sizes, conf_level)
+        if math.isnan(error):
+            return {**row, "flag": flags.NO_SPREAD}
+        with np.errstate(over="ignore"):
+            ends = np.exp([low, high]).tolist()
+        method, flag = f"t of log, jackknife of clusters ({clusters_note(sizes)})", flags.few_clusters(sizes)
     else:
         df = [
             _freedom(s, of_judge["runs"].to_numpy(dtype=float) - 1, of_judge["_row"].to_numpy(), replies)
