@@ -258,7 +258,7 @@ def under(data: Any, condition: str) -> Any:
 
 def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any], pd.DataFrame]:
     """The measure with few resamples."""
-    return lambda data: measure(data, n_resamples=50, **arguments)
+    return partial(measure, n_resamples=50, **arguments)
 
 
 _TEXTS = "explanations are compared one by one"
@@ -269,7 +269,7 @@ CASES: dict[str, Case] = {
     "detection_threshold": Case(few(js.detection_threshold), loose=("conf_low", "conf_high", "method", "flag")),
     "d_prime": Case(exempt={"count": "the log-linear correction depends on n"}, flips=("slot_criterion",)),
     "criterion_shift": Case(
-        lambda data: js.criterion_shift(data, "base", "strict"),
+        lambda data, **more: js.criterion_shift(data, "base", "strict", **more),
         valid_calls,
         {"count": "the ratio's interval knows n; its estimate is the same, its flag is not"},
         loose=("std_error", "conf_low", "conf_high", "method", "flag"),  # a tally cannot name the paired calls
@@ -283,7 +283,7 @@ CASES: dict[str, Case] = {
         lambda data: js.level_progression(data, mean_of_items(data)),
         lambda: single_scores().query("system == 'a'"),
     ),
-    "run_sd": Case(lambda data: js.run_sd(data).query("term == 'run_sd'"), scores),
+    "run_sd": Case(lambda data, **more: js.run_sd(data, **more).query("term == 'run_sd'"), scores),
     "run_sd, ratios": Case(
         js.run_sd,
         scores,
@@ -297,14 +297,14 @@ CASES: dict[str, Case] = {
     ),
     "gold_agreement": Case(data=fit_for("gold_agreement")),
     "accuracy": Case(data=lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0))),
-    "corrected_rate": Case(lambda data: js.corrected_rate(data, sampling="by class"), labelled),
+    "corrected_rate": Case(partial(js.corrected_rate, sampling="by class"), labelled),
     "corrected_rate, random": Case(
-        lambda data: js.corrected_rate(data, sampling="random"),
+        partial(js.corrected_rate, sampling="random"),
         labelled,
         {"count": "the coefficient is estimated with n - 1"},
     ),
     "corrected_difference": Case(
-        lambda data: js.corrected_difference(data, sampling="by class", baseline="s"),
+        partial(js.corrected_difference, sampling="by class", baseline="s"),
         labelled,
         dict.fromkeys(("judges", "candidates"), "the baseline is named in an argument, and systems are renamed"),
     ),
@@ -312,23 +312,23 @@ CASES: dict[str, Case] = {
     "bias_change": Case(few(js.bias_change), strategies, baseline="B0"),
     "verbosity_bias": Case(data=lengths),
     "preference_gap": Case(
-        lambda data: js.preference_gap(data, humans=["ann", "bob"]),
+        partial(js.preference_gap, humans=["ann", "bob"]),
         people,
         {"judges": "people are named in an argument; renaming them is tested in test_people"},
     ),
     "evaluation_cost": Case(
-        lambda data: js.evaluation_cost(data, by="prompt"),
+        partial(js.evaluation_cost, by="prompt"),
         lambda: calls().assign(cost=lambda t: 0.01 * (1 + t.groupby("judge").cumcount() % 5)),
         {"count": "calls that are asked again cost again"},
     ),
-    "rank_systems": Case(lambda data: js.rank_systems(data, slot=True), contests, flips=("slot",)),
+    "rank_systems": Case(partial(js.rank_systems, slot=True), contests, flips=("slot",)),
     "compare_strategies": Case(data=strategies, baseline="B0"),
-    "best_of_accuracy": Case(lambda data: js.best_of_accuracy(data, by="criterion"), lambda: scores().assign(gold="c")),
+    "best_of_accuracy": Case(partial(js.best_of_accuracy, by="criterion"), lambda: scores().assign(gold="c")),
     "score_error": Case(
         few(js.score_error),
         lambda: scores().assign(gold=lambda t: t["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})),
     ),
-    "icc": Case(lambda data: js.icc(data, by="system"), scores),
+    "icc": Case(partial(js.icc, by="system"), scores),
     "judge_against_people": Case(
         partial(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
     ),
@@ -348,27 +348,29 @@ CASES: dict[str, Case] = {
         {"judges": "people are named in an argument", "candidates": "judges are systems, and people are named"},
     ),
     "alternative_annotator_test": Case(
-        lambda data: js.alternative_annotator_test(data, humans=["ann", "bob"], epsilon=0.2),
+        partial(js.alternative_annotator_test, humans=["ann", "bob"], epsilon=0.2),
         people,
         {"judges": "people are named in an argument", "count": "single answers are compared; counts are refused"},
     ),
     "alternative_annotator_test, of ratings": Case(
-        lambda data: js.alternative_annotator_test(data, humans=["b", "c"], epsilon=0.2),
+        partial(js.alternative_annotator_test, humans=["b", "c"], epsilon=0.2),
         single_scores,
         {"judges": "people are named in an argument", "candidates": "judges are systems, and people are named"},
     ),
     "alpha": Case(few(js.alpha, level_of_measurement="interval")),
     "correlation": Case(few(js.correlation), scores),
     "agreement_levels": Case(few(js.agreement_levels), scores),
-    "agreement_shift": Case(lambda data: js.agreement_shift(data, ("a", "b"), n_resamples=50), later),
+    "agreement_shift": Case(lambda data, **more: js.agreement_shift(data, ("a", "b"), n_resamples=50, **more), later),
     "agreement_slope": Case(few(js.agreement_slope), warmed),
     "agreement_shift, across": Case(
-        lambda data: js.agreement_shift(under(data, "a"), under(data, "b"), across="domain", n_resamples=50),
+        lambda data, **more: js.agreement_shift(
+            under(data, "a"), under(data, "b"), across="domain", n_resamples=50, **more
+        ),
         lambda: later().assign(domain=lambda t: np.where(t["item"] < "i4", "law", "art")),
         {"items": "Cochran's Q weighs by bootstrapped standard errors, which the names of items reorder"},
     ),
     "agreement_shift, relative": Case(
-        lambda data: js.agreement_shift(data, ("a", "b"), relative=True, n_resamples=50), later
+        lambda data, **more: js.agreement_shift(data, ("a", "b"), relative=True, n_resamples=50, **more), later
     ),
     "confidence_calibration": Case(few(js.confidence_calibration), sure),
     "abstention_threshold": Case(
@@ -388,13 +390,13 @@ CASES: dict[str, Case] = {
         lambda: scores().assign(tier=lambda t: np.where(t["system"].isin(["a", "d"]), "low", "high")),
     ),
     "anchoring": Case(
-        lambda data: js.anchoring(data, favoured="a"),
+        partial(js.anchoring, favoured="a"),
         probes,
         {"candidates": _NAMED},
         loose=("std_error", "conf_low", "conf_high"),  # the frame pairs the items, counts cannot
     ),
     "protocol_difference": Case(few(js.protocol_difference, favoured="a"), probes, {"candidates": _NAMED}),
-    "revision": Case(lambda data: js.revision(data, before="flip", after="truth"), probes, baseline="flip"),
+    "revision": Case(partial(js.revision, before="flip", after="truth"), probes, baseline="flip"),
     "rationale_shift": Case(few(js.rationale_shift), probes, {"count": _TEXTS}),
     "rationale_alignment": Case(
         few(js.rationale_alignment, favoured_text="fluent and complete", opposed_text="short and wrong"),

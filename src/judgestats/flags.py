@@ -90,6 +90,9 @@ NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
     "then hardly differs from it.", "note")
 ONE_UNIT = Flag("one_unit", "one unit",
     "There is one cluster, so nothing shows how much clusters differ: there is no interval.", "invalid")
+CLUSTER_MISSING = Flag("cluster_missing", "{n} row(s) without {what}",
+    "The column that cluster= names has no label there: nothing says which calls go together, so there is no interval. "
+    "Fill the column in, leave these rows out, or name another.", "invalid")
 LONE_UNIT = Flag("lone_unit", "a stratum has one unit",
     "A stratum of the bootstrap holds a single unit, whose sampling error is not counted: the interval is too "
     "narrow.")

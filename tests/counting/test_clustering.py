@@ -92,10 +92,14 @@ def test_levels_are_the_median_of_the_groups():
     assert found(pd.concat([rich, poor, poor.assign(judge="c")])).column == "pair"
 
 
-def test_a_missing_label_is_a_level():
+def test_a_task_without_a_label_for_some_calls_is_no_cluster():
+    """It cannot be: nothing says whether these calls share one. The item is known."""
     table = frame(60, 2, task=lambda i: f"t{i // 2}" if i < 58 else None)
     for engine in ENGINES.values():
-        assert found(engine(table), n_units=len(table)).column == "task"
+        assert found(engine(table), n_units=len(table)).column == "item"
+    once = frame(60, 1, task=lambda i: f"t{i // 2}" if i < 58 else None)
+    for engine in ENGINES.values():
+        assert clusters(engine(once), "answer_rates").flag == "calls not independent"
 
 
 def test_one_item_of_many_calls_is_shared_and_no_cluster():

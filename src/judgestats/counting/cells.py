@@ -106,7 +106,7 @@ def cell_table(
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> CellTable:
     """Average as :func:`cells` does, and keep the codes; `called`: column -> its name for people."""
-    study = Study.of(frame)
+    study = Study.of(frame).occurring
     key = ("cells", *names(by), ddof, judge, *called.items())
     return study.once(key, lambda: _cell_table(study, by, ddof, judge, called))
 

@@ -74,9 +74,9 @@ def auto_cluster(
     A candidate qualifies if more units are counted than there are levels of it within the groups, and where it has two
     levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
     one are dropped (if it does not qualify: with the item, else with the finest). Of the rest, which are nested in
-    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level. A pair or item with
-    30 levels that the calls of a unit share, and no other unit, goes before a prompt or task with fewer: the units are
-    then independent, and no column is named.
+    each other, the coarsest with 30 levels is taken, else the finest. A prompt or task without a label for some
+    calls is not taken. A pair or item with 30 levels that the calls of a unit share, and no other unit, goes before a
+    prompt or task with fewer: the units are then independent, and no column is named.
     """
     groups = list(dict.fromkeys(groups))
     if isinstance(data, nw.DataFrame):
@@ -100,7 +100,10 @@ def auto_cluster(
             continue
         shared |= name in ("pair", "item", declared)
         if middle >= (2 if name in ("pair", "item", declared) else SAMPLED):
-            levels[name] = middle
+            if name not in ("pair", "item") and counted.incomplete(name):
+                shared = True
+            else:
+                levels[name] = middle
     if not levels:
         return Sharing("", shared)
     column = _chosen(levels, declared, counted)
@@ -137,6 +140,10 @@ class _Coded:
         both = self._columns.codes([*self._groups, name])
         return np.bincount(group.code[both.first], minlength=group.size)
 
+    def incomplete(self, name: str) -> bool:
+        code, labels = self._columns[name]
+        return len(labels) > 0 and labels[-1] is None and bool((code == len(labels) - 1).any())
+
     def nested(self, one: str, two: str) -> bool:
         return self._columns.codes([one, two]).size in (self._columns.codes([c]).size for c in (one, two))
 
@@ -159,6 +166,10 @@ class _Lazy:
     def _size(self, *columns: str) -> int:
         distinct = self._data.select(*columns).unique().select(nw.len().alias("_levels"))
         return int(distinct.collect(backend="pandas").to_native()["_levels"].iloc[0])
+
+    def incomplete(self, name: str) -> bool:
+        missing = self._data.select(nw.col(name).is_null().any().alias("_missing")).collect(backend="pandas")
+        return bool(missing.to_native()["_missing"].iloc[0])
 
     def nested(self, one: str, two: str) -> bool:
         return self._size(one, two) in (self._size(one), self._size(two))

@@ -16,7 +16,7 @@ from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import once_each
-from judgestats.schema.columns import UNIT_COLUMNS, VOCABULARY, answer_column, required
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import column_names
 from judgestats.typing import Column, LazyFrame
@@ -43,7 +43,8 @@ def gathered(frame: Calls, wanted: Iterable[str] = ()) -> pd.DataFrame:
             lengths = data.select(*(nw.col(n).str.len_chars().mean() for n in text)).collect(backend="pandas")
             plain = [n for n in plain if n not in text or not lengths[n].item() > LONG]
         data = data.select(*plain)
-    return data.lazy().collect(backend="pandas").to_native()
+    table = data.lazy().collect(backend="pandas").to_native()
+    return table[table[COUNTS] != 0] if COUNTS in table and (table[COUNTS] == 0).any() else table
 
 
 def selected(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:

@@ -117,6 +117,11 @@ class Study:
         return call_counts(self.columns.series(COUNTS)) if COUNTS in self.columns else None
 
     @cached_property
+    def occurring(self) -> Study:
+        """The rows in memory that stand for a call or more; all of them where none does."""
+        return self if self.lazy or self.weight is None or not self.weight.any() else self.where(self.weight > 0)
+
+    @cached_property
     def n_calls(self) -> float:
         """How many calls there are, counts included."""
         return float(len(self.columns) if self.weight is None else self.weight.sum())

@@ -24,6 +24,7 @@ from judgestats.counting.selection import require
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import JudgestatsError
+from judgestats.metrics.unknown_clusters import without_unknown_clusters
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
@@ -177,7 +178,8 @@ class Measure:
         name = self.name or function.__name__
         record = replace(self, name=name, counted_as=self.counted_as or name)
         one = any(record.function is function for record in _RECORDS.values())  # with two records
-        checked = function if one else checked_arguments(engine_errors(function))
+        stimuli = record.pattern.stimulus if record.pattern else ()
+        checked = function if one else checked_arguments(engine_errors(without_unknown_clusters(function, stimuli)))
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked

@@ -254,8 +254,8 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> Record:
     cells_of = from_draws(
         float(sd_defined(observed, ddof)[0]), sd_defined(draws, ddof), block.unit_sizes, plan, (0.0, math.inf)
     )
-    missing = flags.MISSING.of(block.n_missing, what="score(s)")
-    return {**cells_of, "n": int((~np.isnan(observed)).sum()), "flag": flags.join(missing, cells_of["flag"])}
+    missing, n = flags.MISSING.of(block.n_missing, what="score(s)"), int((~np.isnan(observed)).sum())
+    return {**cells_of, "n": n, "flag": flags.join("" if n else flags.NO_DATA, missing, cells_of["flag"])}
 
 
 def _vector_means(values: Iterable[Floats], owner: Ints, block: Block, plan: Bootstrap) -> Iterator[Record]:

@@ -134,10 +134,14 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
     else:
         criterion = columns.ranked(["criterion"]).code.astype(np.int64)
         scores = _criterion_means(row, judge, item, criterion, mean, (*size, items.size))
-    is_rated = ~np.isnan(scores)
+    is_rated, n_units = ~np.isnan(scores), units.size
+    if (somewhere := is_rated.any(axis=(0, 1))).any():  # what nobody rated is not drawn
+        scores, is_rated = scores[..., somewhere], is_rated[..., somewhere]
+        drawn_units, owner = np.unique(owner[somewhere], return_inverse=True)
+        n_units = drawn_units.size
     missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
     names_of_judges = [str(name) for name in part["judge"].iloc[judges.first]]
-    return Block(key, columns.take(rows.first).frame(names), names_of_judges, scores, owner, units.size, None, missing)
+    return Block(key, columns.take(rows.first).frame(names), names_of_judges, scores, owner, n_units, None, missing)
 
 
 def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:

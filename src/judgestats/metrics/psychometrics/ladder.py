@@ -225,10 +225,12 @@ def _clustered(
         elif not math.isnan(error):
             error = row["std_error"]
         t = float(stdtrit(df, 0.5 + conf_level / 2))
-        if not error > 0:
+        alike = flags.NO_SPREAD if error <= 1e-12 else ""
+        if not error > 1e-12:
             error = math.nan
         ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
-        result.append({**row, "std_error": error, **ends, "flag": flags.join(row["flag"], flags.few_clusters(size))})
+        flag = flags.join(row["flag"], flags.few_clusters(size), alike)
+        result.append({**row, "std_error": error, **ends, "flag": flag})
     return result
 
 

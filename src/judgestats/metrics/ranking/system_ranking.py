@@ -342,6 +342,7 @@ class _Ranking:
             bootstrap = bootstrap_of(self.comparisons, fit, options, self.key)
         rank = ranks_of(self.comparisons, fit)
         low, high = np.ones(size), np.full(size, float(size))
+        alike = flags.NO_SPREAD if estimable.any() and (np.diag(shifted)[estimable] <= 1e-20).all() else ""
         if estimable.sum() > 1 and self.covariance.units != 1:
             critical = self._critical_values(shifted[np.ix_(estimable, estimable)])
             low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
@@ -363,8 +364,8 @@ class _Ranking:
             rows["strength"].append({**cells, **strength})
             unplaced = flags.NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(fit.limit[k]) else infinite
             place = {"term": "rank", "estimate": rank[k], "method": f"max-T, {self._method}"}
-            ends = {"conf_low": low[k], "conf_high": high[k]} if self.covariance.units != 1 else {}
-            flag_of_rank = flags.join(unplaced, others, next(filter(None, self._few_of_system), ""))
+            ends = {"conf_low": low[k], "conf_high": high[k]} if self.covariance.units != 1 and not alike else {}
+            flag_of_rank = flags.join(unplaced, others, next(filter(None, self._few_of_system), ""), alike)
             rows["rank"].append({**cells, **place, **ends, "flag": flag_of_rank})
             if bootstrap is not None:
                 share = {"term": "best", "estimate": bootstrap.best[k], "method": bootstrap.plan.words}

@@ -1,0 +1,75 @@
+"""Calls whose cluster is not known: a result without an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
+from typing import TypeVar, cast
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats import flags
+from judgestats.counting.clustering import clusters
+from judgestats.counting.study import Study
+from judgestats.schema.columns import COUNTS, N
+
+F = TypeVar("F", bound=Callable[..., object])
+
+#: Columns of a result that rest on which calls go together, and the term whose estimate does.
+_DEPENDENT = ("std_error", "conf_low", "conf_high", "p_value", "p_adjusted", "passed")
+_DECIDED = "winning_rate"
+
+
+def without_unknown_clusters(function: F, stimuli: tuple[str, ...] = ()) -> F:
+    """The measure, which gives no interval where a column that ``cluster=`` names has no label for some calls.
+
+    Such calls may be in any of the clusters, or in one of their own. `stimuli`: those that the measure counts.
+    """
+    parameters = signature(function).parameters
+    if "cluster" not in parameters:
+        return function
+    default = parameters["cluster"].default
+
+    @wraps(function)
+    def checked(*args: object, **options: object) -> object:
+        cluster = options.get("cluster", default)
+        columns = clusters(cluster) if cluster is not None else ()
+        if not columns:
+            return function(*args, **options)
+        counted = (str(options["stimulus"]),) if options.get("stimulus") else stimuli
+        unknown = sum(_without_label(frame, columns, counted) for frame in (*args, *options.values()))
+        result = function(*args, **(options | {"cluster": False} if unknown else options))
+        if not unknown or not isinstance(result, pd.DataFrame) or "conf_low" not in result:
+            return result
+        result[[c for c in _DEPENDENT if c in result]] = np.nan
+        result["estimate"] = result["estimate"].where(result["term"] != _DECIDED)
+        reason = flags.CLUSTER_MISSING.of(unknown, what=" and ".join(columns))
+        others = [[f for f in flag.split("; ") if f != flags.NOT_INDEPENDENT] for flag in result["flag"]]
+        return result.assign(flag=[flags.join(reason, *parts) for parts in others])
+
+    return cast(F, checked)
+
+
+def _without_label(frame: object, columns: Iterable[str], stimuli: Iterable[str]) -> int:
+    """Number of rows of a frame that stand for calls without a label in one of these columns; 0 of what is no frame."""
+    if not isinstance(frame, Study | nw.DataFrame | nw.LazyFrame):
+        frame = nw.from_native(frame, pass_through=True)
+        if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+            return 0
+    study = Study.of(frame)
+    names = set(study.names)
+    if not names.issuperset(columns):
+        return 0
+    wanted = [*columns, *(c for c in ("stimulus", COUNTS, N) if c in names)]
+    if study.lazy:
+        absent = nw.any_horizontal(*(nw.col(c).is_null() for c in columns), ignore_nulls=True)
+        table = study.data.select(*dict.fromkeys(wanted)).filter(absent).collect(backend="pandas").to_native()
+    else:
+        table = study.columns.frame(list(dict.fromkeys(wanted)))
+        table = table[table[list(columns)].isna().any(axis=1)]
+    if stimuli and "stimulus" in names:
+        table = table[table["stimulus"].isin(list(stimuli))]
+    return int((table[[c for c in (COUNTS, N) if c in table]] != 0).all(axis=1).sum())
