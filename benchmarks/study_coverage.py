@@ -233,9 +233,17 @@ def part(name: str, seeds: Sequence[int]) -> pd.DataFrame:
         held = covered(study, estimates(study, seed))
         rows += [(name, c, " · ".join(w), study.values()[c, w], seed, seed, 1, int(ok)) for (c, w), ok in held.items()]
     columns = ["study", "column", "row", "planted", "first_seed", "last_seed", "seeds", "covered"]
-    table = pd.DataFrame(rows, columns=columns)
+    return joined(pd.DataFrame(rows, columns=columns))
+
+
+def joined(table: pd.DataFrame) -> pd.DataFrame:
+    """One row for each planted value and run of seeds without a gap."""
+    value = ["study", "column", "row"]
+    table = table.sort_values("first_seed", kind="stable")
+    gap = table["first_seed"] > table.groupby(value)["last_seed"].shift() + 1
+    table["run"] = gap.groupby([table[c] for c in value]).cumsum()
     spans = {"planted": "first", "first_seed": "min", "last_seed": "max", "seeds": "sum", "covered": "sum"}
-    return table.groupby(["study", "column", "row"], sort=False).agg(spans).reset_index()
+    return table.groupby([*value, "run"], sort=False).agg(spans).reset_index().drop(columns="run")
 
 
 def main() -> None:
@@ -251,7 +259,8 @@ def main() -> None:
         left = [s for s in range(*words.seeds) if s not in done]
         if not left:
             continue
-        table = pd.concat([before, part(name, left)], ignore_index=True) if len(before) else part(name, left)
+        new = part(name, left)
+        table = joined(pd.concat([before, new], ignore_index=True) if len(before) else new)
         table.to_csv(words.out, index=False, float_format="%.4g")
         print(table[table["study"] == name].groupby(["column", "row"])[["seeds", "covered"]].sum().to_string())
 
