@@ -51,14 +51,14 @@ fuzz: $(READY_DEV)
 	@mkdir -p build/fuzz
 	JUDGESTATS_FUZZ=$${JUDGESTATS_FUZZ:-10000} JUDGESTATS_FUZZ_OUT=build/fuzz $(BIN)/python -m pytest --quiet --numprocesses auto tests/fuzz
 
-# The notebooks with all their draws, as pages in build/notebooks.
+# The notebooks with all their draws: notebooks/NAME.ipynb, which stand in the repository, and pages in build/notebooks.
 notebooks-full: $(READY_DEV)
 	$(BIN)/python notebooks/run.py
 
-# The site, in build/site: reference, gallery and notebooks (with few draws) are made here, and every link inside is followed.
+# The site, in build/site: reference and gallery are made here, notebooks are taken as they stand, and every link inside is followed.
 docs: $(READY_DEV)
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/python docs/site/site_build.py $(SITE_OPTIONS)
+	$(BIN)/python docs/site/site_build.py
 
 # Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; results in docs/calibration.csv.
 sbc: $(READY_DEV)

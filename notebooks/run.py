@@ -1,8 +1,8 @@
-"""Run the notebooks of this folder and write them as pages: ``python notebooks/run.py [NAME ...]``.
+"""Run the notebooks of this folder and keep them beside their sources: ``python notebooks/run.py [NAME ...]``.
 
-A notebook is a file of jupytext's percent format: Python that opens with a YAML header. Each runs in a fresh kernel of
+A source is a file of jupytext's percent format: Python that opens with a YAML header. It runs in a fresh kernel of
 this interpreter, without the user's own IPython profile. A warning is an error there, and so is anything a cell writes
-to standard error.
+to standard error. The executed notebook, with all its draws, is ``NAME.ipynb``; its page goes to ``build/notebooks``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
+import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
 DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
-#: Folder of the public verdicts.
-REAL = "JUDGESTATS_REAL_DATA"
 #: Cells whose output is read and whose code is not: prose with computed figures, and pictures.
 UNSEEN = "remove-input"
+#: Where the last line of a notebook carries what was sampled: ``appearance.last_line``.
+SAMPLED = "sampled"
+#: Monte Carlo errors by which two samples may differ: there are hundreds of estimates.
+FAR = 5.0
 #: Scripts that a page would load from elsewhere: MathJax, require.js and Mermaid, which no notebook needs.
 ELSEWHERE = re.compile(r'<script src="https?://[^"]*">\s*</script>|<script type="module">.*?</script>', re.S)
 #: Modules whose warnings we cannot cure -> why they are let pass.
@@ -72,10 +75,8 @@ def execute(path: Path, draws: int | None = None, timeout: int = 3600) -> Any:
     """
     notebook = jupytext.read(path)
     with tempfile.TemporaryDirectory() as profile:
-        environment = {**os.environ, "IPYTHONDIR": profile, "PYTHONHASHSEED": "0"}
+        environment = {**os.environ, "IPYTHONDIR": profile, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
         environment.pop(DRAWS, None)
-        if REAL in environment:  # the kernel starts in the folder of the notebook
-            environment[REAL] = str(Path(environment[REAL]).resolve())
         if draws is not None:
             environment[DRAWS] = str(draws)
         _prepare(Path(profile))
@@ -84,7 +85,18 @@ def execute(path: Path, draws: int | None = None, timeout: int = 3600) -> Any:
         client.execute(env=environment, cwd=str(path.parent))
     for source, text in _complaints(notebook):
         raise NotebookError(f"{path.name} writes to standard error:\n{text}\nin the cell\n{source}")
+    _tidy(notebook)
     return notebook
+
+
+def _tidy(notebook: Any) -> None:
+    """Leave out what differs from run to run, and the plain text of what is also shown as a table or picture."""
+    for k, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{k}"
+        cell["metadata"].pop("execution", None)
+        for output in cell.get("outputs", []):
+            if {"text/html", "image/png", "text/markdown"} & set(output.get("data", {})):
+                output["data"].pop("text/plain", None)
 
 
 def _prepare(profile: Path) -> None:
@@ -121,11 +133,64 @@ def page(notebook: Any, title: str) -> str:
     return ELSEWHERE.sub("", str(text))
 
 
+def differences(stored: Any, anew: Any) -> list[str]:
+    """Where two runs differ: results in closed form by anything, sampled ones by more than Monte Carlo error."""
+    found = []
+    for cell, other in zip(stored.cells, anew.cells, strict=True):
+        pair = [_shown(c) for c in (cell, other)]
+        if _sampled(cell) is None and "sampled" not in cell["metadata"].get("tags", []) and pair[0] != pair[1]:
+            found.append(f"differs: {cell['source']}\n{pair[0]}\n{pair[1]}")
+    models, again = (next(filter(None, map(_sampled, n.cells)), []) for n in (stored, anew))
+    for k, (model, other) in enumerate(zip(models, again, strict=True), 1):
+        found += [f"model {k}, {row}" for row in model["rows"] if not _near(row, model, other)]
+    return found
+
+
+def _sampled(cell: Any) -> list[Any] | None:
+    """The estimates that the last line carries; None for another cell."""
+    carried: list[Any] = [o["metadata"][SAMPLED] for o in cell.get("outputs", []) if SAMPLED in o.get("metadata", {})]
+    return carried[0] if carried else None
+
+
+def _shown(cell: Any) -> list[Any]:
+    """What a cell shows: its text, and that there is a picture."""
+    kinds = ("text/html", "text/markdown", "text/plain")
+    return [
+        o.get("text") or next((o["data"][k] for k in kinds if k in o.get("data", {})), "a picture")
+        for o in cell.get("outputs", [])
+    ]
+
+
+def _near(row: str, model: Any, other: Any) -> bool:
+    """Whether an estimate, and the ends of its interval, of two samples differ by no more than their Monte Carlo error.
+
+    The error of a mean is sd / sqrt(n), n the effective size, and that of a quantile at .025 is 2.7 times as large. A
+    probability has no interval, and its standard error is its Monte Carlo error.
+    """
+    if row not in other["rows"]:
+        return False
+    variance = [0.0, 0.0]
+    for sample in (model, other):
+        estimate, error, low, high = sample["rows"][row]
+        size = max(sample["ess"], 1)
+        if low is None or high is None:
+            variance[0] += 0.25 / size if error is None or 0 <= (estimate or 0) <= 1 else error**2
+        else:
+            sd = (high - low) / 3.92 if error is None else error
+            variance = [variance[0] + sd**2 / size, variance[1] + (2.7 * sd) ** 2 / size]
+    pairs = zip(model["rows"][row], other["rows"][row], strict=True)
+    gaps = [abs(a - b) if None not in (a, b) else 0.0 for a, b in pairs]
+    return gaps[0] <= FAR * variance[0] ** 0.5 + 1e-4 and max(gaps[2:]) <= FAR * variance[1] ** 0.5 + 1e-4
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the notebooks that are named, or all, and write their pages."""
-    parser = argparse.ArgumentParser(description="Run the notebooks and write them as HTML pages.")
+    """Run the notebooks that are named, or all, and write them and their pages."""
+    parser = argparse.ArgumentParser(description="Run the notebooks; keep them beside their sources, and as pages.")
     parser.add_argument("names", nargs="*", help="merchant_risk, say; all by default")
-    parser.add_argument("--draws", type=int, help="draws per chain; the notebooks' own number by default")
+    parser.add_argument("--draws", type=int, help="draws per chain; only with all, the default, is NAME.ipynb written")
+    parser.add_argument(
+        "--compare", action="store_true", help="say where NAME.ipynb differs from this run, and keep it"
+    )
     parser.add_argument("--out", type=Path, default=FOLDER.parent / "build" / "notebooks")
     given = parser.parse_args(arguments)
     known = {path.stem: path for path in paths()}
@@ -135,6 +200,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in given.names or known:
         start = time.perf_counter()
         notebook = execute(known[name], given.draws)
+        if given.compare:
+            apart = differences(nbformat.read(known[name].with_suffix(".ipynb"), as_version=4), notebook)
+            sys.stdout.write(f"{name}: {len(apart)} differences\n" + "".join(f"  {d}\n" for d in apart))
+        elif given.draws is None:
+            nbformat.write(notebook, known[name].with_suffix(".ipynb"))
         made = given.out / f"{name}.html"
         made.write_text(page(notebook, name), encoding="utf-8")
         sys.stdout.write(f"{made}: {time.perf_counter() - start:.0f} s, {pictures(notebook)} pictures\n")

@@ -1,10 +1,10 @@
-"""Every notebook runs, with few draws, and says nothing that it has not computed."""
+"""Every notebook stands executed beside its source; it runs, with few draws, and says nothing that it has not computed."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
-import os
 import re
 import sys
 from pathlib import Path
@@ -18,11 +18,12 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(p for p in FOLDER.glob("*.py") if p.read_text(encoding="utf-8").startswith("# ---\n"))
 #: Those that re-read a paper; the others are about tables of one's own.
 PAPERS = [p for p in NOTEBOOKS if (FOLDER.parent / "data" / p.stem).is_dir()]
-#: Those that read public verdicts where they are there, and simulated ones elsewhere.
-REAL = "JUDGESTATS_REAL_DATA"
-EITHER = [p for p in NOTEBOOKS if REAL in p.read_text(encoding="utf-8")]
+EXECUTED = [p for p in NOTEBOOKS if p.with_suffix(".ipynb").exists()]
 FEW = 100
+#: Most lines of a function in a notebook, minutes that it takes, and bytes of the executed file.
+LINES, MINUTES, BYTES = 8, 12, 1_500_000
 
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (dependency group notebooks)")
 jupytext = pytest.importorskip("jupytext", reason="jupytext is not installed (dependency group notebooks)")
 pytest.importorskip("nbclient", reason="nbclient is not installed (dependency group notebooks)")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed (dependency group notebooks)")
@@ -56,45 +57,86 @@ def _written(folder: Path, *cells: str) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_runs_with_few_draws(path: Path, run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_with_few_draws(path: Path, run: ModuleType) -> None:
+    pytest.importorskip("pymc", reason="PyMC is not installed (extra bayes): the notebooks sample")
     if path in PAPERS:
-        pytest.importorskip("pymc", reason="PyMC is not installed (extra bayes): the notebooks sample")
         pytest.importorskip("pingouin", reason="pingouin is not installed (extra pingouin)")
-    if os.environ.get(REAL):
-        monkeypatch.setenv(REAL, str(Path(os.environ[REAL]).resolve()))  # the kernel works in the notebooks' folder
-    _require_sound(path, run.execute(path, FEW), run)
+    anew = run.execute(path, FEW)
+    _require_sound(anew, run)
+    if path in EXECUTED:
+        assert run.differences(_stored(path), anew) == []
 
 
-@pytest.mark.slow
-@pytest.mark.real  # elsewhere it is what the test above does
-@pytest.mark.parametrize("path", EITHER, ids=lambda p: p.stem)
-def test_runs_without_public_verdicts(path: Path, run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(REAL)
-    _require_sound(path, run.execute(path, FEW), run)
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+def test_source_and_executed_notebook_have_the_same_cells(path: Path) -> None:
+    source, executed = ([_cell(c) for c in n.cells] for n in (jupytext.read(path), _stored(path)))
+    assert source == executed
 
 
-def test_the_notebooks_on_tables_of_ones_own() -> None:
-    assert [p.stem for p in EITHER] == ["judges_and_people", "leaderboard", "tour"]
-    own = [p.stem for p in NOTEBOOKS if p not in PAPERS]
-    assert own == ["from_plan_to_datasheet", "judges_and_people", "leaderboard", "tour"]
+def _cell(cell: Any) -> tuple[str, str, tuple[str, ...]]:
+    return cell["cell_type"], cell["source"], tuple(cell["metadata"].get("tags", ()))
 
 
-def _require_sound(path: Path, found: Any, run: ModuleType) -> None:
-    """It has pictures and no errors, and says it where its draws are few or its verdicts simulated."""
-    assert run.pictures(found) >= 2
-    errors = [o for c in found.cells for o in c.get("outputs", []) if o["output_type"] == "error"]
-    assert not errors
-    seen = "\n".join(str(o["data"]) for c in found.cells for o in c.get("outputs", []) if "data" in o)
-    if run.DRAWS in path.read_text(encoding="utf-8"):
-        assert "few draws" in seen  # it says that its numbers are not the full run's
-    assert not re.search(r"\bnan\b|\binf\b", _prose(found))
-    shown = [o["data"] for c in found.cells for o in c.get("outputs", []) if "data" in o]
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+def test_an_executed_notebook_has_all_its_draws_and_can_be_opened(path: Path, run: ModuleType) -> None:
+    stored = _stored(path)
+    _require_sound(stored, run)
+    assert path.with_suffix(".ipynb").stat().st_size <= BYTES
+    last = stored.cells[-1]["outputs"][0]["data"]["text/markdown"]
+    sizes = r"(4 chains of 1,000 draws|4,000 draws by importance sampling)( and 4 chains of 1,000 draws)?"
+    said = re.fullmatch(rf"\*(?:{sizes}|Nothing is sampled); run time ([\d.]+) minutes\.\*", last)
+    assert said, last
+    assert float(said.group(3)) <= MINUTES
+    html = [
+        o["data"]["text/html"] for c in stored.cells for o in c.get("outputs", []) if "text/html" in o.get("data", {})
+    ]
+    assert [h for h in html if "gt_table" not in h] == []
+
+
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+def test_a_notebook_is_short_of_set_up(path: Path) -> None:
+    code = [c["source"] for c in jupytext.read(path).cells if c["cell_type"] == "code"]
+    parsed = [ast.parse(c) for c in code]
+    functions = [n for p in parsed for n in ast.walk(p) if isinstance(n, ast.FunctionDef)]
+    assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= LINES] == []
+    assert "sampling = appearance.set_up()" in code[0]
+    assert [c for c in code if re.search(r"\bdisplay\(|plt\.close|%matplotlib|option_context|set_option", c)] == []
+    assert code[-1].startswith("appearance.last_line(")
+
+
+def test_what_differs_between_two_runs_is_said(run: ModuleType) -> None:
+    def notebook(shown: str, estimate: float) -> Any:
+        made = nbformat.v4.new_notebook()
+        carried = [
+            {"chains": 2, "draws": 100, "ess": 100, "rows": {"own": [estimate, 1.0, estimate - 2, estimate + 2]}}
+        ]
+        last = nbformat.v4.new_output("display_data", {"text/markdown": "x"}, metadata={run.SAMPLED: carried})
+        made.cells = [
+            nbformat.v4.new_code_cell("f()", outputs=[nbformat.v4.new_output("stream", text=shown)]),
+            nbformat.v4.new_code_cell("appearance.last_line()", outputs=[last]),
+        ]
+        return made
+
+    assert run.differences(notebook("0.123", 0.0), notebook("0.123", 0.3)) == []
+    assert run.differences(notebook("0.123", 0.0), notebook("0.123", 1.0)) == ["model 1, own"]
+    assert len(run.differences(notebook("0.123", 0.0), notebook("0.124", 0.0))) == 1
+
+
+def _stored(path: Path) -> Any:
+    return nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+
+
+def _require_sound(notebook: Any, run: ModuleType) -> None:
+    """It has pictures and no errors, no number is missing, and no table is plain text."""
+    assert run.pictures(notebook) >= 2
+    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
+    assert [o for o in outputs if o["output_type"] == "error"] == []
+    shown = [o["data"] for o in outputs if "data" in o]
+    assert not re.search(r"\bnan\b|\binf\b", _prose(notebook))
     tables = "".join(d.get("text/html", "") for d in shown)
     assert re.findall(r"<td[^>]*>(?:\d{3,}\.0+|[^<]*\de-\d\d[^<]*)</td>", tables) == []
-    assert not re.search(r"<script[^>]*src=|\de-\d\d", tables + _prose(found))
+    assert not re.search(r"<script[^>]*src=|\de-\d\d", tables + _prose(notebook))
     assert [d for d in shown if set(d) == {"text/plain"} and "\n" in d["text/plain"]] == []  # a table as plain text
-    if path in EITHER:
-        assert _prose(found).lstrip().startswith("**Simulated") == (not Path(os.environ.get(REAL) or "-").is_dir())
 
 
 def _prose(notebook: object) -> str:
@@ -164,6 +206,7 @@ def test_draws_reach_the_notebook(tmp_path: Path, run: ModuleType) -> None:
 
 
 def test_every_notebook_is_listed() -> None:
+    assert len(NOTEBOOKS) == 9
     listed = (FOLDER / "README.md").read_text(encoding="utf-8")
     missing = [p.name for p in NOTEBOOKS if p.name not in listed]
     assert not missing
@@ -212,9 +255,8 @@ def test_tables_have_whole_counts_printed_p_values_and_text_to_the_left(appearan
     )
     table = appearance.table(frame)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
-    assert cells == ["1,770", "< .001", "0.25", "a &lt;b&gt;", "20", ".012", "1.00", "c"]
-    assert re.search(r"_row0_col0, [^{]*\{\s*text-align: right", table)
-    assert re.search(r"_row0_col3, [^{]*\{\s*text-align: left", table)
+    assert cells == ["1,770", "&lt; .001", "0.25", "a &lt;b&gt;", "20", ".012", "1.00", "c"]
+    assert _sides(table)[:4] == ["right", "right", "right", "left"]
 
 
 @pytest.mark.parametrize("kind", [float, object])
@@ -222,14 +264,30 @@ def test_numbers_of_different_things_in_a_column_are_written_by_themselves(appea
     values = [172.0, 1.0494, -0.1534, float("nan")]
     table = appearance.table(pd.DataFrame({"value": pd.Series(values, dtype=kind), "flag": ["x", "y", "", "z"]}))
     assert re.findall(r"<td[^>]*>(.*?)</td>", table)[::2] == ["172", "1.049", "-0.153", ""]
-    assert re.search(r"_row0_col0, [^{]*\{\s*text-align: right", table)
+    assert _sides(table)[0] == "right"
 
 
 def test_rows_with_one_name_are_a_table_too(appearance: ModuleType) -> None:
     frame = pd.DataFrame({"quantity": ["a long sentence", "b"], "n": [3.0, 4.0]}, index=["Table 1", "Table 1"])
     table = appearance.table(frame.rename_axis("place"))
     assert re.findall(r"<td[^>]*>(.*?)</td>", table) == ["Table 1", "a long sentence", "3", "Table 1", "b", "4"]
-    assert re.search(r"_row0_col1, [^{]*\{\s*text-align: left", table)
+    assert _sides(table)[:3] == ["left", "left", "right"]
+
+
+def _sides(table: str) -> list[str]:
+    """To which side each cell is aligned."""
+    return re.findall(r'<td[^>]*class="gt_row gt_(\w+)"', table)
+
+
+def test_an_index_and_heads_over_heads_are_columns_and_spanners(appearance: ModuleType) -> None:
+    frame = pd.concat({"before": pd.DataFrame({"n": [1]}), "after": pd.DataFrame({"n": [2]})}, axis=1)
+    table = appearance.table(frame.rename_axis("judge").rename(index={0: "a"}))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table) == ["a", "1", "2"]
+    assert re.findall(r'<span class="gt_column_spanner">(.*?)</span>', table) == ["before", "after"]
+    by_name = appearance.table(pd.DataFrame({"n": [1, 2]}, index=["x", "y"]))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", by_name) == ["x", "1", "y", "2"]
+    plain = appearance.table(pd.DataFrame({"n": [1, 2]}, index=[7, 9]))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", plain) == ["1", "2"]
 
 
 def test_a_p_value_in_a_sentence(appearance: ModuleType) -> None:
@@ -239,7 +297,7 @@ def test_a_p_value_in_a_sentence(appearance: ModuleType) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_every_notebook_looks_alike(path: Path) -> None:
     code = path.read_text(encoding="utf-8")
-    assert "\nappearance.set_up()\n" in code
+    assert re.search(r"^(sampling = )?appearance\.set_up\(\)$", code, re.M)
     assert not re.search(r"rcParams|plt\.style|\.plot\.style", code)
     assert not re.search(
         r"https?://[^\s)\"']+\.js\b|init_notebook_mode|connected=True", code

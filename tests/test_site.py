@@ -48,7 +48,7 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
         ("[x](formats.md#a)", "[x](formats.md#a)"),
         ("[x](../ARCHITECTURE.md)", "[x](architecture.md)"),
         ("[x](decisions)", "[x](decisions/index.md)"),
-        ("[x](../notebooks/tour.py)", "[x](notebooks/tour.ipynb)"),
+        ("[x](../notebooks/llmbar.py)", "[x](notebooks/llmbar.ipynb)"),
         ("[x](coverage.csv)", f"[x]({site_build.REPOSITORY}docs/coverage.csv)"),
         ("[x](site/reference/kappa.rst)", "[x](reference/kappa.rst)"),
         ("[x](https://example.org/a.md)", "[x](https://example.org/a.md)"),
@@ -126,10 +126,11 @@ def test_every_measure_with_an_interval_links_to_how_it_is_made_and_how_often_it
     ] == []
 
 
-def test_the_notebooks_that_take_longest_are_run_first():
-    order = [p.stem for p in site_notebooks.longest_first(site_build.notebooks())]
-    assert set(order[:4]) == {"merchant_risk", "dark_current", "debiasing", "rationalization"}
-    assert len(order) == len(site_build.notebooks())
+def test_the_page_of_a_notebook_is_the_executed_file(tmp_path):
+    site_notebooks.write(site_build.notebooks(), tmp_path)
+    assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(p.stem for p in site_build.notebooks())
+    stored = DOCS.parent / "notebooks" / "mtbench_position.ipynb"
+    assert (tmp_path / stored.name).read_bytes() == stored.read_bytes()
 
 
 def test_a_link_to_nothing_is_an_error():

@@ -2,12 +2,12 @@
 
 The pages of docs are the source and are not changed: copies go to build/site-source with their links turned from files
 of the repository to pages of the site. Beside them are written the reference (from docstrings and the commands), "Which
-function for my data?" (from the records of the measures), the gallery and the notebooks, which are run.
+function for my data?" (from the records of the measures), the gallery and the notebooks, as they
+stand beside their sources.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -243,13 +242,11 @@ def _gist(text: str) -> str:
     return f": {sentence.group().rstrip(':.')}." if sentence else ""
 
 
-def stage(run_notebooks: bool = True) -> None:
-    """Put the sources of the site together; the notebooks run meanwhile."""
+def stage() -> None:
+    """Put the sources of the site together."""
     shutil.rmtree(SOURCE, ignore_errors=True)
-    with ThreadPoolExecutor(1) as beside:
-        run = beside.submit(site_notebooks.write, notebooks(), SOURCE / "notebooks", run_them=run_notebooks)
-        pages_and_pictures()
-        run.result()
+    site_notebooks.write(notebooks(), SOURCE / "notebooks")
+    pages_and_pictures()
 
 
 def pages_and_pictures() -> None:
@@ -395,10 +392,7 @@ def sphinx() -> None:
 
 def main() -> None:
     """Build the site."""
-    parser = argparse.ArgumentParser(description="Build the site into build/site, and follow every link inside it.")
-    parser.add_argument("--no-notebooks", action="store_true", help="do not run the notebooks: a quick look")
-    given = parser.parse_args()
-    timed("sources", lambda: stage(not given.no_notebooks))
+    timed("sources", stage)
     shutil.rmtree(OUT, ignore_errors=True)
     timed("Sphinx", sphinx)
     if faults := list(broken(OUT)):

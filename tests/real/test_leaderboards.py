@@ -9,7 +9,7 @@ import judgestats as js
 
 pytestmark = pytest.mark.real
 
-RULES = Path(__file__).parents[2] / "notebooks" / "leaderboard.toml"
+RULES = Path(__file__).parents[2] / "docs" / "leaderboard.toml"
 ERROR, DISCRETE = "standard error", "discrete win rate"
 
 

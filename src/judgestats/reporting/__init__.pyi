@@ -3,6 +3,7 @@
 from judgestats.reporting import plots as plots
 from judgestats.reporting.audits import audit_page as audit_page
 from judgestats.reporting.pages import report as report
+from judgestats.reporting.printed_layouts import printed_layout as printed_layout
 from judgestats.reporting.reproductions import reproduction_page as reproduction_page
 from judgestats.reporting.sheets import to_great_table as to_great_table
 from judgestats.reporting.sheets import to_latex as to_latex

@@ -26,7 +26,7 @@ _OPEN = 5
 #: Rows of a statement that are coloured as a whole where it does not follow; of more, only those where it breaks.
 _MANY = 5
 _CLASSES = {FOLLOWS: "yes", NOT: "no", DEPENDS: "maybe", UNKNOWN: "unknown"}
-_SIGNS = {FOLLOWS: "✓", NOT: "✗", DEPENDS: "≈", UNKNOWN: "?"}
+SIGNS = {FOLLOWS: "✓", NOT: "✗", DEPENDS: "≈", UNKNOWN: "?"}
 _HEADS = ("what is said", "printed", "recomputed", "verdict", "arithmetic and comment")
 _MEANING = {
     NOT: "the other printed numbers give something else, whatever digits were rounded away",
@@ -97,7 +97,7 @@ def _summary(audits: Sequence[Audited], titles_of: Mapping[str, str]) -> Record:
 
 
 def _verdict(verdict: str) -> dict[str, str]:
-    return {"name": verdict, "sign": _SIGNS[verdict], "class": _CLASSES[verdict]}
+    return {"name": verdict, "sign": SIGNS[verdict], "class": _CLASSES[verdict]}
 
 
 def _paper(a: Audited, title: str, figures: Figures | None) -> Record:
@@ -170,7 +170,7 @@ def _tables(a: Audited) -> Iterator[Record]:
             **_table(a.book, name, verdicts),
             "place": f"{a.book.places[name]} " if a.book.places[name] != name else "",
             "heading": f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check",
-            "worst": any(_own(c, v) == NOT for c, v in verdicts.items() if c[0] == name),
+            "worst": any(verdict_of(c, v) == NOT for c, v in verdicts.items() if c[0] == name),
         }
 
 
@@ -181,7 +181,7 @@ def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> Re
     return {"heads": list(columns), "rows": rows, "numbers": numeric}
 
 
-def _own(cell: Cell, decisions: Sequence[Decision]) -> str:
+def verdict_of(cell: Cell, decisions: Sequence[Decision]) -> str:
     """The worst verdict on a cell itself, or else on its row or within its table; empty where it is an input only."""
     own = [d.verdict for d in decisions if d.statement.printed == cell]
     return min(own or [d.verdict for d in decisions if _within(cell, d)], key=VERDICTS.index, default="")
@@ -206,4 +206,4 @@ def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> dic
     heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in verdict[:6]))
     twins = [d for d in verdict if d.statement.printed == cell and d.as_printed and d.as_printed != text]
     twin = twins[0].as_printed if twins else ""
-    return {"text": text, "class": _CLASSES.get(_own(cell, verdict), "used"), "title": heading, "twin": twin}
+    return {"text": text, "class": _CLASSES.get(verdict_of(cell, verdict), "used"), "title": heading, "twin": twin}

@@ -1,0 +1,52 @@
+"""Printed tables in the layout of their papers."""
+
+import re
+
+import pytest
+
+import judgestats as js
+from judgestats.errors import AuditError
+from judgestats.reporting import printed_layout
+
+
+def test_every_number_stands_where_it_is_printed():
+    page = printed_layout("debiasing/table1", rows="judge", columns="strategy", values="agreement").as_raw_html()
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", r, re.S) for r in re.findall(r"<tr>(.*?)</tr>", page, re.S)]
+    texts = {r[0]: [re.sub(r"<small>.*?</small>|<[^>]+>", "", c) for c in r[1:]] for r in rows if len(r) > 1}
+    printed = js.published.load("debiasing/table1", printed=True)
+    assert texts == printed.groupby("judge", sort=False)["agreement"].agg(list).to_dict()
+
+
+def test_what_does_not_follow_is_marked_with_what_the_others_give():
+    page = printed_layout("rationalization/table8", rows=["judge", "scheme"], values=["lds", "ts", "ols"]).as_raw_html()
+    cells = js.audit("rationalization").query("table == 'table8' and column in ['lds', 'ts', 'ols']")
+    worst = cells.groupby(["row", "column"])["verdict"].agg(lambda v: "does not follow" in set(v))
+    assert (page.count("<small> ✗"), page.count("<small> ✓")) == (worst.sum(), (~worst).sum()) == (26, 19)
+    assert page.count("background: #f8d5d0") == 26
+    reproduced = js.published.reproduce("rationalization").query(
+        "place == 'Table VIII' and verdict == 'does not follow'"
+    )
+    assert [s for s in reproduced["shown"] if f"✗ {s}</small>" not in page] == []
+
+
+def test_a_number_opens_to_its_arithmetic():
+    html = printed_layout("debiasing/table3", rows=["judge", "strategy"], values=["a", "b", "tie", "tie_percent"])
+    page = html.as_raw_html()
+    comments = js.audit("debiasing").query("table == 'table3' and column == 'tie_percent'")["comment"]
+    assert len(comments) > 0
+    assert [
+        c for c in comments if c and c not in re.sub("&#x27;", "'", page).replace("&lt;", "<").replace("&gt;", ">")
+    ] == []
+
+
+def test_values_under_each_level_have_a_head_over_them():
+    page = printed_layout(
+        "merchant_risk/table1", rows="system", columns="criterion", values=["mean", "sd"]
+    ).as_raw_html()
+    assert re.findall(r'<span class="gt_column_spanner">(.*?)</span>', page)[:2] == ["accuracy", "quality"]
+    assert "Table 1" in page
+
+
+def test_an_unknown_table_lists_them():
+    with pytest.raises(AuditError, match=r"no table 'table99'.*table1"):
+        printed_layout("debiasing/table99", rows="judge", values="agreement")
