@@ -41,7 +41,8 @@ class _Ends(NamedTuple):
 
 
 def _ends(scores: Any, raters: Any) -> _Ends:
-    x = pd.to_numeric(pd.Series(scores), errors="coerce").to_numpy(dtype=float)
+    numeric = isinstance(scores, np.ndarray) and scores.dtype.kind == "f"
+    x = scores if numeric else pd.to_numeric(pd.Series(scores), errors="coerce").to_numpy(dtype=float)
     code, names = pd.factorize(np.asarray(raters, dtype=object))
     rank = np.argsort([str(name) for name in names], kind="stable")
     code = np.append(np.argsort(rank), -1)[code]
@@ -125,11 +126,9 @@ def on_one_scale(scores: Column, right: Column, judges: Column) -> pd.Series[boo
 
 def apart_from_gold(scores: Any, right: Any, judge: str, right_raters: Sequence[Any] = ()) -> tuple[str, str] | None:
     """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
-    score, gold = (pd.Series(x).reset_index(drop=True) for x in (scores, right))
+    score, gold = (pd.to_numeric(pd.Series(x), errors="coerce").to_numpy(dtype=float) for x in (scores, right))
     names = list(right_raters) if len(right_raters) else ["gold"] * len(gold)
-    return scales_apart(
-        pd.concat([score, gold], ignore_index=True), pd.Series([judge] * len(score) + names, dtype=object)
-    )
+    return scales_apart(np.append(score, gold), [judge] * len(score) + names)
 
 
 def columns_apart(scores: Floats, raters: Sequence[Any], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -133,7 +133,7 @@ def rows_of_codes(code: Integers, size: int) -> list[NDArray[np.intp]]:
 
 def _small(size: int, rows: int) -> bool:
     """Whether a table of all codes there may be is no larger than the data ask for."""
-    return size <= 16 * rows + 10**6
+    return size <= 16 * rows + 1000
 
 
 def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:

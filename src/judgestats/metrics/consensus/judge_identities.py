@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.schema.findings import Finding, as_frame
@@ -63,10 +63,10 @@ def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapp
     """Faults of systems of a group that are the same judge."""
     found: dict[str, Finding] = {}
     for systems in groups:
-        names = pd.Series({s: mapped[s] for s in systems}, dtype=object)
-        for judge in names[names.duplicated()].unique():
-            if judge in judges:
-                same = ", ".join(repr(s) for s in names.index[names == judge])
+        times = Counter(mapped[s] for s in dict.fromkeys(systems))
+        for judge in times:
+            if times[judge] > 1 and judge in judges:
+                same = ", ".join(repr(s) for s in dict.fromkeys(systems) if mapped[s] == judge)
                 what = f"{same} are all mapped to {judge!r}"
                 found[what] = _fault(what, judge, "identity= is one-to-one; use family= for related systems.")
     return list(found.values())

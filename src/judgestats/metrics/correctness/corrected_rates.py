@@ -480,8 +480,10 @@ def _excluded(sample: Sample, labels: Mapping[str, object]) -> str:
 
 def _silent(sample: Sample, rows: Iterable[Mapping[str, object]], term: str) -> list[Record]:
     """A row without a number for each group of which no verdict is valid."""
-    combinations = sample.table[sample.keys].drop_duplicates().to_dict("records") if sample.invalid else []
     reported = {tuple(str(row[k]) for k in sample.keys) for row in rows}
+    if not set(sample.invalid) - reported:
+        return []
+    combinations = sample.table[sample.keys].drop_duplicates().to_dict("records")
     empty = {"term": term, "estimate": math.nan, "n": 0.0, "n_labels": 0.0}
     return [
         {**values, **empty, "flag": flags.join(flags.NO_DATA, _excluded(sample, values))}

@@ -25,7 +25,7 @@ from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters, n_clusters
 from judgestats.metrics.references import with_gold
-from judgestats.schema.coding import as_scores, as_text, codes_of, numbers_of
+from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes, combine, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
@@ -164,9 +164,9 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
 
 def _invalid_counts(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
     """Number of verdicts without an answer, by the labels of `keys`."""
-    missing = table.loc[table[VERDICT].isna(), [*keys, UNITS]]
+    missing = np.flatnonzero(table[VERDICT].isna())
     numbers: dict[tuple[str, ...], float] = {}
-    for *labels, n in missing.itertuples(index=False, name=None):
+    for *labels, n in zip(*(table[c].array[missing] for c in (*keys, UNITS)), strict=True):
         key = tuple(map(str, labels))
         numbers[key] = numbers.get(key, 0.0) + n
     return numbers
@@ -301,13 +301,10 @@ def _rated(table: pd.DataFrame, reading: Reading) -> dict[str, Integers]:
     if "item" not in table.columns:
         return {}
     keys = [c for c in dict.fromkeys(["judge", *reading.keys, "system", "item", "criterion"]) if c in table]
-    item_keys = table[keys].apply(as_text)
-    if {"first", "second"} <= set(table.columns):
-        low, high, _ = candidate_codes(table)
-        item_keys = item_keys.assign(_low=low[0], _high=high[0])
-    unit = codes_of(item_keys, list(item_keys.columns))
+    parts = [column_codes(as_text(table[c])) for c in keys]
+    unit = combine(parts + list(candidate_codes(table)[:2] if {"first", "second"} <= {*table} else ()), len(table))
     has_label = table[LABEL].notna().to_numpy()
-    both = np.isin(np.arange(unit.size), unit.code[has_label]) & np.isin(np.arange(unit.size), unit.code[~has_label])
+    both = np.logical_and(*(np.bincount(unit.code[rows], minlength=unit.size) > 0 for rows in (has_label, ~has_label)))
     if both.any():
         one = table.iloc[int(unit.first[both.argmax()])]
         raise DesignError(

@@ -19,7 +19,6 @@ from judgestats.kernels.cluster_robust import linearised_error
 from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
 from judgestats.typing import Column, Record
 
@@ -163,22 +162,22 @@ def d_prime(
     1  slot_criterion   -0.0000  ceiling; n < 30
     """
     counts = count(calls, "d_prime", by, cluster=cluster)
-    table, groups = counts.table, list(dict.fromkeys([*counts.groups, "delta"]))
-    toward_first = table["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy(dtype=float)
-    n = table["n"].to_numpy(dtype=float) * (table["choice"] != "invalid").to_numpy()
-    in_first = (table["target_slot"] == "first").to_numpy()
+    groups = list(dict.fromkeys([*counts.groups, "delta"]))
+    toward_first = 0.5 + 0.5 * counts.among("choice", "first") - 0.5 * counts.among("choice", "second")
+    invalid, in_first = counts.among("choice", "invalid"), counts.among("target_slot", "first")
+    n = counts.n * ~invalid
     column, dependent = counts.clusters.column, counts.clusters.flag
-    codes = codes_of(table, groups)
     rows = []
-    for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
-        of_group = codes.code == g
+    for key, group_rows in counts.grouped(groups).rows_of_groups():
+        of_group = np.zeros(n.size, dtype=bool)
+        of_group[group_rows] = True
         hits, n1 = (float(x[of_group & in_first].sum()) for x in (n * toward_first, n))
         alarms, n2 = (float(x[of_group & ~in_first].sum()) for x in (n * toward_first, n))
         signal_rows = _detectability(hits, n1, alarms, n2, conf_level)
         if column is not None and n1 and n2:
             sides = [(n * (of_group & side), toward_first) for side in (in_first, ~in_first)]
-            signal_rows = _clustered(signal_rows, sides, codes_of(table, [column]).code, column, conf_level)
-        lost = flags.INVALID_EXCLUDED.of(float(table.loc[of_group & (table["choice"] == "invalid"), "n"].sum()))
+            signal_rows = _clustered(signal_rows, sides, counts.columns.codes([column]).code, column, conf_level)
+        lost = flags.INVALID_EXCLUDED.of(float(counts.n[of_group & invalid].sum()))
         rows += [{**key, **row, "flag": flags.join(row["flag"], dependent, lost)} for row in signal_rows]
     return estimates(rows, groups)
 
