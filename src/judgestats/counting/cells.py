@@ -21,7 +21,7 @@ from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refu
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
-from judgestats.schema.opening import column_names, engine_errors, one_if, refuse_nested
+from judgestats.schema.opening import engine_errors, frame_columns, one_if, refuse_nested
 from judgestats.typing import Floats, Integers, LazyFrame, Mask, Record
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -114,7 +114,7 @@ def cell_table(
 def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapping[str, str]) -> CellTable:
     data = as_scores(study.data) if study.lazy else study.scores.data
     refuse_nested(data, [*_NAMES, *names(by)])
-    present = column_names(data)
+    present = frame_columns(data)
     value = _value_column(present, judge)
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
     keys = list(dict.fromkeys([*keys, *([judge] if judge else [])]))
@@ -126,7 +126,7 @@ def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapp
     elif value == "score" and isinstance(data, nw.LazyFrame):
         refuse_splits(lazy_splits(whole, keys) if judge else [], key_names)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
-    wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), column_names(data)
+    wanted, there = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing"), frame_columns(data)
     numeric = [value, *(c for c in wanted if c in there)]
     if study.lazy:
         columns = Factors(_collect(data.select(*keys, *numeric, *([_INFINITE] if averaged else [])), keys))
@@ -165,7 +165,7 @@ def score_counts(data: Frame, value: str, other_roles: Iterable[str] = ()) -> st
     """Name of the column of declared counts of raw scores, or None; means have none."""
     if value == "score":
         return counted(data, other_roles, "ratings")
-    present = column_names(data)
+    present = frame_columns(data)
     column = next((c for c in (N, COUNTS) if c in present and c not in other_roles), None)
     if column is not None:
         raise SchemaError(

@@ -20,7 +20,7 @@ from judgestats.schema import coding
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
 
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
@@ -146,12 +146,12 @@ def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame
     kind, groups = _checked(study, by, keep)
     data = study.data
     data = coding.as_scores(data) if kind == "ratings" else data
-    present = column_names(data)
+    present = frame_columns(data)
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
     data = with_two(data) if kind == "preferences" else data
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present))
-    return chosen.rename({"mean": "score"}) if "mean" in column_names(chosen) else chosen, kind, groups
+    return chosen.rename({"mean": "score"}) if "mean" in frame_columns(chosen) else chosen, kind, groups
 
 
 def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Integers, pd.Index]:

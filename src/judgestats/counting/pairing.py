@@ -13,7 +13,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
 from judgestats.schema.coding import Codes, compact, joint, tidy
 from judgestats.schema.columns import COUNTS, unit_columns
-from judgestats.schema.opening import column_names, one_if
+from judgestats.schema.opening import frame_columns, one_if
 from judgestats.typing import EagerFrame, LazyFrame, Mask
 
 #: Reason of an error about repeated calls.
@@ -50,7 +50,7 @@ def _repeated(message: str, splits: Sequence[Split]) -> DesignError:
 
 def count_pairs(data: LazyFrame, groups: list[str]) -> pd.DataFrame:
     """Count pairs of a lazy frame by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
-    unit = unit_columns(column_names(data), groups)
+    unit = unit_columns(frame_columns(data), groups)
     forward = nw.col("first") <= nw.col("second")
     choice = nw.col("choice").cast(nw.String)
     answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
@@ -59,7 +59,7 @@ def count_pairs(data: LazyFrame, groups: list[str]) -> pd.DataFrame:
         nw.when(forward).then(answer).alias("_forward"),
         nw.when(~forward).then(answer).alias("_reverse"),
     )
-    weight = nw.col(COUNTS) if COUNTS in column_names(data) else nw.lit(1)
+    weight = nw.col(COUNTS) if COUNTS in frame_columns(data) else nw.lit(1)
     paired = (
         data.with_columns(weight.alias("_n"))
         .group_by(*unit, "_low", "_high")
@@ -131,7 +131,7 @@ def low_and_high(names: tuple[str, str]) -> tuple[nw.Expr, nw.Expr]:
 
 def number_of_pairs(data: LazyFrame, groups: Iterable[str]) -> float:
     """How many pairs there are, whatever their order; a count ``n`` stands for as many."""
-    present = column_names(data)
+    present = frame_columns(data)
     unit = unit_columns(present, groups)
     weight = nw.col(COUNTS) if COUNTS in present else nw.lit(1)
     pairs = data.with_columns(*low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")

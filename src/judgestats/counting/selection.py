@@ -18,7 +18,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, LazyFrame
 
 #: All canonical columns.
@@ -54,7 +54,7 @@ def selected(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None)
 
 def chosen(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:
     """Return the rows that a measure counts; refuse data that cannot answer it."""
-    require(column_names(data), pattern, measure, stimulus)
+    require(frame_columns(data), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
     data = _of_stimuli(data, wanted, measure) if wanted else data
     return with_two(data, gold="gold" in pattern.needs) if pattern.unit == "side" or pattern.needs else data
@@ -82,7 +82,7 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
         return nw.from_native(data.to_pandas().assign(**{c: columns[c].array for c in columns}), eager_only=True)
     if pattern.frame == "preferences":
         _refuse_strangers(data, pattern)
-    by_name = rules(pattern, column_names(data))
+    by_name = rules(pattern, frame_columns(data))
     return data.with_columns(*(rule.expression().alias(name) for name, rule in by_name.items())) if by_name else data
 
 
@@ -241,12 +241,10 @@ class Rule(NamedTuple):
 
 
 def _call(study: Study, of: str) -> _Call:
-    choice, (first, second, names) = study.columns["choice"], study.shown
-    code, labels = study.columns[of or "choice"]
-    number = {name: i for i, name in enumerate(names)}
-    place = np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
+    choice, (first, second, _) = study.columns["choice"], study.shown
+    place, is_tie = study.named(of or "choice"), study.columns[of or "choice"].among("tie")
     answers = [choice.among(*words) for words in _ANSWERS.values()]
-    return _Call._make([*answers, place == -2, place == first, place == second, Factor(code, labels).among("tie")])
+    return _Call._make([*answers, place == -2, place == first, place == second, is_tie])
 
 
 def _lazy_call(of: str) -> _Call:

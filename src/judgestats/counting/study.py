@@ -180,6 +180,12 @@ class Study:
         )
         return Shown(first, second, np.array(names, dtype=str))
 
+    def named(self, column: str) -> NDArray[np.int32]:
+        """The candidate that a column names, by its place among the names; -2 for none, -3 for another label."""
+        code, labels = self.columns[column]
+        number = {name: i for i, name in enumerate(self.shown.names)}
+        return np.array([-2 if x is None else number.get(str(x), -3) for x in labels], dtype=np.int32)[code]
+
     @cached_property
     def nameless(self) -> int:
         """Rows without one of the candidates."""

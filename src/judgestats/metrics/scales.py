@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, Floats, Ints, Mask, Record
 
 #: Fewest scores of a rater that show its scale.
@@ -105,7 +105,7 @@ def refuse_several_scales(scores: Column, raters: Column) -> None:
 def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
     """Raise DesignError where a column ``scale`` has several values within what is compared."""
     data, groups = Study.of(ratings).data, list(groups)
-    if "scale" not in column_names(data) or "scale" in groups:
+    if "scale" not in frame_columns(data) or "scale" in groups:
         return
     table = data.lazy().select(*groups, "scale").unique().collect(backend="pandas").to_native()
     several = table.groupby(groups, dropna=False)["scale"] if groups else [("", table["scale"])]

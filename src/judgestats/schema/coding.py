@@ -18,7 +18,7 @@ from judgestats.errors import SchemaError, data_rows
 from judgestats.results import in_order
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
 
 R = TypeVar("R")
@@ -241,7 +241,7 @@ def yes_or_no(values: Column) -> Column:
 
 def as_scores(data: FrameT) -> FrameT:
     """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is."""
-    present = column_names(data)
+    present = frame_columns(data)
     if answer_column(present) != "correct":
         return data
     data = _as_share(data, "correct", "score").drop("correct")

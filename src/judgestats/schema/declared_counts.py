@@ -11,7 +11,7 @@ from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import Advice, SchemaError, data_rows
 from judgestats.schema.columns import COUNTS, Kind, N
-from judgestats.schema.opening import column_names, one_if
+from judgestats.schema.opening import frame_columns, one_if
 from judgestats.typing import Column, Floats, Mask
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
@@ -53,7 +53,7 @@ def counted(data: Frame, other_roles: Iterable[str] = (), kind: Kind = "preferen
 
     `other_roles`: columns in ``by=``, or in a formula. `kind`: whose mapping the message advises.
     """
-    present = column_names(data)
+    present = frame_columns(data)
     if COUNTS in present:
         refuse_values(data, COUNTS)
         return COUNTS
@@ -81,7 +81,7 @@ def refusal(yes: str, no: str, remark: str = f", which keeps it as '{N}_source'"
 
 def undeclared(data: Frame, other_roles: Iterable[str] = ()) -> bool:
     """Whether a frame has a column ``n`` that could be taken for counts, and nothing declares what it is."""
-    present = column_names(data)
+    present = frame_columns(data)
     return N in present and COUNTS not in present and N not in other_roles and whole_numbers(data, N)
 
 

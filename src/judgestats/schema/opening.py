@@ -96,7 +96,7 @@ def opened(frame: Any) -> Frame:
         table: EagerFrame = nw.from_native(_with_labels(frame), eager_only=True)
         return table
     native = nw.to_native(frame, pass_through=True)
-    names = getattr(native, "column_names", None)
+    names = getattr(native, "frame_columns", None)
     if names is not None:  # an Arrow table may repeat a name
         _check_names([*names])
     data: Frame = nw.from_native(frame)
@@ -117,7 +117,7 @@ def in_memory(frame: Any) -> EagerFrame:
     return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
 
 
-def column_names(data: Frame) -> list[str]:
+def frame_columns(data: Frame) -> list[str]:
     """Names of the columns, without the types of a frame in memory."""
     return list(data.columns if isinstance(data, nw.DataFrame) else data.collect_schema().names())
 

@@ -54,7 +54,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Ints, Record
 
 #: Weights for partial agreement.
@@ -297,9 +297,9 @@ def _one_category_each(
         study, repeats, unsettled = one_answer(data, how, by)
         return study, reference, repeats, unsettled
     frame = nw.from_native(reference, pass_through=True)
-    if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in column_names(frame):
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame_columns(frame):
         return data, reference, "", {}
-    present = column_names(frame)
+    present = frame_columns(frame)
     reference, repeats, _ = one_answer(reference, how, [c for c in names(by) if c in present])
     return data, reference, repeats and f"{repeats} of the reference", {}
 

@@ -26,7 +26,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Record
 
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.
@@ -144,7 +144,7 @@ def effective_judges(
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
     frame = Study.of(data).data
-    columns = column_names(frame)
+    columns = frame_columns(frame)
     groups = [g for g in grouping(by, columns) if g != "judge"]
     chosen = clusters(cluster)
     if chosen is not None and len(chosen) > 1:

@@ -26,7 +26,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Integers, Ints, Record
 
 #: The usual facets of ratings; ``replicate`` is nested: the first runs of two cells have nothing in common.
@@ -74,7 +74,7 @@ class Design:
 def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], list[tuple[Record, Design]]]:
     """The facets, by default those of :data:`FACETS` that vary, and (labels, Design) of each group, sorted."""
     data = as_scores(Study.of(ratings).data)
-    present = column_names(data)
+    present = frame_columns(data)
     by = grouping(by, present)
     value = "score" if "score" in present else "mean"
     if value not in present or "judge" not in present:

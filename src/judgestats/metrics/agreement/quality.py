@@ -38,7 +38,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Tiers of the paper, worst first.
@@ -128,7 +128,7 @@ def quality_agreement(
     """
     data = as_runs(data, average_over, by)
     frame = Study.of(data).data
-    present = column_names(frame)
+    present = frame_columns(frame)
     family = _family(cluster, present)
     if {score, agreement} <= set(present):
         groups = grouping(by, present, "table")
@@ -349,7 +349,7 @@ def ordering_accuracy(
 
 def _tiered(data: IntoFrame, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
     frame = Study.of(data).data
-    present = column_names(frame)
+    present = frame_columns(frame)
     remedy = " Name the column with the tier of each system."
     refuse_unknown(tier, present, f"tier={tier!r} is not a column", "Columns", remedy=remedy, error=SchemaError)
     if score in present:

@@ -20,7 +20,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.coincidences import Units
 from judgestats.schema.coding import Coded, compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Integers, Ints, Record
 
 
@@ -170,7 +170,7 @@ def possible_answers(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, A
 def by_criterion(data: IntoFrame, by: By) -> list[str]:
     """Grouping columns, and the criterion where there are several: they are not pooled."""
     groups, frame = list(dict.fromkeys(names(by))), Study.of(data).data
-    if "criterion" in groups or "criterion" not in column_names(frame):
+    if "criterion" in groups or "criterion" not in frame_columns(frame):
         return groups
     criteria = frame.lazy().select("criterion").unique().collect(backend="pandas").to_native()["criterion"]
     return [*groups, "criterion"] if len(criteria) > 1 else groups

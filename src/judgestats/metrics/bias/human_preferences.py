@@ -159,20 +159,21 @@ def preference_gap(
     3  person   Ann  rate     0.633     0.455
     4  person   Bob  rate     0.500     0.332
     """
+    study = Study.of(calls)
     if isinstance(humans, str):
-        humans = column_and_value(humans, labels(calls, "judge"))
+        humans = column_and_value(humans, labels(study, "judge"))
     if isinstance(humans, Mapping) and len(humans) != 1:
         raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
     marker = list(humans) if isinstance(humans, Mapping) else []
-    present = Study.of(calls).names
+    present = study.names
     for argument, columns in (("humans", marker), ("confidence", names(confidence or ()))):
         for name in columns:
             refuse_unknown(
                 name, present, f"{argument}= names {name!r}, which is not a column", "Columns", error=SchemaError
             )
-    targets = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
+    targets = targeted(study, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups, shared = _outcome_table(targets.calls, by, marker, confidence, cluster)
-    table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
+    table = table.assign(_person=_persons(table, humans, labels(study, "judge")))
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "_choice" in table else pd.Series(False, index=table.index)

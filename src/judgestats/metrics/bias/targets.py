@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
@@ -19,6 +21,8 @@ from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Options, column_names
 from judgestats.schema.columns import By, grouping, required
 from judgestats.schema.declared_counts import counted
+from judgestats.schema.factors import Factor
+from judgestats.typing import EagerFrame, Mask
 
 #: Column that says in which slot the target stood.
 TARGET_SLOT = "target_slot"
@@ -39,13 +43,20 @@ class Targeted:
     excluded: ExcludedCalls
 
 
-@dataclass(frozen=True)
-class _Sides:
+class _Sides(NamedTuple):
     """Expressions: the first candidate is the target, the second is; and a description of calls without a target."""
 
     first: nw.Expr
     second: nw.Expr
     without: str
+    rows: tuple[Mask, Mask] | None = None  # of a frame in memory, where they are known
+
+    def masks(self, data: EagerFrame) -> tuple[Mask, Mask]:
+        """Rows of a frame in memory where the first is the target, and where the second is."""
+        if self.rows is not None:
+            return self.rows
+        both = data.select(*(e.fill_null(False).alias(slot) for e, slot in zip(self[:2], SLOTS, strict=True)))
+        return both["first"].to_numpy().astype(bool), both["second"].to_numpy().astype(bool)
 
 
 def targeted(
@@ -83,39 +94,53 @@ def targeted(
         )
     groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
     counted(data, groups)
-    data, sides = _sides(data, present, target, attribute, value, family)
-    target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
-    has_target = (sides.first | sides.second).fill_null(False)
-    excluded = ExcludedCalls.of(Study.of(data.filter(~has_target)), groups, sides.without)
-    with_target = data.with_columns(target_name.alias("target")).filter(has_target)
-    if len(excluded.table) and not _row_count(with_target):
+    data, sides = _sides(study, present, target, attribute, value, family)
+    if isinstance(data, nw.LazyFrame):
+        target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
+        has_target = (sides.first | sides.second).fill_null(False)
+        excluded = ExcludedCalls.of(Study.of(data.filter(~has_target)), groups, sides.without)
+        with_target = Study.of(data.with_columns(target_name.alias("target")).filter(has_target))
+        rows = _row_count(with_target.data) if len(excluded.table) else 1
+    else:
+        in_first, in_second = sides.masks(data)
+        study = study if data is study.data else Study.of(data)
+        excluded = ExcludedCalls.of(study.where(~in_first & ~in_second), groups, sides.without)
+        first, second, candidates = study.shown
+        of_target = Factor(np.where(in_first, first, second), candidates)
+        with_target = Study(study.columns.but(target=of_target)).where(in_first | in_second)
+        rows = len(with_target.columns)
+    if len(excluded.table) and not rows:
         number = int(excluded.table["_without"].sum())
         raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
-    return Targeted(Study.of(with_target), excluded)
+    return Targeted(with_target, excluded)
 
 
 def with_slot(calls: Study) -> Study:
     """Add the column ``target_slot`` to calls that have a target."""
     calls.refuse_unknown_order()
+    if not calls.lazy:
+        in_second = (calls.named("target") != calls.shown.first).astype(np.int8)
+        return Study(calls.columns.but(**{TARGET_SLOT: Factor(in_second, list(SLOTS))}))
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
     return Study.of(calls.data.with_columns(slot.alias(TARGET_SLOT)))
 
 
 def _sides(
-    data: Frame,
+    study: Study,
     present: list[str],
     target: str | None,
     attribute: str | None,
     value: str | None,
     family: Mapping[str, str] | None,
 ) -> tuple[Frame, _Sides]:
+    data = study.data
     if attribute is not None:
         return data, _by_attribute(data, present, attribute, value)
     if family is not None:
         return data, _by_family(data, present, family)
     if target in SLOTS:
-        Study.of(data).refuse_unknown_order()
+        study.refuse_unknown_order()
         twin = nw.when(_text("first") == _text("second")).then(nw.lit(_TWIN)).otherwise(_text("second"))
         first = _text("first") == _text("first") if target == "first" else _text("first") != _text("first")
         return data.with_columns(twin.alias("second")), _Sides(first, ~first, "")
@@ -126,9 +151,17 @@ def _sides(
             f"There is no column 'target' that names the target of each call. Columns: {', '.join(present)}. Give "
             "target= (a slot or a candidate), attribute= (and value=), or family=."
         )
-    _refuse_strangers(data)
-    hits = [_text("target") == _text(slot) for slot in SLOTS]
-    return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target")
+    hits, target_name, rows = [_text("target") == _text(slot) for slot in SLOTS], _text("target"), None
+    if study.lazy:
+        _refuse_strangers(data.filter(~target_name.is_null() & (target_name != "") & ~hits[0] & ~hits[1]))
+    else:
+        place, pair = study.named("target"), study.shown
+        both, one, two = (pair.first >= 0) & (pair.second >= 0), place == pair.first, place == pair.second
+        stray = both & ~one & ~two & ~study.columns["target"].among(None, "")
+        if stray.any():
+            _refuse_strangers(study.where(stray).data)
+        rows = both & one & ~two, both & two & ~one
+    return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target", rows)
 
 
 def _by_attribute(data: Frame, present: list[str], attribute: str, value: str | None) -> _Sides:
@@ -188,10 +221,8 @@ def _by_candidate(data: Frame, target: str) -> _Sides:
 
 
 def _refuse_strangers(data: Frame) -> None:
-    """Raise where the target is given and is neither candidate."""
-    target = _text("target")
-    stray = ~target.is_null() & (target != "") & (target != _text("first")) & (target != _text("second"))
-    bad = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
+    """Raise where there are calls whose target is neither candidate."""
+    bad = data.select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
     if len(bad):
         row = bad.sort_values(["item", "first"], kind="stable").iloc[0]
         raise SchemaError(

@@ -28,7 +28,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.opening import column_names
+from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Record
 
 Method = Literal["spearman", "kendall"]
@@ -369,13 +369,13 @@ def _with_reference(
 def with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
     """Mean scores of each judge per item, and the known values."""
     data = Study.of(ratings).data
-    if "system" not in column_names(data):
+    if "system" not in frame_columns(data):
         data = data.with_columns(nw.lit("").alias("system"))
     right = Study.of(truth).data.lazy().collect(backend="pandas").to_native()
     measured = [c for c in ("value", "level") if c in right.columns]
     if "item" not in right.columns or not measured:
         raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, right.columns))}.")
-    groups = grouping(names(by), column_names(data))
+    groups = grouping(names(by), frame_columns(data))
     keys = ["item", *(k for k in ("system",) if k in right.columns)]
     for column in measured:
         numbers_of(right[column])

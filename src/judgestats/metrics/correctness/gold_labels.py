@@ -109,10 +109,8 @@ def _refuse_unknown_gold(study: Study, gold: nw.Expr) -> None:
         stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
         bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
     else:
-        label, pair = study.columns["gold"], study.shown
-        number = {name: i for i, name in enumerate(pair.names)}
-        place = np.array([number.get(str(x), -2) for x in label.labels], dtype=np.int64)[label.code]
-        numbers = np.flatnonzero((place != pair.first) & (place != pair.second) & ~label.among(None, "", "tie"))
+        place, pair, none = study.named("gold"), study.shown, study.columns["gold"].among(None, "", "tie")
+        numbers = np.flatnonzero((place != pair.first) & (place != pair.second) & ~none)
         bad = study.columns.take(numbers).frame(columns)
     if not len(bad):
         return
