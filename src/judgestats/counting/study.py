@@ -50,6 +50,8 @@ class Study:
         """The study of a frame of any engine; a study is its own."""
         if isinstance(frame, Study):
             return frame
+        if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
+            return cls(Factors(frame), frame)
         data = nw.from_native(frame)
         native = data.to_native()
         table = native if isinstance(native, pd.DataFrame) else data
@@ -65,7 +67,8 @@ class Study:
     @cached_property
     def data(self) -> Any:
         """The frame, as Narwhals has it."""
-        return nw.from_native(self.columns.frame(), eager_only=True) if self._frame is None else self._frame
+        frame = self.columns.frame() if self._frame is None else self._frame
+        return nw.from_native(frame, eager_only=True) if isinstance(frame, pd.DataFrame) else frame
 
     @property
     def lazy(self) -> bool:
