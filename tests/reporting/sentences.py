@@ -32,7 +32,7 @@ _TWO_SIDES = re.compile(
 def contradictions(page: PageData) -> list[str]:
     """Sentences of the summary that the numbers of its table do not bear out; empty where all is well."""
     summary = page.summary
-    found = [*_about_table(summary), *_about_line(page)]
+    found = [*_about_table(summary), *_about_line(page), *_about_verdict(page)]
     for card in summary.cards:
         found += [f"{card.head}: {card.claim}; {card.detail} <- {why}" for why in _about_card(card, page)]
     return found
@@ -90,6 +90,40 @@ def _about_line(page: PageData) -> Iterator[str]:
         yield f"right answers, or people's, are in the table: {line}"
     if "as reference" in line and not {"agreement", "distance"} & terms:
         yield f"people are no reference of any column: {line}"
+
+
+def _about_verdict(page: PageData) -> Iterator[str]:
+    """The sentences at the head against the comparison of the judges, the table and the cards."""
+    summary, text = page.summary, page.summary.verdict
+    standings = summary.differences
+    name = next((n for n in ("right", "steady", "dark") if n in standings), "")
+    if not name:
+        if text:
+            yield f"nobody is compared: {text}"
+        return
+    ranking = standings[name]
+    winner = re.search(r"(?:Use|The (?:steadiest|least inclined to prefer) is) ([^:.]+): (?!they)", text)
+    named = (
+        re.split(r", | or | and ", found[1]) if (found := re.search(r"(?:Use|is) ([^:.]+): they are not", text)) else []
+    )
+    if winner and not winner[1].startswith("none") and winner[1] != ranking.winner:
+        yield f"{ranking.winner or 'nobody'} stands out: {text}"
+    if named and not {n for n in named if not n.endswith("more")} <= {ranking.best, *ranking.tied}:
+        yield f"{ranking.tied} are tied with {ranking.best}: {text}"
+    column = summary.columns[0]
+    if "Use none: the best" in text and not _beyond(column, ranking.best, -1):
+        yield f"{ranking.best} is not below {column.reference}: {text}"
+    used = re.search(r"Use (?!none)", text) and math.isfinite(column.reference) and name == "right"
+    if used and not _beyond(column, ranking.best, 1):
+        yield f"{ranking.best} is not above {column.reference}: {text}"
+    if ("Who is right cannot be said" in text) is bool(summary.against):
+        yield f"against {summary.against}: {text}"
+
+
+def _beyond(column: Column, judge: str, side: int) -> bool:
+    """Whether a judge is above (1) or below (-1) the reference of a column, in the sense that is better."""
+    sign = -side if column.lower_is_better else side
+    return min(sign * (end - column.reference) for end in _interval(column, judge)[1:]) > 0
 
 
 def _about_card(card: Card, page: PageData) -> Iterator[str]:

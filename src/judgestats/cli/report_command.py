@@ -131,6 +131,8 @@ def _print_summary(console: Console, summary: Summary) -> None:
 
     console.print(plain_text(summary.title), style="bold")
     console.print(plain_text(summary.line))
+    if summary.verdict:
+        console.print(plain_text(summary.verdict))
     for card in summary.cards:
         console.print(plain_text(f"- {card.head}: {card.claim} ({card.detail})"))
     console.print()

@@ -12,6 +12,7 @@ from judgestats.counting.study import Study
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import means_of
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
+from judgestats.reporting.constant_answers import beside_constant
 from judgestats.reporting.formatting import PERCENT, count, noun
 from judgestats.reporting.nesting import nesting
 from judgestats.reporting.summary_parts import Card, Column, listed, printed
@@ -56,15 +57,11 @@ def caution_card(
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
     if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
-        end = "conf_high" if top.lower_is_better else "conf_low"
-        sign = -1 if top.lower_is_better else 1
-        cells = {j: c for j, c in top.cells.items() if sign * float(c[end]) <= sign * top.reference}
-        other = "conf_high" if end == "conf_low" else "conf_low"
-        worse = [j for j, c in cells.items() if sign * float(c[other]) < sign * top.reference]
+        worse, alike = beside_constant(top)
         line = top.line.removeprefix("dashed: ")
         if worse:
             said.append((f"{listed(worse, 2)}: worse than a constant answer", f"compared with {line}"))
-        if alike := [j for j in cells if j not in worse]:
+        if alike:
             said.append((f"{listed(alike, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
     judge = calls.columns["judge"].code
     most = int(np.bincount(judge[calls.columns.codes(["judge", "item"]).first]).max(initial=0))

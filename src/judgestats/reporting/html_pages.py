@@ -74,6 +74,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         title=summary.title,
         of=data_name(source),
         line=summary.line,
+        verdict=summary.verdict,
         next_step=next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,
         tables=_study_tables(data),

@@ -21,6 +21,7 @@ def as_markdown(page: PageData, command: str = "") -> str:
     """The page as Markdown: the summary, the comparison, the datasheets, and what is not supported."""
     summary = page.summary
     lines = [f"# {markdown_text(summary.title)}", "", markdown_text(summary.line), ""]
+    lines += [markdown_text(summary.verdict), ""] if summary.verdict else []
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
     for t in page.tables:
         lines += ["", f"## {t.title}", "", t.about, "", markdown_table(*t.wide(ladder_bounds(page.estimates.sheet)))]

@@ -200,7 +200,7 @@ def measure_all(
         tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
         tables = (replace(tables[0], about=f"{tables[0].about} {_said_of_calls(calls, frame)}"), *tables[1:])
         if cards := study_cards(name, tables, conf_level):
-            summary = replace(summary, cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
+            summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
         PageRows(rows, kind, reference, findings, groups, splits),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),

@@ -28,6 +28,7 @@ from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
 from judgestats.reporting.summary_parts import Card, Column, Group, Summary
+from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
 from judgestats.typing import Record
@@ -122,6 +123,7 @@ def summarise(
         _bias_axes(filled_columns, sheet, taken),
         screen.against,
         people.why,
+        written_verdict(screen, filled_columns, standings, people, _pooled(data, kind)),
         left_out,
     )
 
@@ -261,8 +263,8 @@ def _line_of_counts(
     if options.people is not None:
         compared = "not compared with them" if without_people else "as reference"
         parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} {compared}")
-    if pooled := [noun(n, name, _plural(name)) for name, n in pooled_conditions(data, kind).items()]:
-        parts.append(f"{' and '.join(pooled)} pooled")
+    if pooled := _pooled(data, kind):
+        parts.append(f"{' and '.join(pooled.values())} pooled")
     labelled = "gold" in data and data["gold"].notna().any()
     parts += ["gold labels"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded
@@ -282,6 +284,11 @@ def _own_things(names: Iterable[object], shared: Shared, kind: Kind) -> Column:
         for name, n in zip(names, shared.further, strict=True)
     }
     return Column("own", f"Further {one} of its own", "not in this table", "count", cells)
+
+
+def _pooled(data: pd.DataFrame, kind: Kind) -> dict[str, str]:
+    """Conditions over which numbers are pooled, and how many of each there are, in words."""
+    return {name: noun(n, name, _plural(name)) for name, n in pooled_conditions(data, kind).items()}
 
 
 def _plural(name: str) -> str:

@@ -88,6 +88,7 @@ class Summary:
     biases: tuple[tuple[str, str, Column], ...] = ()
     against: str = ""
     without_people: str = ""
+    verdict: str = ""  # whom to use, how sure that is, and what would change it
     left_out: str = ""  # how many judges are not shown, and where they are
 
     @property

@@ -664,7 +664,7 @@ def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_j
     return Counts.of(table, counts.groups, counts.clusters)
 
 
-def _combinations(columns: Factors, keys: list[str]) -> list[tuple[Any, ...]]:
+def _combinations(columns: Factors, keys: list[str]) -> list[tuple[object, ...]]:
     """Distinct labels of some columns, sorted."""
     first = columns.ranked(keys).first
     return list(zip(*(np.asarray(f.labels, dtype=object)[f.code[first]] for f in columns.of(keys)), strict=True))

@@ -1,0 +1,171 @@
+"""The verdict at the head of a page: whom to use, how sure that is, and what would change it, in a few sentences.
+
+Every sentence has a rule. Those that infer rest on intervals that hold for all pairs of judges at once.
+
+==============================================  ====================================================================
+What the data show                              What is written
+==============================================  ====================================================================
+the best is below a constant answer, or may be  Use none: the best is worse than a constant answer, or no better.
+one judge is above all others                   Use it.
+some are not distinguishable from it            Use one of them; how many more items would separate the first two.
+none is distinguishable from it                 Any may be the best; how many more items would separate the first two.
+the best has no interval, or another is ahead   Who is the best cannot be said.
+neither right answers nor people                Who is right cannot be said; who is steadier, by the rules above.
+people agree more among themselves              No judge agrees with people as people do with each other.
+the judge to use prefers a place                Ask it in both orders.
+conditions are pooled                           Which, and the option that shows each.
+==============================================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from judgestats.metrics.standings import Standing
+from judgestats.reporting.card_questions import CardQuestion, FirstScreen
+from judgestats.reporting.constant_answers import beside_constant
+from judgestats.reporting.formatting import count
+from judgestats.reporting.people_columns import PeopleAgreement
+from judgestats.reporting.summary_parts import Column, listed, printed
+
+#: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
+_POWER = 0.8416 / 1.96
+#: More than so many times as many items as there are is out of reach.
+_FEASIBLE = 20
+#: What a column says of a judge, with its value.
+_SAYS = {
+    "accuracy": "right in {}",
+    "agreement": "agreeing with people in {}",
+    "distance": "{} away on average",
+    "target_sensitivity": "finding the smallest difference in {}",
+    "consistency": "the same in both orders in {}",
+    "run_sd": "{} between repeats",
+    "dark_current": "preferring one of two equals in {}",
+}
+
+
+def written_verdict(
+    screen: FirstScreen,
+    columns: Sequence[Column],
+    standings: Mapping[str, Standing],
+    people: PeopleAgreement,
+    pooled: Mapping[str, str],
+) -> str:
+    """Whom to use, how sure that is, and what would change it; `pooled`: conditions and how many of each there are."""
+    name = next((n for n in ("right", "steady", "dark") if n in standings), "")
+    if not name:
+        return ""
+    question, ranking = screen.questions[name], standings[name]
+    column = next((c for c in columns if c.term == question.term), None)
+    sentences = [] if screen.against else ["Who is right cannot be said without right answers or people."]
+    none = _constant_is_as_good(column, ranking) if name == "right" else ""
+    sentences += [none] if none else _whom_to_use(name, question, ranking, column)
+    sentences += _below_people(people, columns, ranking)
+    if ranking.winner and not none:
+        sentences += _bias_of(ranking.winner, screen, columns)
+    if pooled:
+        sentences.append(f"All of this pools {listed(pooled.values())}; --by {','.join(pooled)} shows each.")
+    return " ".join(sentences)
+
+
+def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: Column | None) -> list[str]:
+    best, judges = ranking.best, ranking.means["judge"].astype(str).tolist()
+    says = _says(best, question, ranking, column)
+    if len(judges) == 1:
+        return [f"{best} is {says}."] if question.form == "share" else [f"{best}: {says}."]
+    better = {"right": "best", "steady": "steadiest"}.get(name, "least inclined to prefer")
+    if ranking.winner:
+        lead = f"Use {best}" if name == "right" else f"The {better} is {best}"
+        row = ranking.difference(best, judges[1])
+        gap = "" if row is None else f", {_gap(row['estimate'], question)} {question.better} the next, {judges[1]}"
+        return [f"{lead}: {says}{gap}."]
+    if ranking.ahead or ranking.uncompared:
+        return [
+            f"Which judge is {better} cannot be said: not all were compared on enough of the same {question.units}."
+        ]
+    top = [best, *ranking.tied]
+    sentences = (
+        [f"No judge is shown to be the {better}: {best} is first, {says}."]
+        if len(top) == len(judges)
+        else [f"{'Use' if name == 'right' else f'The {better} is'} {_either(top)}: they are not distinguishable."]
+    )
+    return [*sentences, *_separating(best, top, ranking, question.units)]
+
+
+def _separating(best: str, top: Sequence[str], ranking: Standing, units: str) -> list[str]:
+    """How many more clusters would separate the first two with power 0.8, if they differ as much as they do here.
+
+    The interval narrows with the root of the number; the simultaneous one is wider than 1.96 standard errors, so that
+    the part for the power is rather too large.
+    """
+    row = ranking.difference(best, top[1])
+    if row is None or not math.isfinite(row["conf_low"]) or not row["estimate"]:
+        return []
+    half, n = (row["conf_high"] - row["conf_low"]) / 2, float(row["clusters"])
+    needed = n * ((1 + _POWER) * half / abs(float(row["estimate"]))) ** 2
+    if needed > _FEASIBLE * n:
+        return [f"More {units} will hardly separate {best} from {top[1]}: they are too alike."]
+    more = math.ceil((needed - n) / 10) * 10
+    return [f"About {count(max(more, 10))} more {units} would separate {best} from {top[1]}."]
+
+
+def _constant_is_as_good(column: Column | None, ranking: Standing) -> str:
+    """Why nobody is to be used: the best judge is not above the best constant answer."""
+    if column is None:
+        return ""
+    worse, alike = beside_constant(column)
+    line = column.line.removeprefix("dashed: ")
+    if ranking.best in worse:
+        return f"Use none: the best, {ranking.best}, is worse than a constant answer ({line})."
+    if ranking.best in alike:
+        return f"Use none on this evidence: the best, {ranking.best}, is not shown to beat a constant answer ({line})."
+    return ""
+
+
+def _below_people(people: PeopleAgreement, columns: Sequence[Column], ranking: Standing) -> list[str]:
+    """That people agree more with each other than any judge does with them; of scores, equal ones say little."""
+    column = next((c for c in columns if c.term == "agreement"), None)
+    among = people.rows[(people.rows["role"] == "people") & people.rows["estimate"].notna()]
+    among = among[among["term"] == "agreement"]
+    if column is None or len(among) != 1:
+        return []
+    ends = [float(column.cells[j]["conf_high"]) for j in map(str, ranking.means["judge"]) if j in column.cells]
+    if not ends or not max(ends) < float(among["conf_low"].iloc[0]):
+        return []
+    value = printed(float(among["estimate"].iloc[0]), "share")
+    return [f"No judge agrees with people as much as people do with each other ({value})."]
+
+
+def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[Column]) -> list[str]:
+    """What to do about the place that the judge to use prefers, if that is of interest."""
+    bias = screen.said
+    if bias is None or bias.term != "position_bias" or screen.bias is None or screen.bias.empty:
+        return []
+    row = screen.bias[screen.bias["judge"] == judge]
+    column = next((c for c in columns if c.term == bias.term), None)
+    if column is None or len(row) != 1 or judge not in column.cells:
+        return []
+    low, high = (float(row[end].iloc[0]) for end in ("conf_low", "conf_high"))
+    if not (low > bias.smallest or high < -bias.smallest):
+        return []
+    place = "first" if low > 0 else "second"
+    return [f"Ask it in both orders: it prefers what is shown {place} ({column.text(judge)[0]} points)."]
+
+
+def _says(judge: str, question: CardQuestion, ranking: Standing, column: Column | None) -> str:
+    text = column.text(judge)[0] if column is not None and judge in column.cells else ""
+    if not text:
+        means = ranking.means.set_index("judge")["estimate"]
+        text = printed(float(means[judge]), question.form)
+    return _SAYS[question.term].format(text)
+
+
+def _gap(value: float, question: CardQuestion) -> str:
+    return printed(abs(value), "score") if question.form == "score" else f"{100 * abs(value):.0f} points"
+
+
+def _either(names: Sequence[str]) -> str:
+    """One of several names, as a sentence offers them."""
+    text = listed(names)
+    return text if "more" in text else text.replace(" and ", " or ")

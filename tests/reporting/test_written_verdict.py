@@ -1,0 +1,142 @@
+"""The verdict at the head of a page: each rule on data where the truth is planted, and how often it is wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgestats.reporting import page_data
+from judgestats.reporting.page_data import measure_all
+from judgestats.schema import preferences, ratings
+
+
+def calls(right, n=200, seed=0, first=(), gold=True, spread=0.3):
+    """Pairs shown in both orders; a judge is right with a probability that varies with the item.
+
+    `first`: judge -> share of calls in which it takes what is shown first.
+    """
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(0, spread, n)
+    rows = []
+    for judge, p in right.items():
+        logit = np.log(p / (1 - p))
+        for i in range(n):
+            known = rng.random() < 1 / (1 + np.exp(-logit - hard[i]))
+            for a, b in (("x", "y"), ("y", "x")):
+                winner = "x" if known == (i % 2 == 0) else "y"
+                choice = "first" if winner == a or rng.random() < dict(first).get(judge, 0.0) else "second"
+                rows.append((judge, f"i{i}", a, b, choice, "x" if i % 2 == 0 else "y"))
+    table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "gold"])
+    return preferences(table if gold else table.drop(columns="gold"))
+
+
+@pytest.fixture(autouse=True)
+def _only_the_first_screen(monkeypatch):
+    monkeypatch.setattr(page_data, "attempts", lambda *_: {})
+
+
+def verdict(data, **options):
+    return measure_all(data, n_resamples=20, **options).summary.verdict
+
+
+def test_a_judge_above_all_is_to_be_used_with_the_gap_to_the_next():
+    text = verdict(calls({"good": 0.9, "fair": 0.7, "poor": 0.65}))
+    assert text.startswith("Use good: right in 9") or text.startswith("Use good: right in 8")
+    assert " points above the next, fair." in text
+
+
+def test_some_that_cannot_be_told_apart_and_how_many_more_would_separate_them():
+    data = calls({"one": 0.84, "two": 0.80, "poor": 0.6}, n=150, seed=3)
+    text = verdict(data)
+    assert text.startswith("Use one or two: they are not distinguishable. About ")
+    more = int(text.partition("About ")[2].partition(" more")[0].replace("\u202f", ""))
+    assert "would separate one from two." in text
+    page = measure_all(data, n_resamples=20).summary.differences["right"]
+    row = page.difference("one", "two")
+    error = (row["conf_high"] - row["conf_low"]) / 2 / 2.3  # simultaneous for three pairs: about 2.3 standard errors
+    needed = row["clusters"] * ((1.96 + 0.84) * error / row["estimate"]) ** 2 - row["clusters"]
+    assert needed <= more <= 1.6 * needed + 20
+
+
+def test_equal_judges_are_not_to_be_separated():
+    text = verdict(calls({"one": 0.8, "two": 0.8}, seed=6))
+    assert text.startswith("No judge is shown to be the best: ")
+    same = calls({"one": 0.8}, seed=1)
+    copies = pd.concat([same, same.assign(judge="two")], ignore_index=True)
+    assert "would separate" not in verdict(copies)
+
+
+def test_nobody_is_to_be_used_who_is_worse_than_a_constant_answer():
+    assert verdict(calls({"a": 0.35, "b": 0.2})).startswith("Use none: the best, a, is worse than a constant answer (")
+    assert verdict(calls({"a": 0.5, "b": 0.2}, n=60)).startswith("Use none on this evidence: the best, a, is not shown")
+
+
+def test_without_right_answers_only_steadiness_is_said():
+    text = verdict(calls({"steady": 0.9, "wavering": 0.9}, first={"wavering": 0.5}, gold=False))
+    assert text.startswith("Who is right cannot be said without right answers or people. The steadiest is steady: ")
+
+
+def test_a_judge_to_use_that_prefers_a_place_is_to_be_asked_in_both_orders():
+    text = verdict(calls({"good": 0.97, "poor": 0.55}, n=300, first={"good": 0.4}))
+    assert text.startswith("Use good: ")
+    assert "Ask it in both orders: it prefers what is shown first (+" in text
+
+
+def test_people_who_agree_more_with_each_other_than_any_judge_does(monkeypatch):
+    monkeypatch.undo()  # agreement with people is a measure
+    people = calls({"Ann": 0.97, "Bob": 0.97}, gold=False)
+    data = pd.concat([people, calls({"a": 0.7, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
+    assert "No judge agrees with people as much as people do with each other (9" in verdict(data, humans=["Ann", "Bob"])
+    like_them = pd.concat([people, calls({"a": 0.97, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
+    assert "No judge agrees" not in verdict(like_them, humans=["Ann", "Bob"])
+
+
+def test_conditions_that_are_pooled_are_named_with_the_option():
+    parts = [calls({"a": 0.9, "b": 0.6}, n=60, seed=k).assign(strategy=s) for k, s in enumerate(["plain", "swap"])]
+    data = preferences(pd.concat(parts, ignore_index=True))
+    many = data.assign(temperature=np.where(data["strategy"] == "plain", 0.0, 1.0)).drop(columns="strategy")
+    assert verdict(many).endswith("All of this pools 2 temperatures; --by temperature shows each.")
+
+
+def test_scores_are_closest_to_gold():
+    rng = np.random.default_rng(2)
+    gold = rng.integers(1, 6, 150)
+    rows = [
+        (j, "s", f"i{i}", float(np.clip(g + rng.choice([-1, 0, 1], p=[e, 1 - 2 * e, e]), 1, 5)), float(g))
+        for j, e in (("near", 0.05), ("far", 0.45))
+        for i, g in enumerate(gold)
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])
+    text = verdict(ratings(table))
+    assert text.startswith("Use near: 0.")
+    assert " away on average, 0." in text
+
+
+def wrong_sentences(seed):
+    """What the verdict infers of a study drawn by `seed`, held against the planted truth: (inferences, wrong ones)."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 6))
+    base, gap = rng.uniform(0.5, 0.78), rng.choice([0.0, 0.0, 0.1, 0.2])
+    right = {f"j{i}": base + (gap if i == 0 else 0.0) for i in range(k)}
+    names = list(rng.permutation(list(right)))
+    data = calls(
+        {j: right[j] for j in names}, n=int(rng.choice([40, 100, 300])), seed=seed, spread=rng.choice([0, 1.0])
+    )
+    text = verdict(data)
+    used = text.startswith("Use ") and not text.startswith("Use none") and "not distinguishable" not in text
+    worse = text.startswith("Use none: ")
+    best = text.removeprefix("Use ").partition(":")[0]
+    wrong = (used and (gap == 0 or best != "j0")) + (worse and max(right.values()) > 0.5)
+    return int(used or worse), int(wrong)
+
+
+def test_the_verdict_is_seldom_wrong():
+    """Equal judges or one that is better: a wrong winner at most in 5 % of the studies (within chance)."""
+    results = np.array([wrong_sentences(seed) for seed in range(60)])
+    assert results[:, 1].sum() <= 8  # P(X > 8 | n = 60, p = .05) = .003
+    assert results[:, 0].sum() >= 10  # it does infer
+
+
+@pytest.mark.slow
+def test_the_verdict_is_wrong_in_at_most_one_in_twenty_of_500_studies():
+    results = np.array([wrong_sentences(seed) for seed in range(1000, 1500)])
+    assert results[:, 1].mean() <= 0.05
