@@ -220,6 +220,9 @@ NOT_TESTED = Flag("not_tested", "not tested: {why}",
     "fewer the t test does not hold its level.", "invalid")
 TEST_LENIENT = Flag("test_lenient", "fewer than 30 clusters: test lenient",
     "With so few clusters (or unequal ones, worth so few) the cluster-robust t test rejects somewhat too often.")
+TEST_OF_FEW_ITEMS = Flag("test_of_few_items", "fewer than 100 items: test lenient",
+    "A judge that is worse by exactly epsilon passes somewhat more often than in 5 % of cases, most where it is hardly "
+    "ever closer to the others than the person is. The test is the published one.")
 TAKEN_AS_NUMBERS = Flag("taken_as_numbers", "whole numbers taken as a scale",
     "The answers are whole numbers: the points of a scale, or codes of classes. They were taken as a scale, and "
     'their distances count. If they are codes, name alignment="accuracy"; if they are a scale, alignment="rmse".')
@@ -260,6 +263,9 @@ ERRORS_CONSTANT = Flag("errors_constant", "errors do not vary, left out: {who}",
     "of the other judges.")
 TWO_VARYING = Flag("two_varying", "fewer than two judges whose errors vary",
     "A correlation of errors needs two judges whose errors vary, on two things that both answered.", "invalid")
+HEAVY_ERRORS = Flag("heavy_errors", "a few large errors decide",
+    "The errors of a judge have a kurtosis above 5: a few large ones decide the correlations, and the interval misses "
+    "more often than it says. Look at these answers; or measure verdicts, or ranks of the scores.")
 ERRORS_CANCEL = Flag("errors_cancel", "errors cancel out",
     "The errors of the judges add up to the same sum everywhere: no number of independent judges does that.", "invalid")
 ONE_OUTCOME = Flag("one_outcome", "verdicts all right or all wrong",
@@ -397,6 +403,8 @@ NOT_IDENTIFIABLE = Flag("not_identifiable", "not identifiable",
 COMPONENTS_NOT_IDENTIFIABLE = Flag("components_not_identifiable", "components not identifiable",
     "The design does not separate the components: each score may have a level of its own. Name fewer columns in "
     "subjects= or facets=, or give more scores.", "invalid")
+FEW_CONFUSED = Flag("few_confused", "fewer than 5 of the rarer answer",
+    "So few answers are expected on one side of this probability that its interval is too short.")
 ON_BOUNDARY = Flag("on_boundary", "on boundary",
     "The estimate of a probability is 0 or 1, the end of its range: it has no standard error, and those of the other "
     "probabilities take it as known.")

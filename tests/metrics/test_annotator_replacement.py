@@ -307,3 +307,13 @@ def test_a_judge_worse_by_epsilon_passes_in_at_most_five_percent(clusters, size,
         )
         narrow = plain[(plain["term"] == "difference") & plain["conf_low"].notna()]
         assert ((narrow["conf_low"] <= 0.2) & (narrow["conf_high"] >= 0.2)).mean() < 0.9
+
+
+@pytest.mark.parametrize(("items", "few"), [(60, True), (120, False)])
+def test_the_test_of_few_items_is_said_to_be_lenient(items, few):
+    data = scores(things=items, missing=0.0)
+    humans = sorted(set(data["judge"]) - {"g"})
+    found = js.alternative_annotator_test(data, humans=humans, epsilon=0.2, cluster=False)
+    tested = found[found["p_value"].notna()]
+    assert len(tested)
+    assert tested["flag"].str.contains("fewer than 100 items").all() == few

@@ -214,3 +214,11 @@ def test_intervals_cover():
         row = js.effective_judges(frame(errors), n_resamples=300, seed=i).iloc[0]
         hits += row["conf_low"] <= 4 / (1 + 3 * 0.49 / 1.49) <= row["conf_high"]
     assert 51 <= hits <= 60  # 0.95, with binomial error
+
+
+def test_a_few_large_errors_are_flagged():
+    rng = np.random.default_rng(3)
+    for df, heavy in ((3, True), (np.inf, False)):
+        errors = rng.standard_t(df, (400, 5)) if heavy else rng.normal(size=(400, 5))
+        result = js.effective_judges(frame(errors), n_resamples=50)
+        assert result["flag"].str.contains("a few large errors decide").all() == heavy

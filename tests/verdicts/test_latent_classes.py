@@ -299,3 +299,16 @@ def test_repeats_are_answers_of_the_same_rater():
     assert found.loglik == js.dawid_skene(repeated, over=["judge", "replicate"]).loglik
     with pytest.raises(DesignError, match="Repeats of a judge would count as further items"):
         js.aggregate(repeated, "dawid_skene", over="judge")
+
+
+@pytest.mark.parametrize(("units", "few"), [(60, True), (1500, False)])
+def test_probabilities_near_the_end_of_their_range_are_flagged_where_few_answers_are_there(units, few):
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, units)
+    parts = []
+    for judge in "abcd":
+        given = np.where(rng.random(units) < 0.97, truth, 1 - truth)
+        parts.append(pd.DataFrame({"judge": judge, "system": "s", "item": range(units), "score": given * 1.0}))
+    result = js.dawid_skene(pd.concat(parts, ignore_index=True)).tidy()
+    confusion = result[result["conf_low"].notna() & result["term"].str.contains("confusion")]
+    assert confusion["flag"].str.contains("fewer than 5 of the rarer answer").any() == few

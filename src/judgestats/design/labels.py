@@ -108,8 +108,10 @@ def label_plan(
     label), and at most half of the n are labelled. The pilot's uncertainty is Jeffreys' posterior of each share, and
     for mean scores the Bayesian bootstrap of the labelled items. The cost is minimal over whole numbers such that the
     expected half-width is small enough in a share `assurance` of 1,000 draws. With `verdicts` given there may be no
-    number of labels that suffices, which is flagged. Where the pilot is clustered, variances
-    are multiplied by its design effect: the study then has as many items in a cluster.
+    number of labels that suffices, which is flagged. `assurance` is of the half-width to be expected: that of a single
+    study varies about it, so that ``simulated_share`` may be several points lower (.73 where .8 is asked for). Where
+    the pilot is clustered, variances are multiplied by its design effect: the study then has as many items in a
+    cluster.
 
     Examples
     --------

@@ -260,11 +260,11 @@ def dawid_skene(
     >>> fitted
     DawidSkene: 2 classes, 3 raters, 10 units, loglik -14.44
     >>> fitted.tidy().query("judge == 'h'")[["judge", "true", "answer", "estimate", "std_error", "flag"]].round(2)
-      judge  true  answer  estimate  std_error         flag
-    6     h   1.0     1.0       1.0        NaN  on boundary
-    7     h   1.0     2.0       0.0        NaN  on boundary
-    8     h   2.0     1.0       0.2       0.18
-    9     h   2.0     2.0       0.8       0.18
+      judge  true  answer  estimate  std_error                              flag
+    6     h   1.0     1.0       1.0        NaN                       on boundary
+    7     h   1.0     2.0       0.0        NaN                       on boundary
+    8     h   2.0     1.0       0.2       0.18  fewer than 5 of the rarer answer
+    9     h   2.0     2.0       0.8       0.18  fewer than 5 of the rarer answer
     """
     table, kind, axes, groups = _opened(calls, over, by)
     if kind == "ratings":

@@ -23,6 +23,8 @@ from judgestats.typing import Floats, Ints, Record, Seed
 DAWID_SKENE = "dawid_skene"
 #: Most labels that count as classes.
 MOST_CLASSES = 12
+#: Expected answers on the rarer side of a probability below which its interval is flagged.
+ENOUGH_CONFUSED = 5
 #: Two posterior probabilities nearer than this are equal.
 _EQUAL = 1e-6
 
@@ -236,6 +238,8 @@ def _parameter_rows(
         cells = {"term": term, "estimate": value, "n": count, "method": "EM; observed information", "flag": flag}
         if not inside or not np.isfinite(error):
             return cells
+        if count * min(value, 1 - value) < ENOUGH_CONFUSED:
+            cells["flag"] = flags.join(flag, flags.FEW_CONFUSED)
         half = normal_quantile(conf_level) * error / (value * (1 - value))
         low, high = expit(logit(value) - half), expit(logit(value) + half)
         return {**cells, "std_error": error, "conf_low": low, "conf_high": high}

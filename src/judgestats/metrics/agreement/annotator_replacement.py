@@ -37,6 +37,8 @@ Alignment = Literal["auto", "accuracy", "rmse"]
 
 #: Fewest items of an annotator, and fewest clusters, that are tested.
 LEAST_ITEMS, LEAST_CLUSTERS = 30, 10
+#: With fewer items the test is flagged as lenient.
+ENOUGH_ITEMS = 100
 #: False discovery rate of the tests, and share of the annotators that a judge must pass.
 ERROR_RATE, MAJORITY = 0.05, 0.5
 _ALONE = "call(s) without the answers of two people"
@@ -344,6 +346,8 @@ class _Group:
             )
             return probability, {**cells, "flag": flags.join(caution, flags.NOT_TESTED.of(why=why))}
         lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH else ""
+        if not self.column and n < ENOUGH_ITEMS:
+            lenient = flags.TEST_OF_FEW_ITEMS
         if error > 0:
             p = float(stdtr(degrees_of_freedom(size), (mean - self.epsilon) / error))
             return probability, {**cells, "p_value": p, "flag": flags.join(caution, lenient)}

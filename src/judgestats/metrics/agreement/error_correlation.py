@@ -32,6 +32,9 @@ from judgestats.typing import Floats, Record
 #: Wrongness of an outcome; a tie where one candidate is right is half wrong.
 _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 
+#: Kurtosis of a judge's errors above which the interval is flagged; that of a normal distribution is 3.
+HEAVY = 5.0
+
 
 def _gold_or_correct(data: IntoFrame, _: Options) -> str:
     columns = Study.of(data).names
@@ -206,6 +209,14 @@ def _of_scores(ratings: IntoFrame, gold: Any, extra: list[str]) -> tuple[Counts,
     return Counts.of(matched.assign(n=1.0)), error, about
 
 
+def heavy_tailed(errors: Floats) -> bool:
+    """Whether the errors (N, k) of a judge, which are scores and no verdicts, have a kurtosis above 5."""
+    if np.unique(errors).size <= len(_ERROR):
+        return False
+    squares = (errors - errors.mean(axis=0)) ** 2
+    return bool(((squares**2).mean(axis=0) > HEAVY * squares.mean(axis=0) ** 2).any())
+
+
 def _panel(
     counts: Counts, error: Floats, about: list[str], chosen: tuple[str, ...] | None, plan: Bootstrap, key: Record
 ) -> list[Record]:
@@ -229,6 +240,7 @@ def _panel(
         flags.EXCLUDED.of(int((~complete).sum()), what="not answered by all judges"),
     )
     errors, k, n = errors[:, varies], int(varies.sum()), len(errors)
+    notes = flags.join(notes, flags.HEAVY_ERRORS if heavy_tailed(errors) else "")
     terms = ("effective_judges", "mean_correlation")
     if k < 2 or n < 2:
         flag = flags.join(flags.NO_DATA if n < 1 else flags.TWO_VARYING, notes)
