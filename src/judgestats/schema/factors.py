@@ -85,6 +85,8 @@ class Factors:
         if self._whole is not None and self._inherited(name) and name not in self._factors:
             return self._whole[0]._array(name)[self._whole[1]]
         code, labels = self._factors[name]
+        if isinstance(labels, np.ndarray) and pd.api.types.infer_dtype(labels) == "string":
+            return pd.array(labels, dtype="str").take(code)
         labels = pd.Index(labels)
         return (labels if labels.dtype == "str" else pd.Series(list(labels))).array.take(code)
 

@@ -37,6 +37,7 @@ from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Ints, Mask, Record
 
 
@@ -190,7 +191,7 @@ def _point_labels(table: pd.DataFrame, groups: Sequence[str], block: Block, unit
         value = block.key[c]
         part = part[part[c].isna() if pd.isna(value) else part[c] == value]
     columns = ["item", "criterion"] if unit == "criterion" else ["item"]
-    labels = part[columns].drop_duplicates().sort_values(columns)
+    labels = part[columns].iloc[Factors(part).ranked(columns).first]
     return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
 
 

@@ -38,6 +38,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.factors import Factors
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Integers, Mask, Record
 
@@ -234,9 +235,8 @@ def _of_ratings(
 
 def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     """System -> its one value in a column."""
-    pairs = table[["system", column]].drop_duplicates()
-    twice = pairs["system"].duplicated()
-    if twice.any():
+    pairs = table[["system", column]].iloc[Factors(table).codes(["system", column]).first]
+    if (twice := pairs["system"].duplicated()).any():
         name = pairs.loc[twice, "system"].iloc[0]
         listed = ", ".join(map(str, pairs.loc[pairs["system"] == name, column]))
         raise SchemaError(f"System {name!r} has several values of {column!r}: {listed}. Give it one.")
@@ -365,11 +365,12 @@ def _tiered(data: IntoFrame, tier: str, score: str, by: By, family: str) -> tupl
     )
     tiers = _one_each(scored, tier)
     keys = list(dict.fromkeys([*groups, "judge", "system"]))
-    means = (
-        scored.groupby([*keys, "item"], dropna=False)["mean"].mean().groupby(keys, dropna=False).mean().reset_index()
-    )
-    each = list(dict.fromkeys([*groups, "system"]))
-    table = means.groupby(each, dropna=False)["mean"].mean().rename("_score").reset_index()
+    columns, mean, each = Factors(scored), scored["mean"].to_numpy(dtype=float), [*dict.fromkeys([*groups, "system"])]
+    for of in ([*dict.fromkeys([*keys, "item"])], keys, each):  # means over criteria, items and judges
+        codes = columns.ranked(of)
+        total, n = (np.bincount(codes.code, x, codes.size) for x in (np.nan_to_num(mean), ~np.isnan(mean)))
+        columns, mean = columns.take(codes.first), quotient(total, n, n > 0)
+    table = columns.frame(each).assign(_score=mean)
     if family:
         table = table.assign(_family=table["system"].map(_one_each(scored, family)))
     return table.assign(**{tier: table["system"].map(tiers)}), groups

@@ -26,6 +26,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import each_group
 from judgestats.schema.columns import By
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 #: What is held to alpha: the risk among the answered, or the probability of an answer that is wrong.
@@ -162,12 +163,14 @@ def _refuse_repeated_items(table: pd.DataFrame, groups: list[str]) -> None:
     """Raise where a judge has two verdicts on an item: they are no exchangeable units."""
     if "item" not in table:
         return
-    calls = table[table["n"] > 0].groupby([*groups, "item"], dropna=False)["n"].sum()
-    if (calls > 1).any():
-        item = calls.index[calls > 1][0]
-        where = ", ".join(f"{c}={v}" for c, v in zip([*groups, "item"], item, strict=True))
+    keys, table = [*groups, "item"], table[table["n"] > 0]
+    items = Factors(table).ranked(keys)
+    several = np.bincount(items.code, table["n"].to_numpy(dtype=float), items.size) > 1
+    if several.any():
+        first = table.iloc[items.first[several.argmax()]]
+        where = ", ".join(f"{c}={first[c]}" for c in keys)
         raise DesignError(
-            f"abstention_threshold takes one verdict of each judge on each item, and {int((calls > 1).sum()):,} items "
+            f"abstention_threshold takes one verdict of each judge on each item, and {int(several.sum()):,} items "
             f"have several (first: {where}). Keep one order, repeat or response of each item, make one verdict of them "
             "with aggregate(), or name what distinguishes them in by=."
         )
