@@ -30,6 +30,12 @@ def rows() -> dict[int, tuple[str, str]]:
     return {int(number): (state, where.replace(r"\|", "|")) for number, state, where in lines}
 
 
+def tests() -> dict[int, tuple[Path, str]]:
+    """Item -> file and name of the test that the page names."""
+    lines = re.findall(r"(?m)^\| (\d+) \| `([\w/]+\.py)::(test_\w+)` \|$", PAGE.read_text("utf-8"))
+    return {int(number): (Path(__file__).parent / path, name) for number, path, name in lines}
+
+
 def named(name: str) -> Any:
     """A function, class or method of the package by the name that the page gives it; None if there is none."""
     for room in (js, js.design, js.plot, js.models):

@@ -247,7 +247,7 @@ def test_every_rule_of_the_audit_has_one_row_with_what_it_needs_and_takes():
 
 def test_the_head_of_the_coverage_of_the_papers_counts_its_rows():
     """Every item of the list is a row, with one of four states; what is not a yes has its reason."""
-    head, *papers = re.split(r"(?m)^## ", (DOCS / "coverage_of_papers.md").read_text(encoding="utf-8"))
+    head, *papers, _ = re.split(r"(?m)^## ", (DOCS / "coverage_of_papers.md").read_text(encoding="utf-8"))
     states, rows, counts = ["yes", "partly", "no", "out of reach"], [], {}
     for paper in papers:
         name, _, table = paper.partition("\n")
@@ -282,6 +282,18 @@ def test_what_the_coverage_of_the_papers_names_exists():
                 [(number, name)] if not folder.exists() and not list(folder.parent.glob(f"{folder.name[:5]}*")) else []
             )
     assert wrong == []
+
+
+def test_each_item_of_the_papers_in_scope_names_a_test_that_is_there():
+    items = paper_items.rows()
+    assert sorted(items) == list(range(1, 220))
+    assert set(paper_items.tests()) == {number for number, (state, _) in items.items() if state != "out of reach"}
+    gone = [
+        (number, name)
+        for number, (path, name) in paper_items.tests().items()
+        if not path.exists() or f"\ndef {name}(" not in path.read_text(encoding="utf-8")
+    ]
+    assert gone == []
 
 
 RUNS = [

@@ -159,6 +159,7 @@ def test_what_a_template_may_do():
         ("user = '{{ first }}{{ second }}'\nframe = 'pairs'", "frame='pairs' is not known"),
         ("x = " + "9" * 5000, "cannot be read"),
         (b"user = '\xff'", "not in UTF-8"),
+        ('user = "x"\nschema = {type = "object"}', "JSON in quotes"),
     ],
 )
 def test_a_file_that_holds_no_prompt(tmp_path, text, message):

@@ -238,7 +238,12 @@ def _read(name: str, text: str) -> Prompt:
     """A prompt of a TOML file."""
     try:
         fields = tomllib.loads(text)
-        fields["schema"] = json.loads(fields.get("schema") or "{}")
+        schema = fields.get("schema") or "{}"
+        if not isinstance(schema, str):
+            raise ValueError(
+                "its schema is no text. Write it as JSON in quotes, as `judgestats prompts pairwise` shows"
+            )
+        fields["schema"] = json.loads(schema)
         return Prompt(name=name, **fields)
     except RecursionError:
         raise DesignError(f"Prompt {name!r} cannot be read: it is nested too deeply.") from None
