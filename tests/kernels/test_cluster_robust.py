@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from judgestats.kernels.cluster_robust import cluster_robust, clustered_ratio, degrees_of_freedom, jackknife_interval
+from judgestats.kernels.proportions import clustered_wilson
 
 STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
 
@@ -25,6 +26,22 @@ def test_standard_errors_and_degrees_of_freedom_are_clubsandwichs(key: tuple[str
     got = cluster_robust(k, n, np.array([-1.0, 1.0]) if of_parts else np.ones(1))
     expected = rows[["estimate", "std_error", "df"]].iloc[0].tolist()
     assert [got.estimate, np.sqrt(got.variance), got.df] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(STORED["set"])))
+def test_a_share_has_the_scores_interval_at_clubsandwichs_variance(name: str) -> None:
+    """Ends are where (p - x) / sqrt(x (1 - x) / n_eff) is the t quantile, n_eff = p (1 - p) / V: solved, not by formula."""
+    rows = STORED[(STORED["set"] == name) & (STORED["contrast"] == "whole")]
+    k, n = rows.groupby("cluster")[["k", "n"]].sum().to_numpy(dtype=float).T
+    p, error, df = rows[["estimate", "std_error", "df"]].iloc[0]
+    effective, t = p * (1 - p) / error**2, stats.t.ppf(0.975, df)
+    if effective > n.sum():
+        pytest.skip("clusters vary less than independent calls: n_eff may be bounded")
+    ends = [
+        optimize.brentq(lambda x: (p - x) ** 2 - t**2 * x * (1 - x) / effective, *bracket, xtol=1e-14)
+        for bracket in ((0.0, p), (p, 1.0))
+    ]
+    assert clustered_wilson(k, n, 0.95) == pytest.approx((error, *ends), rel=1e-6)
 
 
 def test_equal_clusters_have_the_usual_correction() -> None:
