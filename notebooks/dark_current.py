@@ -12,53 +12,57 @@
 # model.
 
 # %%
-import os
-
 import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 from scipy.special import expit, ndtr
 
 import judgestats as js
 from judgestats.published.paper_tables import criterion_counts, ladder_counts
+from judgestats.reporting import printed_layout
 
-appearance.set_up()
+sampling = appearance.set_up()
 
-pd.set_option("display.max_colwidth", None)
-DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
-SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 else 2, "progress": False}
-
-# %% tags=["remove-input"]
-if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
-# ## Printed numbers and what follows from them
+# ## The paper's main tables
+# Each judge at a glance:
 
 # %%
-reproduced = js.published.reproduce("dark_current")
-display(reproduced["verdict"].value_counts().to_frame().T)
-wrong = reproduced[reproduced["verdict"] == "does not follow"]
-if len(wrong):
-    display(wrong.set_index("place")[["quantity", "printed", "shown"]])
+profile = ["dark_current", "raw_delta0_false_preference", "stable_cross_sensitivity", "positional_false_preference"]
+printed_layout("dark_current/table3", rows="judge", values=[*profile, "delta1", "delta5", "delta75", "profile"])
+
+# %% [markdown]
+# The two prompts of Qwen32B:
+
+# %%
+printed_layout("dark_current/table4", rows="metric", columns="arm", values=["estimate", "conf_low", "conf_high"])
+
+# %% [markdown]
+# All judges, with intervals and denominators:
+
+# %%
+printed_layout("dark_current/table6", rows="metric", columns="judge", values=["estimate", "conf_low", "conf_high"])
 
 # %% tags=["remove-input"]
+reproduced = js.published.reproduce("dark_current")
 follow = (reproduced["verdict"] == "follows").sum()
-display(Markdown(f"{follow} of {len(reproduced)} printed numbers follow from the others."))
+Markdown(f"{follow} of {len(reproduced)} printed numbers follow from the others.")
 
 # %%
 printed = js.published.load("dark_current/table6", printed=True)
 printed = printed[printed["metric"] == "target sensitivity Δ1"].set_index("judge")["estimate"]
 ladder = js.target_sensitivity(ladder_counts())
 first = ladder[(ladder["term"] == "target_sensitivity") & (ladder["delta"] == 1)].set_index("judge")
-display(first[["estimate", "conf_low", "conf_high", "n"]].round(4).assign(printed=printed))
+first[["estimate", "conf_low", "conf_high", "n"]].round(4).assign(printed=printed)
 
+# %%
 moved = js.criterion_shift(criterion_counts(), "base", "strict")
 shown = ["criterion_base", "criterion_strict", "criterion_shift"]
 moved = moved[moved["term"].isin(shown)].assign(at=moved["delta"].map("Δ{:.0f}".format).where(moved["delta"] > 0, "Δ0"))
-display(moved.pivot_table(index="at", columns="term", values="estimate").round(4))
+moved.pivot_table(index="at", columns="term", values="estimate").round(4)
 
 # %% [markdown]
 # *Share of correct answers at the first step, with Wilson's interval and the figure of Table 6; then the tie rates of
@@ -71,16 +75,19 @@ display(moved.pivot_table(index="at", columns="term", values="estimate").round(4
 # included. The model is fitted with a logit and a probit link, each with the stated priors and with priors twice as
 # wide.
 
-# %%
+# %% tags=["sampled"]
 counts = criterion_counts()
-fit = js.hierarchical.psychometric(counts, by="prompt", baseline="base", sampling=SAMPLER)
+fit = js.hierarchical.psychometric(counts, by="prompt", baseline="base", sampling=sampling)
 table = fit.tidy()
-display(fit.priors.set_index("parameter"))
-display(fit.check().set_index("what")[["value", "flag"]].round(3))
+fit.check()[["what", "value", "flag"]].head(12)
 
+# %%
+fit.priors.head(20)
+
+# %% tags=["sampled"]
 driven = table.assign(driven=table["flag"].str.contains("prior-driven"), what=table["link"] + ", " + table["prior"])
 driven = driven[driven["prompt"] == "base"].pivot_table(index="term", columns="what", values="driven", aggfunc="any")
-display(driven.replace({True: "prior-driven", False: ""}))
+driven.replace({True: "prior-driven", False: ""})
 
 # %% [markdown]
 # *Which quantities of the base prompt depend on the prior. Positions were not printed, so the sign of the position
@@ -89,7 +96,7 @@ display(driven.replace({True: "prior-driven", False: ""}))
 # %% [markdown]
 # ## How far below the first step is the threshold?
 
-# %%
+# %% tags=["sampled"]
 MODELS = [(link, prior) for link in ("logit", "probit") for prior in ("stated", "wider")]
 LOOK = {"logit": "C0", "probit": "C1", "stated": "-", "wider": "--"}
 
@@ -136,32 +143,29 @@ right.set(
 )
 right.set_xticks([1 / 3, 1 / 2, 1, 2, 3], ["1/3", "1/2", "1", "2", "3"], minor=False)
 right.minorticks_off()
-plt.show()
 
 # %% [markdown]
 # *Left: Qwen32B, base prompt; mean and interval of each model. Right: the same thresholds if the judge's
 # scale of quality is a power of the number of items. Steps of zero and one do not change, so the powers are not
 # identifiable from the counts.*
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 right_calls, n = (float(seen[k]) for k in ("estimate", "n"))
 ends = [threshold["conf_low"].min(), threshold["conf_high"].max()]
 bent = [ends[0] ** 3, ends[1] ** (1 / 3)]
 last = min(np.quantile(correct(np.array([5.0 ** (1 / 3)]), *m), 0.025) for m in MODELS)
 half = {m: correct(np.array([0.5]), *m).mean() for m in MODELS}
 bends = [f(correct(np.array([0.5**g]), *m).mean() for m in MODELS) for f, g in ((min, 3), (max, 1 / 3))]
-display(
-    Markdown(
-        f"That the threshold is below one item does not depend on a model: {right_calls * n:.0f} of {n:.0f} calls "
-        "were right "
-        f"there, and the lower limit of that share is {seen['conf_low']:.2f}, above 0.75. The four "
-        f"models estimate it between {ends[0]:.2f} and {ends[1]:.2f} items. Their agreement means little: no "
-        "call was made between zero and one, and the four share the shape of the curve. With a power of one third "
-        "to three in the scale, which fits the same counts (the share correct at the last step stays above "
-        f"{last:.2f}), the range is {bent[0]:.2f} to {bent[1]:.2f}. So the honest answer is the paper's \"≤ "
-        f'1". Calls at half an item would narrow it down: there the models expect {100 * min(half.values()):.0f} to '
-        f"{100 * max(half.values()):.0f} % correct, with bent scales {100 * bends[0]:.0f} to {100 * bends[1]:.0f} %."
-    )
+Markdown(
+    f"That the threshold is below one item does not depend on a model: {right_calls * n:.0f} of {n:.0f} calls "
+    "were right "
+    f"there, and the lower limit of that share is {seen['conf_low']:.2f}, above 0.75. The four "
+    f"models estimate it between {ends[0]:.2f} and {ends[1]:.2f} items. Their agreement means little: no "
+    "call was made between zero and one, and the four share the shape of the curve. With a power of one third "
+    "to three in the scale, which fits the same counts (the share correct at the last step stays above "
+    f"{last:.2f}), the range is {bent[0]:.2f} to {bent[1]:.2f}. So the honest answer is the paper's \"≤ "
+    f'1". Calls at half an item would narrow it down: there the models expect {100 * min(half.values()):.0f} to '
+    f"{100 * max(half.values()):.0f} % correct, with bent scales {100 * bends[0]:.0f} to {100 * bends[1]:.0f} %."
 )
 
 # %% [markdown]
@@ -170,30 +174,29 @@ display(
 # once with the stated prior on position bias, once with a prior that allows a large bias. This judge never ties, so
 # half of its lapses are right.
 
-# %%
+# %% tags=["sampled"]
 LEANS = {"as stated": 1.0, "wide for slot bias": 6.0}
 lone = ladder_counts()
 lone = lone[lone["judge"] == "Llama8B"]
 tried = {
-    name: js.hierarchical.psychometric(lone, links="logit", wider=False, priors={"bias": scale}, sampling=SAMPLER)
+    name: js.hierarchical.psychometric(lone, links="logit", wider=False, priors={"bias": scale}, sampling=sampling)
     for name, scale in LEANS.items()
 }
 
 
 def at_third(found):
     """Draws of the share of correct answers at the third step."""
-    s, c, b, lapse = (
-        found.posterior.values[f"logit, stated: {t}"].ravel() for t in ("slope", "criterion", "bias", "lapse")
-    )
+    names = ("slope", "criterion", "bias", "lapse")
+    s, c, b, lapse = (found.posterior.values[f"logit, stated: {t}"].ravel() for t in names)
     return (1 - lapse) * (expit(3 * s + b - c) + expit(3 * s - b - c)) / 2 + lapse / 2
 
 
 rows = pd.concat({n: f.tidy().set_index("term").loc["threshold"] for n, f in tried.items()}, axis=1).T
 third = pd.DataFrame({n: at_third(f) for n, f in tried.items()})
 rows = rows[["estimate", "conf_low", "conf_high"]].astype(float).assign(below=(third < 0.75).mean())
-display(rows.round(2).rename(columns={"below": "P(third step below 3 in 4)"}).rename_axis("prior"))
+rows.round(2).rename(columns={"below": "P(third step below 3 in 4)"}).rename_axis("prior")
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 whole = js.published.load("dark_current/table6", printed=True)
 whole = whole[(whole["metric"] == "Δ75*") & (whole["judge"] == "Llama8B")].iloc[0]
 slot = js.published.load("dark_current/table3").set_index("judge").loc["Llama8B", "positional_false_preference"]
@@ -204,25 +207,23 @@ def covers(row):
     return "holds it" if row["conf_low"] <= float(whole["estimate"]) <= row["conf_high"] else "misses it"
 
 
-display(
-    Markdown(
-        f"The whole ladder gave {float(whole['estimate']):.1f} [{float(whole['conf_low']):.1f}, "
-        f"{float(whole['conf_high']):.1f}]; so fewer than three in four calls were right at the third step, by the "
-        f"isotonic fit. With the stated priors the interval from two steps, {first_row['conf_low']:.1f} to "
-        f"{first_row['conf_high']:.1f}, {covers(first_row)}, and what was found at the third step has a probability "
-        f"of {first_row['below']:.2f}. With a prior that allows a strong position bias, {last_row['conf_low']:.1f} to "
-        f"{last_row['conf_high']:.1f}, {covers(last_row)} (probability {last_row['below']:.2f}). This judge "
-        f"has a strong bias: in {100 * slot:.0f} % of its Δ0 pairs it prefers one position in both orders (Table 3), "
-        "and "
-        "such a judge is half right until quality outweighs position. Counts without positions cannot show that. So a "
-        "threshold between or below the steps depends on a prior that the printed ladder cannot check."
-    )
+Markdown(
+    f"The whole ladder gave {float(whole['estimate']):.1f} [{float(whole['conf_low']):.1f}, "
+    f"{float(whole['conf_high']):.1f}]; so fewer than three in four calls were right at the third step, by the "
+    f"isotonic fit. With the stated priors the interval from two steps, {first_row['conf_low']:.1f} to "
+    f"{first_row['conf_high']:.1f}, {covers(first_row)}, and what was found at the third step has a probability "
+    f"of {first_row['below']:.2f}. With a prior that allows a strong position bias, {last_row['conf_low']:.1f} to "
+    f"{last_row['conf_high']:.1f}, {covers(last_row)} (probability {last_row['below']:.2f}). This judge "
+    f"has a strong bias: in {100 * slot:.0f} % of its Δ0 pairs it prefers one position in both orders (Table 3), "
+    "and "
+    "such a judge is half right until quality outweighs position. Counts without positions cannot show that. So a "
+    "threshold between or below the steps depends on a prior that the printed ladder cannot check."
 )
 
 # %% [markdown]
 # ## Criterion or resolution?
 
-# %%
+# %% tags=["sampled"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for prompt, colour in (("base", "C2"), ("strict", "C3")):
     pick = np.linspace(0, drawn("logit", "stated", "slope").size - 1, 400).astype(int)
@@ -242,7 +243,6 @@ for k, (term, link, prior) in enumerate((t, *m) for t in RATIOS for m in MODELS)
 right.axvline(1, color="0.6", lw=0.8)
 right.set(xscale="log", yticks=range(len(names)), yticklabels=names, xlabel="strict over base (ratio, 95 % interval)")
 right.invert_yaxis()
-plt.show()
 
 # %% [markdown]
 # *Left: posterior draws of Qwen32B; on the dotted line half of the calls at the first step are right. Right: how many
@@ -251,9 +251,9 @@ plt.show()
 # %%
 tests = js.models.tie_model(counts, baseline="base").tests
 asked = tests["compared"].isin(["resolution by group", "criterion by group"])
-display(tests[asked].set_index(["question", "link"])[["compared", "statistic", "p_value", "flag"]].round(4))
+tests[asked].set_index(["question", "link"])[["compared", "statistic", "p_value", "flag"]].round(4)
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 more = table[table["term"] == "probability_criterion_moved_more"]["estimate"]
 up = {m: float((drawn(*m, "slope", "strict") > drawn(*m, "slope")).mean()) for m in MODELS}
 criterion, resolution = (np.exp(ratios.loc[t, ["conf_low", "conf_high"]].astype(float)) for t in RATIOS)
@@ -261,21 +261,19 @@ p = tests[tests["compared"] == "criterion by group"].set_index("link")["p_value"
 verdict = tests[tests["link"] == "all"]["verdict"].iloc[0]
 alone = (criterion["conf_low"] > 1).all()
 spans = ((resolution["conf_low"] < 1) & (resolution["conf_high"] > 1)).all()
-display(
-    Markdown(
-        f"The criterion rose{', under every link and prior' if alone else ', though not clearly under each'}: "
-        f"it was multiplied by at least {criterion['conf_low'].min():.1f} (lowest end of the four intervals), and it "
-        f"moved more than the resolution with probability {more.min():.2f} to {more.max():.2f}. The resolution "
-        f"{'shows no significant change' if spans else 'changed significantly under some of the models'}: its "
-        f"intervals range from {resolution['conf_low'].min():.1f} to {resolution['conf_high'].max():.0f} times, and "
-        f"a rise has probability {min(up.values()):.2f} to {max(up.values()):.2f}. The test by likelihood ratio "
-        f"gives {appearance.p_words(p['logit'])} with logit and {appearance.p_words(p['probit'])} with probit, verdict "
-        f"`{verdict}`.\n\n"
-        "The picture shows why. Under the strict prompt every Δ0 call was a tie and half of the Δ1 calls were "
-        'right: that fixes the ratio of the two and gives both a lower end, but no upper one. "The criterion '
-        'moved" is the data\'s; "the resolution did not" is not; if it moved, '
-        f"{'it more likely rose than fell' if min(up.values()) > 0.5 else 'the models differ on the direction'}."
-    )
+Markdown(
+    f"The criterion rose{', under every link and prior' if alone else ', though not clearly under each'}: "
+    f"it was multiplied by at least {criterion['conf_low'].min():.1f} (lowest end of the four intervals), and it "
+    f"moved more than the resolution with probability {more.min():.2f} to {more.max():.2f}. The resolution "
+    f"{'shows no significant change' if spans else 'changed significantly under some of the models'}: its "
+    f"intervals range from {resolution['conf_low'].min():.1f} to {resolution['conf_high'].max():.0f} times, and "
+    f"a rise has probability {min(up.values()):.2f} to {max(up.values()):.2f}. The test by likelihood ratio "
+    f"gives {appearance.p_words(p['logit'])} with logit and {appearance.p_words(p['probit'])} with probit, verdict "
+    f"`{verdict}`.\n\n"
+    "The picture shows why. Under the strict prompt every Δ0 call was a tie and half of the Δ1 calls were "
+    'right: that fixes the ratio of the two and gives both a lower end, but no upper one. "The criterion '
+    'moved" is the data\'s; "the resolution did not" is not; if it moved, '
+    f"{'it more likely rose than fell' if min(up.values()) > 0.5 else 'the models differ on the direction'}."
 )
 
 # %% [markdown]
@@ -289,3 +287,6 @@ display(
 # - *Independence.* The calls come from ten tasks and from pairs shown in both orders. The counts do not say which is
 #   which, so all intervals, Wilson's included, are too narrow if tasks differ.
 # - *Other prompts and judges.* One judge and one strict prompt; others may behave differently.
+
+# %% tags=["remove-input"]
+appearance.last_line(fit, *tried.values())
