@@ -16,44 +16,53 @@
 
 # %%
 import itertools
-import os
 
 import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 
 import judgestats as js
 from judgestats.published.paper_tables import MODELS, panel, scores
+from judgestats.reporting import printed_layout
 
-appearance.set_up()
+sampling = appearance.set_up()
 
-# %matplotlib inline
-pd.set_option("display.max_colwidth", None)
-DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
 MODEL_OF = {name: model for model, others in MODELS.items() for name in (model, *others)}
 BASE, AGAINST = "attributed", "anonymized"
 
-# %% tags=["remove-input"]
-if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
+# %% [markdown]
+# ## The paper's main tables
+#
+# Tables 1 to 10 are alike: the scores that one judge gave, under one condition. The first:
+
+# %%
+printed_layout("merchant_risk/table1", rows="system", columns="criterion", values=["mean", "sd"])
 
 # %% [markdown]
-# ## What follows from the printed tables
+# The deviations of each judge's score of its own rationale from its peers' mean, and how much smaller they are when the
+# names are hidden:
+
+# %%
+printed_layout("merchant_risk/self_bias", rows="system", columns="condition", values="bias")
+
+# %%
+printed_layout("merchant_risk/attenuation", rows="system", values="attenuation_percent")
+
+# %% [markdown]
+# What does not follow, in all tables and the text:
 
 # %%
 reproduced = js.published.reproduce("merchant_risk")
 astray = reproduced[reproduced["verdict"] == "does not follow"]
-display(astray.set_index("place")[["quantity", "printed", "shown"]])
+astray[["place", "quantity", "printed", "shown"]].rename(columns={"shown": "recomputed"}).reset_index(drop=True)
 
 # %% tags=["remove-input"]
 counted = ", ".join(f"{k} {v}" for k, v in reproduced["verdict"].value_counts().items())
-display(
-    Markdown(
-        f"{len(reproduced)} printed numbers by verdict: {counted}. Those that do not follow are above; the final "
-        "scores among them are used below as they are printed."
-    )
+Markdown(
+    f"{len(reproduced)} printed numbers by verdict: {counted}. Those that do not follow are above; the final "
+    "scores among them are used below as they are printed."
 )
 
 # %% [markdown]
@@ -78,18 +87,16 @@ beside = pd.concat(
         *itertools.product(["attenuation, %"], ("printed", "rounded first", "unrounded")),
     ],
 ).loc[list(MODELS)]
-display(beside.round({c: 1 for c in beside if c[0].endswith("%")}))
+beside.round({c: 1 for c in beside if c[0].endswith("%")})
 
 # %% tags=["remove-input"]
 overall = unrounded.set_index("term").loc["mean_attenuation"]
 critical = printed.index[(printed < 0).all(axis=1)].tolist()
-display(
-    Markdown(
-        f"The printed mean attenuation of {faded['mean']:z.1f} % comes from deviations "
-        f"rounded to two decimals; without the rounding it is {overall['estimate']:z.1f} %, and with nothing but the "
-        f"spread of the ten runs taken into account its interval is {overall['conf_low']:z.0f} % to "
-        f"{overall['conf_high']:z.0f} %. Below their peers under both conditions: {' and '.join(critical)}."
-    )
+Markdown(
+    f"The printed mean attenuation of {faded['mean']:z.1f} % comes from deviations "
+    f"rounded to two decimals; without the rounding it is {overall['estimate']:z.1f} %, and with nothing but the "
+    f"spread of the ten runs taken into account its interval is {overall['conf_low']:z.0f} % to "
+    f"{overall['conf_high']:z.0f} %. Below their peers under both conditions: {' and '.join(critical)}."
 )
 
 # %% [markdown]
@@ -102,7 +109,7 @@ display(
 parts = deviations[deviations["term"].isin(["mean_own", "mean_others", "self_excess"])]
 parts = parts.pivot_table(index="judge", columns=["condition", "term"], values="estimate", sort=False)
 parts = parts.reindex(columns=pd.MultiIndex.from_product([[BASE, AGAINST], ["mean_own", "mean_others", "self_excess"]]))
-display(parts.round(2) + 0.0)
+parts.round(2) + 0.0
 
 # %% tags=["remove-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True, layout="constrained")
@@ -119,8 +126,7 @@ for ax, term, title in zip(
         ax.plot(a, height, "o", color="C0", label="names shown" if height == 0 else None)
         ax.plot(b, height, "o", mfc="white", color="C0", label="names hidden" if height == 0 else None)
     ax.set(title=title, xlabel="score points", yticks=range(len(parts)), yticklabels=parts.index)
-axes[0].legend(loc="lower right", fontsize=8)
-plt.show()
+_ = axes[0].legend(loc="lower right", fontsize=8)
 
 # %% tags=["remove-input"]
 size = parts.abs().mean()
@@ -128,14 +134,12 @@ grown = [
     j for j in parts.index if abs(parts.loc[j, (AGAINST, "self_excess")]) > abs(parts.loc[j, (BASE, "self_excess")])
 ]
 size_own, size_excess = ([size[(c, term)] for c in (BASE, AGAINST)] for term in ("mean_own", "self_excess"))
-display(
-    Markdown(
-        f"*From named (filled) to hidden (open).* The mean size of the deviation goes from {size_own[0]:z.2f} to "
-        f"{size_own[1]:z.2f} score points; that of the self-excess from {size_excess[0]:z.2f} to {size_excess[1]:z.2f}."
-        f" With leniency subtracted it is larger with the names hidden for {len(grown)} of {len(parts)} judges "
-        f"({', '.join(grown)}): part of what looks like attenuation is judges that became more or less strict with "
-        "everybody."
-    )
+Markdown(
+    f"*From named (filled) to hidden (open).* The mean size of the deviation goes from {size_own[0]:z.2f} to "
+    f"{size_own[1]:z.2f} score points; that of the self-excess from {size_excess[0]:z.2f} to {size_excess[1]:z.2f}."
+    f" With leniency subtracted it is larger with the names hidden for {len(grown)} of {len(parts)} judges "
+    f"({', '.join(grown)}): part of what looks like attenuation is judges that became more or less strict with "
+    "everybody."
 )
 
 # %% [markdown]
@@ -154,12 +158,10 @@ observed = float(np.trace(shrunk) / 5)
 change = (moved[AGAINST] - moved[BASE]).reset_index(name="change").assign(own=lambda t: t["judge"] == t["system"])
 root = (change["change"] ** 2).groupby(change["own"]).mean() ** 0.5
 share = np.mean(np.array(others) >= observed - 1e-12)
-display(
-    Markdown(
-        f"The five own deviations shrank by {observed:z.2f} points on average. Of the {len(others)} ways to pair each "
-        f"judge with one system, {100 * share:z.0f} % shrank by as much or more. Hiding the names moved the deviations "
-        f"on others' work by {root[False]:z.2f} points (root mean square), on own work by {root[True]:z.2f}."
-    )
+Markdown(
+    f"The five own deviations shrank by {observed:z.2f} points on average. Of the {len(others)} ways to pair each "
+    f"judge with one system, {100 * share:z.0f} % shrank by as much or more. Hiding the names moved the deviations "
+    f"on others' work by {root[False]:z.2f} points (root mean square), on own work by {root[True]:z.2f}."
 )
 
 # %% [markdown]
@@ -173,10 +175,12 @@ display(
 # Taste is necessary: judges differ by more than noise on systems that are not theirs, so part of the difference
 # on their own is taste as well.
 
+# %% tags=["sampled"]
+fit = js.hierarchical.severity(table, reference=panel(), sampling=sampling)
+fit.check()[["what", "value", "flag"]].head(12)
+
 # %%
-fit = js.hierarchical.severity(table, reference=panel(), sampling={"draws": DRAWS, "progress": False})
-display(fit.priors.set_index("parameter"))
-display(fit.check().set_index("what")[["value", "flag"]].round(3))
+fit.priors.head(20)
 
 # %% [markdown]
 # Two quantities answer two questions. `own_excess` is what the judge gave its own rationale beyond its severity and the
@@ -185,14 +189,14 @@ display(fit.check().set_index("what")[["value", "flag"]].round(3))
 #
 # ## Is a judge self-critical, and how certain is that?
 
-# %%
+# %% tags=["sampled"]
 tidy = fit.tidy().assign(below=lambda t: 1 - t["probability"])
 selves = tidy[tidy["term"].isin(["own_excess", "self_preference"])]
 below = selves.pivot_table(index="judge", columns=["term", "condition"], values="below")
 below = below.loc[list(MODELS), list(itertools.product(("own_excess", "self_preference"), (BASE, AGAINST)))]
-display(below.round(2))
+below.round(2)
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 judges = list(MODELS)
 for ax, term in zip(axes, ("own_excess", "self_preference"), strict=True):
@@ -206,11 +210,10 @@ for ax, term in zip(axes, ("own_excess", "self_preference"), strict=True):
             raw = own[own["condition"] == condition].set_index("judge").loc[judges, "estimate"]
             ax.plot(raw, height, "x", color="C3", label="deviation of the paper" if condition == BASE else None)
     ax.set(title=term, xlabel="score points", yticks=range(len(judges)), yticklabels=judges)
-axes[0].legend(fontsize=7, loc="lower right")
-plt.show()
+_ = axes[0].legend(fontsize=7, loc="lower right")
 
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 def chance(term, judge, condition):
     """Posterior probability of a value below zero."""
     return float(selves.set_index(["term", "judge", "condition"]).loc[(term, judge, condition), "below"])
@@ -230,14 +233,12 @@ told = [
     for j in critical
 ]
 sure = [j for j in judges if max(chance("own_excess", j, c) for c in (BASE, AGAINST)) < 0.025]
-display(
-    Markdown(
-        "*Posterior means with 95 % intervals; crosses are the paper's deviations, which include severity.*\n\n"
-        "Probability of self-criticism, given severity:\n\n"
-        + "\n".join(f"- {line}" for line in told)
-        + f"\n\nThe other direction: {' and '.join(sure) or 'no judge'} gave the own work more than severity and "
-        "quality explain, under both conditions, almost certainly."
-    )
+Markdown(
+    "*Posterior means with 95 % intervals; crosses are the paper's deviations, which include severity.*\n\n"
+    "Probability of self-criticism, given severity:\n\n"
+    + "\n".join(f"- {line}" for line in told)
+    + f"\n\nThe other direction: {' and '.join(sure) or 'no judge'} gave the own work more than severity and "
+    "quality explain, under both conditions, almost certainly."
 )
 
 # %% [markdown]
@@ -249,10 +250,8 @@ display(
 # self-preference. The paper's reading needs the second; the data show which is closer to the truth, because most pairs
 # are not own pairs.
 
-# %%
-fixed = js.hierarchical.severity(
-    table, reference=panel(), priors={"taste_shift": 0.001}, sampling={"draws": DRAWS, "progress": False}
-)
+# %% tags=["sampled"]
+fixed = js.hierarchical.severity(table, reference=panel(), priors={"taste_shift": 0.001}, sampling=sampling)
 readings = {"tastes may change": fit, "tastes held fixed": fixed}
 means = pd.concat(
     {
@@ -262,7 +261,7 @@ means = pd.concat(
     names=["reading"],
 )[["estimate", "conf_low", "conf_high", "probability"]]
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for (name, found), style in zip(readings.items(), ("-", "--"), strict=True):
     values = found.posterior.flat("own_excess")
@@ -272,10 +271,9 @@ for (name, found), style in zip(readings.items(), ("-", "--"), strict=True):
 ax.axvline(0, color="0.7", lw=1)
 ax.axvline(observed, color="C3", label="of the paper's deviations")
 ax.set(xlabel="mean attenuation of the own excess, score points", ylabel="posterior density")
-ax.legend(fontsize=8)
-plt.show()
+_ = ax.legend(fontsize=8)
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 spread = fit.tidy().set_index("term").loc["sd_taste_shift"]
 covers = (means["conf_low"] < 0) & (means["conf_high"] > 0)
 noise = float(np.sqrt((table["sd"] ** 2 / table["runs"]).mean()))
@@ -287,26 +285,24 @@ def said(reading, term):
     return f"{r['estimate']:z.2f} ({r['conf_low']:z.2f} to {r['conf_high']:z.2f}), probability {r['probability']:z.2f}"
 
 
-display(
-    Markdown(
-        "*Posterior of the mean attenuation under both readings; the line is what the paper's deviations give.*\n\n"
-        "| | tastes may change | tastes held fixed |\n|---|---|---|\n"
-        + "\n".join(
-            f"| {what} | {said('tastes may change', term)} | {said('tastes held fixed', term)} |"
-            for what, term in (
-                ("of what the judges did", "mean_excess_attenuation"),
-                ("of what they would do again", "mean_attenuation"),
-            )
+Markdown(
+    "*Posterior of the mean attenuation under both readings; the line is what the paper's deviations give.*\n\n"
+    "| | tastes may change | tastes held fixed |\n|---|---|---|\n"
+    + "\n".join(
+        f"| {what} | {said('tastes may change', term)} | {said('tastes held fixed', term)} |"
+        for what, term in (
+            ("of what the judges did", "mean_excess_attenuation"),
+            ("of what they would do again", "mean_attenuation"),
         )
-        + f"\n\nThe sd of the change of tastes is {spread['estimate']:z.2f} ({spread['conf_low']:z.2f} to "
-        f"{spread['conf_high']:z.2f}), against {noise:z.2f} points of noise in a mean score. "
-        + ("All intervals above include zero" if covers.all() else "Not every interval above includes zero")
-        + f", and {(means['conf_high'] > observed).sum()} of {len(means)} reach the {observed:z.2f} points by which "
-        "the paper's deviations shrank: "
-        + ("attenuation is neither shown nor ruled out" if covers.all() else "the reading decides")
-        + (". Holding tastes fixed does not bring it back" if covers["tastes held fixed"].all() else "")
-        + "."
     )
+    + f"\n\nThe sd of the change of tastes is {spread['estimate']:z.2f} ({spread['conf_low']:z.2f} to "
+    f"{spread['conf_high']:z.2f}), against {noise:z.2f} points of noise in a mean score. "
+    + ("All intervals above include zero" if covers.all() else "Not every interval above includes zero")
+    + f", and {(means['conf_high'] > observed).sum()} of {len(means)} reach the {observed:z.2f} points by which "
+    "the paper's deviations shrank: "
+    + ("attenuation is neither shown nor ruled out" if covers.all() else "the reading decides")
+    + (". Holding tastes fixed does not bring it back" if covers["tastes held fixed"].all() else "")
+    + "."
 )
 
 # %% [markdown]
@@ -315,15 +311,13 @@ display(
 # Five judges say little about the sd of self-preference, so the analysis is repeated with all its priors, and those of
 # taste, doubled and halved.
 
-# %%
+# %% tags=["sampled"]
 names = ("taste", "taste_shift", "self", "self_shift", "mean_self", "mean_self_shift")
 scale = fit.priors.set_index("parameter")["prior"].str.extract(r"\(([\d.]+)\)")[0].astype(float)
 answers = {"default": tidy}
 for label, factor in (("doubled", 2.0), ("halved", 0.5)):
     wider = {name: factor * scale[name] for name in names}
-    answers[label] = js.hierarchical.severity(
-        table, reference=panel(), priors=wider, sampling={"draws": DRAWS, "progress": False}
-    ).tidy()
+    answers[label] = js.hierarchical.severity(table, reference=panel(), priors=wider, sampling=sampling).tidy()
 rows = {}
 for label, found in answers.items():
     excess = found[(found["term"] == "own_excess") & (found["condition"] == BASE)].set_index("judge")["probability"]
@@ -334,7 +328,7 @@ for label, found in answers.items():
         "from": mean["conf_low"],
         "to": mean["conf_high"],
     }
-display(pd.DataFrame(rows).T.round(2) + 0.0)
+pd.DataFrame(rows).T.round(2) + 0.0
 
 # %% [markdown]
 # ## What these data cannot show
@@ -348,3 +342,6 @@ display(pd.DataFrame(rows).T.round(2) + 0.0)
 # - The posterior predictive check draws new tastes, so it cannot distinguish fixed from changing tastes: the sd of
 #   their change does.
 # - That attenuation is not shown does not mean that there is none: five judges with one item each are little evidence.
+
+# %% tags=["remove-input"]
+appearance.last_line(fit, fixed)
