@@ -11,37 +11,42 @@
 # and a narrow range of quality alone.
 
 # %%
-import os
-
 import appearance
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 
 import judgestats as js
+from judgestats.reporting import printed_layout
 
-appearance.set_up()
+sampling = appearance.set_up()
 
-pd.set_option("display.max_colwidth", None)
-DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
-SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 else 2, "progress": False}
-
-# %% tags=["remove-input"]
-if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
-# ## Printed numbers and what follows from them
+# ## The paper's main tables
+# Agreement of pairs of judges on single scores, before and after their rubrics are matched:
+
+# %%
+printed_layout("consensus_illusion/table3", rows=["pair", "temperature"], values=["baseline", "merg", "delta"])
+
+# %% [markdown]
+# The systems by their mean score, with the judges' agreement on each:
+
+# %%
+printed_layout("consensus_illusion/table9", rows="model", values=["rank", "tier", "mean_score", "r"])
+
+# %% [markdown]
+# What does not follow, in tables and text:
 
 # %%
 reproduced = js.published.reproduce("consensus_illusion")
 wrong = reproduced[reproduced["verdict"] == "does not follow"]
-display(wrong.set_index("place")[["quantity", "printed", "shown"]])
+wrong[["place", "quantity", "printed", "shown"]].rename(columns={"shown": "recomputed"}).reset_index(drop=True)
 
 # %% tags=["remove-input"]
 follow = (reproduced["verdict"] == "follows").sum()
-display(Markdown(f"{follow} of {len(reproduced)} printed numbers follow from the others."))
+Markdown(f"{follow} of {len(reproduced)} printed numbers follow from the others.")
 
 # %%
 systems = js.published.load("consensus_illusion/table9").rename(columns={"model": "system"})
@@ -54,13 +59,14 @@ tiers = systems.groupby("tier").agg(
     r=("r", "mean"),
     r_sd=("r", "std"),
 )
-display(tiers.round(2))
+tiers.round(2)
 
+# %%
 floor = systems.loc[systems["mean_score"].idxmin(), "system"]
 rest = systems[systems["system"] != floor]
 ranks = pd.concat({n: js.quality_agreement(d, within="tier") for n, d in (("all", systems), ("without it", rest))})
 ranks = ranks.droplevel(1).rename_axis("systems").assign(tier=ranks["tier"].replace("", "all tiers").to_numpy())
-display(ranks.set_index("tier", append=True)[["estimate", "conf_low", "conf_high", "p_value", "n"]].round(3))
+ranks.set_index("tier", append=True)[["estimate", "conf_low", "conf_high", "p_value", "n"]].round(3)
 
 # %% tags=["remove-input"]
 valid = js.published.load("consensus_illusion/validity", printed=True).drop_duplicates("quantity").set_index("quantity")
@@ -71,15 +77,13 @@ d = (scores.mean()["Thinking"] - scores.mean()["Base"]) / np.sqrt(scores.var(ddo
 whole = ranks.loc["all"].iloc[0]
 own = ranks.loc["all"].iloc[1:].set_index("tier")
 alone = own.index[(own["estimate"] < 0) & (own["p_value"] < 0.05)]
-display(
-    Markdown(
-        "*Spearman's correlation of a system's mean score and of the judges' agreement on it, with Fisher's "
-        f"interval; with and without {floor}.* The printed correlation of {said} comes out as "
-        f"{whole['estimate']:.3f}, the ordering of tiers by score ({share} %) as "
-        f"{100 * order['estimate'].iloc[0]:.1f} %, Cohen's d of Base and Thinking ({printed_d.iloc[0]}) as {d:.2f} "
-        f"(its formula is not printed). Of the three tiers, {len(alone)} show a fall by themselves (p < 0.05): "
-        f"{' and '.join(alone) or 'none'}."
-    )
+Markdown(
+    "*Spearman's correlation of a system's mean score and of the judges' agreement on it, with Fisher's "
+    f"interval; with and without {floor}.* The printed correlation of {said} comes out as "
+    f"{whole['estimate']:.3f}, the ordering of tiers by score ({share} %) as "
+    f"{100 * order['estimate'].iloc[0]:.1f} %, Cohen's d of Base and Thinking ({printed_d.iloc[0]}) as {d:.2f} "
+    f"(its formula is not printed). Of the three tiers, {len(alone)} show a fall by themselves (p < 0.05): "
+    f"{' and '.join(alone) or 'none'}."
 )
 
 # %% [markdown]
@@ -89,26 +93,29 @@ display(
 # smallest within Instruct; the correlations above do not assume that. The slope *across* is that of the three tier
 # means on their scores.
 
-# %%
+# %% tags=["sampled"]
 systems["within"] = systems["mean_score"] - systems.groupby("tier")["mean_score"].transform("mean")
 FORMULA = "r ~ tier + within:tier"
-fit = js.fit(FORMULA, systems, family="gaussian", engine="pymc", sampling=SAMPLER)
-without = js.fit(FORMULA, systems[systems["system"] != floor], family="gaussian", engine="pymc", sampling=SAMPLER)
-print(fit.summary())
-
-# %%
+fit = js.fit(FORMULA, systems, family="gaussian", engine="pymc", sampling=sampling)
+without = js.fit(FORMULA, systems[systems["system"] != floor], family="gaussian", engine="pymc", sampling=sampling)
+fit.check()[["level", "what"]]
 
 
-def slopes(fitted, data):
-    """Draws of the slopes (agreement per point of score): each tier, all tiers pooled, across."""
-    drawn = fitted.draws()
-    own = pd.DataFrame({t: drawn[f"within:tier[{t}]"] for t in TIERS})
-    weight = data.groupby("tier")["within"].apply(lambda x: (x**2).sum())[TIERS]
+# %% tags=["sampled"]
+def within(fitted, data):
+    """Draws of the slopes (agreement per point of score) of each tier, and of all tiers pooled."""
+    draws, weight = fitted.draws(), data.groupby("tier")["within"].apply(lambda x: (x**2).sum())[TIERS]
+    own = pd.DataFrame({t: draws[f"within:tier[{t}]"] for t in TIERS})
+    return own.assign(**{"pooled within": own @ (weight / weight.sum())})
+
+
+def across(fitted, data):
+    """Draws of the slope of the tiers' mean agreement on their mean score."""
+    draws = fitted.draws()
     size, score = (data.groupby("tier")["mean_score"].agg(f)[TIERS] for f in ("size", "mean"))
-    level = np.column_stack([drawn.get(f"tier[{t}]", 0 * drawn["Intercept"]) for t in TIERS])
+    level = np.column_stack([draws.get(f"tier[{t}]", 0 * draws["Intercept"]) for t in TIERS])
     lever = size * (score - np.average(score, weights=size))
-    own["pooled within"] = own[TIERS] @ (weight / weight.sum())
-    return own.assign(across=level @ lever.to_numpy() / float(lever @ score))
+    return level @ lever.to_numpy() / float(lever @ score)
 
 
 def told(drawn):
@@ -117,11 +124,12 @@ def told(drawn):
     return pd.DataFrame({"mean": drawn.mean(), "low": low, "high": high, "P(below 0)": (drawn < 0).mean()})
 
 
-drawn, again = slopes(fit, systems), slopes(without, systems[systems["system"] != floor])
+models = (fit, systems), (without, systems[systems["system"] != floor])
+drawn, again = (within(*m).assign(across=across(*m)) for m in models)
 slope = pd.concat({"all": told(drawn), f"without {floor}": told(again)}, axis=1)
-display(slope.round(3))
+slope.round(3)
 
-# %%
+# %% tags=["sampled"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained", width_ratios=[3, 2])
 post = fit.draws()
 for tier, here in systems.groupby("tier"):
@@ -146,15 +154,13 @@ right.axvline(0, color="0.6", lw=0.8)
 right.set(yticks=range(drawn.shape[1]), yticklabels=drawn.columns, xlabel="slope: r per point of score (95 % interval)")
 right.locator_params(axis="x", nbins=5)
 right.invert_yaxis()
-plt.show()
-
-# %% tags=["remove-input"]
 
 
+# %% tags=["remove-input", "sampled"]
 def lean(p):
     """What a probability of a negative slope says."""
-    return next(w for end, w in ((0.975, "falls"), (0.8, "probably falls"), (0.2, "may go either way"),
-                                 (0.025, "probably rises"), (-1, "rises")) if p > end)  # fmt: skip
+    steps = {0.975: "falls", 0.8: "probably falls", 0.2: "may go either way", 0.025: "probably rises", -1: "rises"}
+    return next(words for end, words in steps.items() if p > end)
 
 
 def cell(name, values):
@@ -164,22 +170,20 @@ def cell(name, values):
 
 below = slope["all"]["P(below 0)"]
 words = "; ".join(f"{t}: it {lean(below[t])} ({cell(t, drawn)}, P(below 0) = {below[t]:.2f})" for t in TIERS)
-pooled, across = (slope.loc[n, "all"] for n in ("pooled within", "across"))
-display(
-    Markdown(
-        "*Left: systems, and the line of each tier with its 95 % band. Right: slopes; open squares without "
-        f"{floor}.*\n\n"
-        f"Within tiers, agreement does this as the score rises. {words}. Without {floor}, the system with the lowest "
-        f"score of all, the slope of Base is {cell('Base', again)}: it {lean(slope.iloc[0, -1])}.\n\n"
-        f"Pooled within tiers the slope is {cell('pooled within', drawn)}, P(below 0) = {pooled['P(below 0)']:.2f}; "
-        f"across tiers, from three points, {cell('across', drawn)}, P(below 0) = {across['P(below 0)']:.2f}. Without "
-        f"{floor} they are {cell('pooled within', again)} and {cell('across', again)}. So it is not a matter of "
-        "tiers: a better system of one tier loses "
-        f"{'about as much' if abs(pooled['mean'] - across['mean']) < 0.01 else 'a different amount of'} agreement per "
-        f"point as the better tier, and one system out of {len(systems)} decides how sure that is. The fall is "
-        "clearest "
-        f"within {below[TIERS].idxmax()}."
-    )
+pooled, between = (slope.loc[n, "all"] for n in ("pooled within", "across"))
+Markdown(
+    "*Left: systems, and the line of each tier with its 95 % band. Right: slopes; open squares without "
+    f"{floor}.*\n\n"
+    f"Within tiers, agreement does this as the score rises. {words}. Without {floor}, the system with the lowest "
+    f"score of all, the slope of Base is {cell('Base', again)}: it {lean(slope.iloc[0, -1])}.\n\n"
+    f"Pooled within tiers the slope is {cell('pooled within', drawn)}, P(below 0) = {pooled['P(below 0)']:.2f}; "
+    f"across tiers, from three points, {cell('across', drawn)}, P(below 0) = {between['P(below 0)']:.2f}. Without "
+    f"{floor} they are {cell('pooled within', again)} and {cell('across', again)}. So it is not a matter of "
+    "tiers: a better system of one tier loses "
+    f"{'about as much' if abs(pooled['mean'] - between['mean']) < 0.01 else 'a different amount of'} agreement per "
+    f"point as the better tier, and one system out of {len(systems)} decides how sure that is. The fall is "
+    "clearest "
+    f"within {below[TIERS].idxmax()}."
 )
 
 # %% [markdown]
@@ -188,7 +192,7 @@ display(
 # of a tier and its residual variance held over the whole range (Thorndike's case 2, hypothetical), the correlation
 # would be the one on the right.
 
-# %%
+# %% tags=["sampled"]
 sigma, every = post["sd(residual)"], systems["mean_score"].std()
 rows = {}
 for tier in TIERS:
@@ -197,7 +201,7 @@ for tier in TIERS:
         rho = b * sd / np.hypot(b * sd, sigma)
         rows[tier, name] = f"{rho.mean():.2f} [{rho.quantile(0.025):.2f}, {rho.quantile(0.975):.2f}]"
 corrected = pd.Series(rows).unstack()[["as it is", "over the whole range"]]
-display(corrected.assign(**{"sd of score": tiers["score_sd"].round(2), "sd of all": round(every, 2)}))
+corrected.assign(**{"sd of score": tiers["score_sd"].round(2), "sd of all": round(every, 2)})
 
 # %% [markdown]
 # ## The effect of a bounded scale alone
@@ -237,10 +241,9 @@ for tier, here in systems.groupby("tier"):
 ax.set(
     xlabel="mean score of the system (1 to 10)", ylabel="agreement of the judges (mean r)", xlim=(1, 8.5), ylim=(0.4, 1)
 )
-ax.legend(frameon=False, loc="lower right", fontsize=8)
-plt.show()
+_ = ax.legend(frameon=False, loc="lower right", fontsize=8)
 
-# %% tags=["remove-input"]
+# %% tags=["remove-input", "sampled"]
 plain = np.array([mean_r(scored(5.5, 1.0, PROMPTS)) for _ in range(2000)]).std()
 part = (plain / sigma.mean()) ** 2
 
@@ -265,25 +268,23 @@ def expected(score):
 
 chance = [np.interp(lowest["mean_score"], at, end) for end in np.transpose(band)]
 best = systems.loc[systems["mean_score"].idxmax()]
-display(
-    Markdown(
-        f"*Grey: judges with a constant agreement of {agreed:.2f}; points: the systems.*\n\n"
-        f"- At the bottom the scale alone lowers r. {floor} has a mean score of {lowest['mean_score']:.2f} on a "
-        f"scale that starts at {LOW}; by the scale alone its r would be {expected(lowest['mean_score'])}, with "
-        f"chance {chance[0]:.2f} to {chance[1]:.2f}, and it is {lowest['r']:.3f}.\n"
-        f"- At the top it does little: {best['system']}, with a mean score of {best['mean_score']:.2f}, would have "
-        f"{expected(best['mean_score'])} and has {best['r']:.3f}. The fall within Thinking is not explained by the "
-        "end of "
-        "the scale unless quality varies far more over prompts than assumed.\n"
-        f"- Chance in the prompts moves r of one system by about {plain:.3f} (sd; {PROMPTS} prompts), some "
-        f"{100 * part:.0f} % of the variance around the lines.\n"
-        "- A narrower range of quality *within* a system would do it, with judges of unchanged noise: for the tier "
-        f"means of Base and Thinking the spread over prompts would have to be {means:.2f} times as large, from the "
-        f"worst to the best Thinking system {needed.mean():.2f} times [{needed.quantile(0.025):.2f}, "
-        f"{needed.quantile(0.975):.2f}]. The spread over prompts is not printed, so this alternative explanation "
-        "cannot "
-        "be ruled out."
-    )
+Markdown(
+    f"*Grey: judges with a constant agreement of {agreed:.2f}; points: the systems.*\n\n"
+    f"- At the bottom the scale alone lowers r. {floor} has a mean score of {lowest['mean_score']:.2f} on a "
+    f"scale that starts at {LOW}; by the scale alone its r would be {expected(lowest['mean_score'])}, with "
+    f"chance {chance[0]:.2f} to {chance[1]:.2f}, and it is {lowest['r']:.3f}.\n"
+    f"- At the top it does little: {best['system']}, with a mean score of {best['mean_score']:.2f}, would have "
+    f"{expected(best['mean_score'])} and has {best['r']:.3f}. The fall within Thinking is not explained by the "
+    "end of "
+    "the scale unless quality varies far more over prompts than assumed.\n"
+    f"- Chance in the prompts moves r of one system by about {plain:.3f} (sd; {PROMPTS} prompts), some "
+    f"{100 * part:.0f} % of the variance around the lines.\n"
+    "- A narrower range of quality *within* a system would do it, with judges of unchanged noise: for the tier "
+    f"means of Base and Thinking the spread over prompts would have to be {means:.2f} times as large, from the "
+    f"worst to the best Thinking system {needed.mean():.2f} times [{needed.quantile(0.025):.2f}, "
+    f"{needed.quantile(0.975):.2f}]. The spread over prompts is not printed, so this alternative explanation "
+    "cannot "
+    "be ruled out."
 )
 
 # %% [markdown]
@@ -295,6 +296,7 @@ display(
 
 # %%
 SYSTEMS, JUDGES, FEW = ["A", "B", "C", "D"], ["x", "y", "z"], 60
+rng = np.random.default_rng(1)
 prompt, answer = 1.5 * rng.normal(size=(1, FEW)), 0.75 * rng.normal(size=(len(SYSTEMS), FEW))
 noise = np.sqrt((1.5**2 + 0.75**2) * (1 / agreed - 1)) * rng.normal(size=(len(JUDGES), len(SYSTEMS), FEW))
 names = pd.MultiIndex.from_product([JUDGES, SYSTEMS, [f"prompt {i:02d}" for i in range(FEW)]])
@@ -304,26 +306,26 @@ by_prompt["score"] = np.clip(5.5 + prompt + answer + noise, LOW, HIGH).ravel()
 options = {"subjects": "item", "by": "system", "cluster": False}
 opinions = {engine: js.icc(by_prompt, **options, engine=engine) for engine in ("judgestats", "pingouin")}
 one = {engine: rows[rows["term"] == "ICC(2,1)"].set_index("system") for engine, rows in opinions.items()}
-within = js.correlation(by_prompt, method="repeated")
+repeated = js.correlation(by_prompt, method="repeated")
 over = js.correlation(by_prompt, pairs="each")
 icc = pd.concat({engine: rows[["estimate", "conf_low", "conf_high"]] for engine, rows in one.items()}, axis=1)
-display(icc.round(3))
-display(within[["judge", "other", "estimate", "conf_low", "conf_high", "n"]].round(3))
+icc.round(3)
+
+# %%
+repeated[["judge", "other", "estimate", "conf_low", "conf_high", "n"]].round(3)
 
 # %% tags=["remove-input"]
 apart = np.abs(one["judgestats"]["estimate"] - one["pingouin"]["estimate"]).max()
 digits = int(-np.log10(max(apart, 1e-15)))
-across_prompts, in_prompt = over["estimate"].mean(), within["estimate"].mean()
-display(
-    Markdown(
-        f"*ICC(2,1) by two engines, which agree to {digits} decimals; repeated-measures correlations of two judges.* "
-        f"Over prompts two judges correlate at {across_prompts:.2f} on average (the paper's median system: "
-        f"{agreed:.2f}), over the answers to one prompt at {in_prompt:.2f}. "
-        + (
-            "Judges that agree on which prompts are hard reach such an r without distinguishing answers as well."
-            if in_prompt < across_prompts
-            else "Here the judges distinguish answers as well as prompts."
-        )
+across_prompts, in_prompt = over["estimate"].mean(), repeated["estimate"].mean()
+Markdown(
+    f"*ICC(2,1) by two engines, which agree to {digits} decimals; repeated-measures correlations of two judges.* "
+    f"Over prompts two judges correlate at {across_prompts:.2f} on average (the paper's median system: "
+    f"{agreed:.2f}), over the answers to one prompt at {in_prompt:.2f}. "
+    + (
+        "Judges that agree on which prompts are hard reach such an r without distinguishing answers as well."
+        if in_prompt < across_prompts
+        else "Here the judges distinguish answers as well as prompts."
     )
 )
 
@@ -337,3 +339,6 @@ display(
 # - *A curve.* Straight lines within tiers are a choice; with this few systems a curve cannot be distinguished from a
 #   line and an outlier.
 # - *Other temperatures.* Table 9 is for temperature zero.
+
+# %% tags=["remove-input"]
+appearance.last_line(fit, without)
