@@ -18,7 +18,6 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(p for p in FOLDER.glob("*.py") if p.read_text(encoding="utf-8").startswith("# ---\n"))
 #: Those that re-read a paper; the others are about tables of one's own.
 PAPERS = [p for p in NOTEBOOKS if (FOLDER.parent / "data" / p.stem).is_dir()]
-EXECUTED = [p for p in NOTEBOOKS if p.with_suffix(".ipynb").exists()]
 FEW = 100
 #: Most lines of a function in a notebook, minutes that it takes, and bytes of the executed file.
 LINES, MINUTES, BYTES = 8, 12, 1_500_000
@@ -63,11 +62,10 @@ def test_runs_with_few_draws(path: Path, run: ModuleType) -> None:
         pytest.importorskip("pingouin", reason="pingouin is not installed (extra pingouin)")
     anew = run.execute(path, FEW)
     _require_sound(anew, run)
-    if path in EXECUTED:
-        assert run.differences(_stored(path), anew) == []
+    assert run.differences(_stored(path), anew) == []
 
 
-@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_source_and_executed_notebook_have_the_same_cells(path: Path) -> None:
     source, executed = ([_cell(c) for c in n.cells] for n in (jupytext.read(path), _stored(path)))
     assert source == executed
@@ -77,7 +75,7 @@ def _cell(cell: Any) -> tuple[str, str, tuple[str, ...]]:
     return cell["cell_type"], cell["source"], tuple(cell["metadata"].get("tags", ()))
 
 
-@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_an_executed_notebook_has_all_its_draws_and_can_be_opened(path: Path, run: ModuleType) -> None:
     stored = _stored(path)
     _require_sound(stored, run)
@@ -93,7 +91,7 @@ def test_an_executed_notebook_has_all_its_draws_and_can_be_opened(path: Path, ru
     assert [h for h in html if "gt_table" not in h] == []
 
 
-@pytest.mark.parametrize("path", EXECUTED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_is_short_of_set_up(path: Path) -> None:
     code = [c["source"] for c in jupytext.read(path).cells if c["cell_type"] == "code"]
     parsed = [ast.parse(c) for c in code]
