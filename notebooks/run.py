@@ -19,6 +19,7 @@ from typing import Any
 
 import jupytext
 import nbformat
+import numpy as np
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
@@ -165,22 +166,25 @@ def _near(row: str, model: Any, other: Any) -> bool:
     """Whether an estimate, and the ends of its interval, of two samples differ by no more than their Monte Carlo error.
 
     The error of a mean is sd / sqrt(n), n the effective size, and that of a quantile at .025 is 2.7 times as large. A
-    probability has no interval, and its standard error is its Monte Carlo error.
+    probability has no interval; its standard error is its Monte Carlo error. A ratio has an interval and no standard
+    error; it is compared on the log scale.
     """
     if row not in other["rows"]:
         return False
-    variance = [0.0, 0.0]
+    variance, values = [0.0, 0.0], []
     for sample in (model, other):
         estimate, error, low, high = sample["rows"][row]
         size = max(sample["ess"], 1)
-        if low is None or high is None:
-            variance[0] += 0.25 / size if error is None or 0 <= (estimate or 0) <= 1 else error**2
-        else:
+        if None not in (low, high):
+            if error is None and min(estimate, low, high) > 0:
+                estimate, low, high = np.log([estimate, low, high])
             sd = (high - low) / 3.92 if error is None else error
             variance = [variance[0] + sd**2 / size, variance[1] + (2.7 * sd) ** 2 / size]
-    pairs = zip(model["rows"][row], other["rows"][row], strict=True)
-    gaps = [abs(a - b) if None not in (a, b) else 0.0 for a, b in pairs]
-    return gaps[0] <= FAR * variance[0] ** 0.5 + 1e-4 and max(gaps[2:]) <= FAR * variance[1] ** 0.5 + 1e-4
+        else:
+            variance[0] += 0.25 / size if error is None or 0 <= (estimate or 0) <= 1 else error**2
+        values.append((estimate, low, high))
+    gaps = [abs(x - y) if None not in (x, y) else 0.0 for x, y in zip(*values, strict=True)]
+    return bool(gaps[0] <= FAR * variance[0] ** 0.5 + 1e-4 and max(gaps[1:]) <= FAR * variance[1] ** 0.5 + 1e-4)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
