@@ -308,10 +308,13 @@ def _judged_units(calls: Study, kind: Kind) -> Codes:
 
 
 def _judged_in_words(calls: Study, kind: Kind) -> str:
-    """What was judged: items, or pairs, and of how many items if an item has several."""
+    """What was judged: items (of several systems, by several criteria), or pairs, and of how many items."""
     items, units = len(calls.columns.labels("item")), _judged_units(calls, kind).size
     if kind != "preferences":
-        return noun(items, "item")
+        several = {c: len(calls.columns.labels(c)) for c in ("system", "criterion") if c in calls.names}
+        systems, criteria = several.get("system", 1), several.get("criterion", 1)
+        of = f"{noun(systems, 'system')} on {noun(items, 'item')}" if systems > 1 else noun(items, "item")
+        return of + (f" by {noun(criteria, 'criterion', 'criteria')}" if criteria > 1 else "")
     return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
 
 
