@@ -18,6 +18,7 @@ NO_MODULE = {
     "test_conventions.py": "the conventions of CONTRIBUTING.md, in numbers",
     "test_docs.py": "the pages of docs",
     "test_engines.py": "every measure, on DuckDB and Spark",
+    "test_first_screens.py": "the first screens of the public sets",
     "test_interruption.py": "Ctrl-C in whatever takes time",
     "test_layout.py": "this file",
     "test_nearly_degenerate.py": "one property, every measure",
