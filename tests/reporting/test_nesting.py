@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgestats.counting.study import Study
-from judgestats.reporting.nesting import nesting
+from judgestats.reporting.nesting import nesting, task_advice
 
 
 def scores(items, **columns):
@@ -35,3 +35,10 @@ def test_tasks_of_some_rows_are_those_of_the_rows():
     study = scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])
     assert nesting(study)[2:] == (6, 60)
     assert nesting(study.where(np.arange(60) % 6 < 3))[2:] == (3, 30)
+
+
+def test_a_column_for_the_task_is_proposed_only_where_there_is_none():
+    joined = scores([f"q{i % 25} / d{i}" for i in range(400)])
+    assert task_advice(joined).startswith("25 first parts of item stand behind 400 items. Map the column")
+    assert task_advice(scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])) == ""
+    assert task_advice(scores([f"i{i}" for i in range(60)])) == ""

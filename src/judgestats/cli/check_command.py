@@ -36,6 +36,7 @@ def check(
     from judgestats.counting.study import Study
     from judgestats.metrics.data_description import describe
     from judgestats.metrics.supported_measures import tried
+    from judgestats.reporting.nesting import task_advice
 
     console = wide_console()
     detected = source.detected()
@@ -61,6 +62,8 @@ def check(
     findings = study.check()
     print_totals(console, findings)
     print_table(console, "Design", describe(study))
+    if advice := task_advice(study):
+        console.print(plain_text(advice))
     print_findings(console, findings)
     del findings  # the number of each row
     with working("Measuring") as say:

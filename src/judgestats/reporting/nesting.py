@@ -9,8 +9,11 @@ import pandas as pd
 
 from judgestats.counting.clustering import ENOUGH
 from judgestats.counting.study import Study
+from judgestats.reporting.formatting import count
 from judgestats.typing import Integers
 
+#: Name of the levels that are the first part of a joined id.
+PARTS = "first parts of item"
 #: Between the columns that an id joins.
 _JOINT = " / "
 #: Items in each level, on average, that make the level a unit of its own.
@@ -39,7 +42,7 @@ def nesting(calls: Study) -> Nesting | None:
     levels_of = {f"{c}s": calls.columns[c].code for c in ("task", "prompt") if c in calls.names}
     parts = [str(name).split(_JOINT) for name in names]
     if parts and min(map(len, parts)) > 1:
-        levels_of["first parts of item"] = pd.factorize(np.array([p[0] for p in parts], dtype=object))[0][item]
+        levels_of[PARTS] = pd.factorize(np.array([p[0] for p in parts], dtype=object))[0][item]
     for name, level in levels_of.items():
         of_item = np.zeros(len(names), dtype=np.int64)
         of_item[item] = level
@@ -47,3 +50,14 @@ def nesting(calls: Study) -> Nesting | None:
         if 2 <= levels < ENOUGH and items >= _MANY * levels and (of_item[item] == level).all():
             return Nesting(name, level, levels, items)
     return None
+
+
+def task_advice(calls: Study) -> str:
+    """What to map as task where items nest in few levels that are no column of their own; empty elsewhere."""
+    nested = nesting(calls)
+    if nested is None or nested.name != PARTS:
+        return ""
+    return (
+        f"{nested.levels} {nested.name} stand behind {count(nested.items)} items. Map the column with them to task "
+        "(--map task=COLUMN): tasks then have columns of their own, and reports say how wide the intervals are by task."
+    )
