@@ -111,7 +111,7 @@ def test_a_page_does_not_show_scores_of_different_scales_side_by_side(by):
     found = measure_all(ratings(table.drop(columns="gold")), n_resamples=20, humans=["Ann"], by=list(by)).summary
     assert [c for c in found.columns if c.term in ("mean_score", "distance", "leniency", "run_sd")] == []
     care = found.cards[-1]
-    assert {c.kind for c in found.cards[:-1]} <= {"panel"}  # a and b give the same scores
+    assert {c.kind for c in found.cards[:-1]} <= {"agreement", "panel"}  # within a condition
     assert care.claim == "Scores on different scales are not compared"
     assert "which goes up to" in care.detail
     one = measure_all(ratings(rated({"a": 5, "b": 5})), n_resamples=20).summary
