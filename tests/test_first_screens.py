@@ -80,6 +80,8 @@ def test_the_numbers_of_the_table_are_those_of_the_rows(screen):
         middle = rows[person].groupby(thing)["score"].mean().rename("middle").reset_index()
         both = rows[~person].merge(middle, on=thing)
         same(column(summary, "distance"), (both["score"] - both["middle"]).abs().groupby(both["judge"]).mean())
+        constant = (middle["middle"] - middle["middle"].median()).abs().mean()
+        assert summary.columns[0].reference == pytest.approx(constant, abs=1e-12)
     else:
         valid = rows[rows["correct"].notna()]
         same(column(summary, "right"), valid["correct"].astype(float).groupby(valid["judge"]).mean())
@@ -119,7 +121,7 @@ def test_the_advice_names_who_is_first_in_the_table(screen):
     expected = {
         "llmbar": "Use GPT-4: right in 81\u202f%, 15 points above the next, PaLM2.",
         "pandalm": "Use gpt_3_5_turbo: agreeing with people in 71\u202f%, 4 points above the next, pandalm_7b.",
-        "hanna": "Use OrcaPlatypus or Mistral-7B: they are not distinguishable.",
+        "hanna": "As scores, use none: the best, OrcaPlatypus, is farther off than a constant answer (always the median of",
     }
     assert summary.verdict.startswith(expected.get(name, ""))
     assert ("No judge agrees with people as much as people do with each other (92\u202f%)" in summary.verdict) is (

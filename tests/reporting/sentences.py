@@ -111,7 +111,7 @@ def _about_verdict(page: PageData) -> Iterator[str]:
     if named and not {n for n in named if not n.endswith("more")} <= {ranking.best, *ranking.tied}:
         yield f"{ranking.tied} are tied with {ranking.best}: {text}"
     column = summary.columns[0]
-    if "Use none: the best" in text and not _beyond(column, ranking.best, -1):
+    if re.search("[Uu]se none: the best.+(is worse|farther)", text) and not _beyond(column, ranking.best, -1):
         yield f"{ranking.best} is not below {column.reference}: {text}"
     used = re.search(r"Use (?!none)", text) and math.isfinite(column.reference) and name == "right"
     if used and not _beyond(column, ranking.best, 1):

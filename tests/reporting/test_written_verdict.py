@@ -111,6 +111,17 @@ def test_scores_are_closest_to_gold():
     assert " away on average, 0." in text
 
 
+def test_scores_farther_off_than_a_constant_answer_are_no_scores_to_use():
+    rng = np.random.default_rng(3)
+    gold = rng.integers(2, 5, 150)
+    rows = [(j, "s", f"i{i}", float(g + 3), float(g)) for j in "ab" for i, g in enumerate(gold)]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])
+    table["score"] += rng.normal(0, 0.2, len(table))
+    text = verdict(ratings(table))
+    assert text.startswith("As scores, use none: the best, ")
+    assert "farther off than a constant answer (always the median of gold)" in text
+
+
 def wrong_sentences(seed):
     """What the verdict infers of a study drawn by `seed`, held against the planted truth: (inferences, wrong ones)."""
     rng = np.random.default_rng(seed)

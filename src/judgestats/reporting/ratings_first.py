@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 
 import pandas as pd
@@ -95,15 +94,15 @@ def ratings_first_screen(
     units = cluster_plural(cluster, "items")
     for source, name, marks, again in _distances_from_references(data, people, conditions, cluster, value, options):
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
-        reference = math.nan
-        if source == "gold":
-            right = pd.to_numeric(data["gold"], errors="coerce").dropna()
-            reference = float((right - right.median()).abs().mean())
+        right = (
+            pd.to_numeric(data["gold"], errors="coerce").dropna() if source == "gold" else _middle(data, value, options)
+        )
+        reference = float((right - right.median()).abs().mean())
         columns.append(
             Column(
                 "distance", f"Distance from {name}", "mean distance of a score on its scale; lower is better",
                 "score", rows_from_means(means, cluster), True, reference,
-                "dashed: always the median of gold" if source == "gold" else "",
+                f"dashed: always the median of {'gold' if source == 'gold' else 'the means of people'}",
             )
         )  # fmt: skip
         if not against:
@@ -165,6 +164,17 @@ def _leniency(
     method = "largest |t| over shared items" if against == "gold" else "Bonferroni"
     column = Column("leniency", "Leniency", note, "score", rows, False, 0.0, "dashed: none")
     return [column] if rows else [], bias, leniency_bias_words(other, none, method, units, smallest)
+
+
+def _middle(data: pd.DataFrame, value: str, options: Options) -> pd.Series[float]:
+    """The people's mean score of each thing that judges scored."""
+    assert options.people is not None
+    keys = [c for c in ("item", "system", "criterion") if c in data and c in options.people]
+    scores = options.people.assign(score_=pd.to_numeric(options.people[value], errors="coerce").astype(float))
+    middle: pd.Series[float] = (
+        scores.merge(data[keys].drop_duplicates(), on=keys).groupby(keys, dropna=False)["score_"].mean().dropna()
+    )
+    return middle
 
 
 def _width(scores: pd.Series[float], options: Options) -> float:

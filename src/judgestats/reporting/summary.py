@@ -1,4 +1,4 @@
-"""What a page says first: its title, up to four cards, and the table that compares the judges. Data in, records out."""
+"""What a page says first: its title, a verdict, cards, and the table that compares the judges. Data in, records out."""
 
 from __future__ import annotations
 

@@ -116,6 +116,12 @@ def _constant_is_as_good(column: Column | None, ranking: Standing) -> str:
         return ""
     worse, alike = beside_constant(column)
     line = column.line.removeprefix("dashed: ")
+    if column.term == "distance" and ranking.best in {*worse, *alike}:
+        far = "farther off than" if ranking.best in worse else "not shown to be nearer than"
+        return (
+            f"As scores, use none: the best, {ranking.best}, is {far} a constant answer ({line}); the order of what "
+            "it scores may still be of use."
+        )
     if ranking.best in worse:
         return f"Use none: the best, {ranking.best}, is worse than a constant answer ({line})."
     if ranking.best in alike:
