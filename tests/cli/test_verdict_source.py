@@ -269,3 +269,10 @@ def test_check_groups_and_clusters_as_report_does(tmp_path):
     assert "'nothing'" in wrong
     told = run.invoke(app, ["check", str(path), "--by", "topic", "--json"])
     assert told.exit_code == 0, told.output
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_brackets_of_a_help_text_are_no_markup(command):
+    shown = words(run.invoke(app, [command, "--help"], env={"COLUMNS": "200"}))
+    assert "judge[item]=gpt opens lists" in shown
+    assert "\\[" not in shown

@@ -29,8 +29,8 @@ _MAPPING = ("source", "map", "labels", "wide", "explode")
 
 
 def _value(help: str, form: str | None = None, default: Any = "") -> Any:
-    """A field that is an option with a value: what it is for, and what its value looks like."""
-    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help)})
+    """A field that is an option with a value: what it is for (without markup), and what its value looks like."""
+    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help.replace("[", r"\["))})
 
 
 def _switch(name: str, help: str) -> Any:
