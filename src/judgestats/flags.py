@@ -369,6 +369,10 @@ LABELS_ALONE = Flag("labels_alone", "labels alone cost less",
 TOO_PRECISE = Flag("too_precise", "precision out of reach",
     "No number of verdicts and labels is sure enough to reach the precision with what the pilot shows of the judge. "
     "Label more in the pilot, or ask for less precision.", "invalid")
+LESS_SURE = Flag("less_sure", "precise enough in {share} of simulated studies",
+    "The half-width to be expected is small enough, but that of a single study varies about it, and fewer studies than "
+    "asked for are precise enough. No further number of labels was found that would do. Judge more items, or ask for "
+    "less precision or less assurance.")
 TOO_FEW_VERDICTS = Flag("too_few_verdicts", "precision out of reach with {n} verdicts",
     "With so many verdicts no number of labels is sure enough to reach the precision (a random sample of labels may be "
     "at most half of the items). Judge more items, ask for less precision, or do without the judge: the column "

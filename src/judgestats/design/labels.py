@@ -29,6 +29,8 @@ from judgestats.typing import Floats, Record
 
 #: Draws of what the pilot leaves open.
 DRAWS = 1000
+#: Part of the precision down to which the half-width to be expected is lowered, and how often the search halves.
+_NARROWEST, _HALVINGS = 0.7, 5
 _COLUMNS = (
     *("n", "m", "m0", "m1", "cost", "predicted_half_width", "simulated_half_width", "simulated_share"),
     *("labels_alone", "cost_labels_alone", "method", "flag"),
@@ -72,7 +74,7 @@ def label_plan(
     sampling : {'random', 'by class'}
         How the labelled items are drawn, in the pilot and in the study; it must be stated.
     assurance : float
-        Probability, given what the pilot leaves open, that the half-width to be expected is at most `precision`.
+        Share of studies, simulated with what the pilot leaves open, whose half-width is at most `precision`.
     calibration, gold, candidate, ties, by, cluster
         As for :func:`judgestats.corrected_rate`.
     replications : int
@@ -107,18 +109,18 @@ def label_plan(
     σ²[ρ²/n + (1 - ρ²)/m] for m labels among n verdicts (PPI++ at its best λ; ρ is the correlation of verdict and
     label), and at most half of the n are labelled. The pilot's uncertainty is Jeffreys' posterior of each share, and
     for mean scores the Bayesian bootstrap of the labelled items. The cost is minimal over whole numbers such that the
-    expected half-width is small enough in a share `assurance` of 1,000 draws. With `verdicts` given there may be no
-    number of labels that suffices, which is flagged. `assurance` is of the half-width to be expected: that of a single
-    study varies about it, so that ``simulated_share`` may be several points lower (.73 where .8 is asked for). Where
-    the pilot is clustered, variances are multiplied by its design effect: the study then has as many items in a
-    cluster.
+    expected half-width is small enough in a share `assurance` of 1,000 draws. That of a single study varies about it:
+    where fewer than this share of the simulated studies are precise enough, the plan is for the least further margin
+    at which they are, within the error of so many `replications`. With `verdicts` given there may be no number of
+    labels that suffices, which is flagged. Where the pilot is clustered, variances are multiplied by its design effect:
+    the study then has as many items in a cluster.
 
     Examples
     --------
     >>> pilot = pd.DataFrame({"judge": ["g"], "p": 0.4, "q0": 0.97, "q1": 0.98, "n": 400, "m0": 60, "m1": 60})
     >>> found = label_plan(pilot, precision=0.05, prices={"verdict": 0.01, "label": 1}, sampling="by class")
     >>> found[["n", "m0", "m1", "cost"]].round(2).to_dict("records")
-    [{'n': 2420.0, 'm0': 83.0, 'm1': 51.0, 'cost': 158.2}]
+    [{'n': 2828.0, 'm0': 87.0, 'm1': 62.0, 'cost': 177.28}]
 
     There are 4,000 verdicts already. How many of their items must be labelled, drawn at random?
 
@@ -126,9 +128,9 @@ def label_plan(
     >>> pilot = pd.DataFrame(counts, columns=["verdict", "label", "n"]).assign(judge="g")
     >>> found = label_plan(pilot, precision=0.05, verdicts=4000, sampling="random")
     >>> found[["n", "m", "labels_alone"]].to_dict("records")
-    [{'n': 4000.0, 'm': 161.0, 'labels_alone': 382.0}]
+    [{'n': 4000.0, 'm': 171.0, 'labels_alone': 382.0}]
     >>> found[["predicted_half_width", "simulated_half_width"]].round(3).to_dict("records")
-    [{'predicted_half_width': 0.044, 'simulated_half_width': 0.044}]
+    [{'predicted_half_width': 0.043, 'simulated_half_width': 0.043}]
     """
     confidence(conf_level)
     if sampling is None:
@@ -194,21 +196,42 @@ def _planned(
 ) -> Record:
     """Numbers of a study, and what they come to."""
     open_ = study.draws(rng, DRAWS)
-    sizes = cheapest_sizes(
-        lambda m: study.needed(open_, m, precision),
-        study.kinds,
-        price,
-        assurance,
-        within=study.kinds == 1,
-        verdicts=verdicts,
-    )
+    seed = int(rng.integers(2**63))
+
+    def sizes_for(part: float) -> Sizes:
+        return cheapest_sizes(
+            lambda m: study.needed(open_, m, part * precision),
+            study.kinds,
+            price,
+            assurance,
+            within=study.kinds == 1,
+            verdicts=verdicts,
+        )
+
+    def share_within(sizes: Sizes) -> float:
+        """Share of simulated studies that are precise enough; the same draws for all sizes."""
+        draws = np.random.default_rng(seed)
+        return float(
+            np.mean(study.half_widths(study.draws(draws, replications), sizes, replications, draws) <= precision)
+        )
+
+    sizes = sizes_for(1.0)
     alone = np.quantile(study.label_variance(open_), assurance, method="inverted_cdf")
     labels_only = float(np.ceil(alone * (study.quantile / precision) ** 2))
     instead = {"labels_alone": labels_only, "cost_labels_alone": price[1] * labels_only}
     if not math.isfinite(sizes.cost):
         return {**instead, "flag": flags.TOO_PRECISE if verdicts is None else flags.TOO_FEW_VERDICTS.of(verdicts)}
+    share, low, high = share_within(sizes), _NARROWEST, 1.0
+    for _ in range(_HALVINGS if share < assurance else 0):
+        middle = (low + high) / 2
+        trial = sizes_for(middle)
+        if not math.isfinite(trial.cost):
+            low = middle
+        elif (within := share_within(trial)) >= assurance:
+            sizes, share, low = trial, within, middle
+        else:
+            high = middle
     same = study.half_widths(study.estimates(), sizes, replications, rng)
-    varied = study.half_widths(study.draws(rng, replications), sizes, replications, rng)
     return {
         "n": sizes.n,
         "m": sizes.m.sum(),
@@ -216,11 +239,12 @@ def _planned(
         "cost": sizes.cost,
         "predicted_half_width": study.predicted(sizes),
         "simulated_half_width": float(np.mean(same[np.isfinite(same)])) if np.isfinite(same).any() else math.nan,
-        "simulated_share": float(np.mean(varied <= precision)),
+        "simulated_share": share,
         **instead,
         "method": study.method,
         "flag": flags.join(
             flags.FEW_LABELS if sizes.m.sum() < 30 else "",
+            flags.LESS_SURE.of(share=f"{100 * share:.0f} %") if share < assurance else "",
             flags.LABELS_ALONE if price[1] * labels_only <= sizes.cost else "",
         ),
     }
