@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.counting.study import Study
 from judgestats.reporting.page_data import measure_all
-from judgestats.reporting.panel_cards import near_copies
 
 
 def scores(noise, n=150, shared=0.0, seed=1, gold=False):
@@ -52,21 +50,6 @@ def test_a_panel_that_errs_together_is_worth_few_judges(shared, expected):
         assert found is None
     else:
         assert found.claim == f"6 judges are worth {expected} independent ones"
-
-
-def test_near_copies_are_named_and_constant_judges_are_not():
-    rng = np.random.default_rng(3)
-    n, answers = 400, {"one": rng.integers(1, 6, 400)}
-    answers["two"] = np.where(np.arange(n) < 2, 6 - answers["one"], answers["one"])  # at most 2 of 400 differ
-    answers["three"] = answers["one"]
-    answers |= {"other": rng.integers(1, 6, n), "fives": np.full(n, 5), "fives too": np.full(n, 5)}
-    rows = [(j, "s", f"i{i}", float(v[i])) for j, v in answers.items() for i in range(n)]
-    data = js.ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
-    differ = int((answers["one"] != answers["two"]).sum())
-    ((group, share),) = near_copies(Study.of(data), "ratings")
-    assert (group, share) == (["one", "three", "two"], 1 - differ / n)
-    assert card(data, "panel").claim == "one, three and two are near copies"
-    assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(29)])]), "ratings") == []
 
 
 def test_votes_between_many_systems_lead_with_the_ranking():

@@ -5,21 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
-from judgestats.counting.study import Study
 from judgestats.reporting.formatting import PERCENT, number
 from judgestats.reporting.summary_parts import Card, listed
-from judgestats.schema.columns import UNIT_COLUMNS, Kind, answer_column
-from judgestats.schema.factors import Factor
-
-#: Share of equal answers from which two judges are near copies, and the fewest shared answers that show it.
-COPIES, FEWEST = 0.99, 30
-#: Share of one answer from which a judge agrees with any other that gives it, too.
-_CONSTANT = 0.9
-#: More cells of judges and things than these are not searched for copies.
-_MOST_CELLS = 5 * 10**7
 
 Estimates = Mapping[str, pd.DataFrame | str]
 
@@ -80,48 +69,6 @@ def worth_card(taken: Estimates, copies: list[tuple[list[str], float]]) -> Card 
         return None
     further = [", ".join(said) for said in zip(alike[1:], equal[1:], strict=True)]
     return Card("panel", "Not independent", alike[0], "; ".join([equal[0], *further]))
-
-
-def near_copies(calls: Study, kind: Kind) -> list[tuple[list[str], float]]:
-    """Judges who give the same answer to 99 % of what two of them answered; of each group, the smallest such share.
-
-    A judge that nearly always gives one answer is no copy of another. Of several answers to one thing the first counts.
-    """
-    answer = calls.columns["choice"] if kind == "preferences" else _scores(calls)
-    judge, names = calls.columns["judge"]
-    keys = [c for c in ("item", "system", "criterion", "first", "second", *UNIT_COLUMNS) if c in calls.names]
-    units = calls.columns.codes(list(dict.fromkeys(keys)))
-    if len(names) < 2 or len(names) * units.size > _MOST_CELLS:
-        return []
-    answers = np.full((len(names), units.size), -1, dtype=np.int32)
-    answers[judge[::-1], units.code[::-1]] = np.where(_missing(answer), -1, answer.code)[::-1]
-    group = np.arange(len(names))
-    shares = np.full(len(names), math.inf)
-    varies = [j for j in range(len(names)) if _largest_share(answers[j]) < _CONSTANT]
-    for place, i in enumerate(varies):
-        for j in varies[place + 1 :]:
-            both = (answers[i] >= 0) & (answers[j] >= 0)
-            share = float((answers[i] == answers[j])[both].mean()) if both.sum() >= FEWEST else 0.0
-            if share >= COPIES:
-                group[group == group[j]] = group[i]
-                shares[[i, j]] = np.minimum(shares[[i, j]], share)
-    copies = [np.flatnonzero(group == g) for g in np.unique(group)]
-    return [(sorted(str(names[i]) for i in c), float(shares[c].min())) for c in copies if len(c) > 1]
-
-
-def _scores(calls: Study) -> Factor:
-    code, labels = pd.factorize(calls.data.to_native()[answer_column(calls.names)], use_na_sentinel=False)
-    return Factor(code, labels)
-
-
-def _missing(answer: Factor) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.array([label == "invalid" or pd.isna(label) for label in answer.labels], dtype=bool)[answer.code]
-
-
-def _largest_share(answers: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
-    """Share of the most frequent answer; 1 without one."""
-    valid = answers[answers >= 0]
-    return float(np.bincount(valid).max() / valid.size) if valid.size else 1.0
 
 
 def _rows(taken: Estimates, measure: str, term: str) -> pd.DataFrame:

@@ -20,8 +20,9 @@ from judgestats.reporting.caution_card import caution_card
 from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
+from judgestats.reporting.near_copies import near_copies
 from judgestats.reporting.pairs_first import pairs_first_screen
-from judgestats.reporting.panel_cards import Estimates, agreement_card, near_copies, ranking_card, worth_card
+from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
 from judgestats.reporting.people_columns import agreement_with_people
 from judgestats.reporting.pooled_conditions import pooled_conditions

@@ -1,0 +1,39 @@
+"""Judges who give the same answers, and those who only seem to."""
+
+import numpy as np
+import pandas as pd
+
+import judgestats as js
+from judgestats.counting.study import Study
+from judgestats.reporting.near_copies import near_copies
+from judgestats.reporting.page_data import measure_all
+
+
+def test_near_copies_are_named_and_constant_judges_are_not():
+    rng = np.random.default_rng(3)
+    n, answers = 400, {"one": rng.integers(1, 6, 400)}
+    answers["two"] = np.where(np.arange(n) < 2, 6 - answers["one"], answers["one"])  # at most 2 of 400 differ
+    answers["three"] = answers["one"]
+    answers |= {"other": rng.integers(1, 6, n), "fives": np.full(n, 5), "fives too": np.full(n, 5)}
+    rows = [(j, "s", f"i{i}", float(v[i])) for j, v in answers.items() for i in range(n)]
+    data = js.ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
+    differ = int((answers["one"] != answers["two"]).sum())
+    ((group, share),) = near_copies(Study.of(data), "ratings")
+    assert (group, share) == (["one", "three", "two"], 1 - differ / n)
+    found = next(c for c in measure_all(data, n_resamples=50).summary.cards if c.kind == "panel")
+    assert found.claim == "one, three and two are near copies"
+    assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(29)])]), "ratings") == []
+
+
+def test_verdicts_are_compared_in_the_order_they_were_shown_in():
+    rng = np.random.default_rng(1)
+    rows = []
+    for i in range(100):
+        for first, second in (("x", "y"), ("y", "x")):
+            choice = str(rng.choice(["first", "second", "tie"]))
+            swapped = {"first": "second", "second": "first", "tie": "tie"}[choice]
+            rows += [(j, f"i{i}", first, second, choice) for j in "ab"] + [("turned", f"i{i}", first, second, swapped)]
+    data = js.preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"]))
+    assert near_copies(Study.of(data), "preferences") == [(["a", "b"], 1.0)]
+    invalid = data.assign(choice=data["choice"].astype(object).where(data["judge"] != "a", "invalid"))
+    assert near_copies(Study.of(invalid), "preferences") == []
