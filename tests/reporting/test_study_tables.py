@@ -10,6 +10,7 @@ import judgestats as js
 from judgestats.design import Judge, collect, controlled, controlled_pairs, simulate_replies, study_verdicts
 from judgestats.errors import DesignError
 from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import StudyTable
 
 
@@ -83,6 +84,14 @@ def test_a_gain_is_said_where_it_survives_the_correction():
     same = pd.concat([flat, flat.assign(strategy="S5")], ignore_index=True)
     card = next(c for c in measure_all(same, study=True).summary.cards if "change accuracy" in c.head)
     assert card.claim == "No change from B0 survives correction"
+
+
+def test_a_card_says_the_unit_of_its_column():
+    values = {"judge": ["g", "h"], "estimate": [61.93, -3.0], "conf_low": [40.2, -20.0], "conf_high": [80.4, 14.0]}
+    rows = pd.DataFrame({**values, "column": "attenuation, %", "method": "delta", "n": 60.0, "flag": ""})
+    (card,) = study_cards("rubric", [StudyTable("Attenuation", "", ("judge",), rows)], 0.95)
+    assert card.claim == "g, +62\u202f%"
+    assert card.detail.startswith("95\u202f% interval 40 to 80\u202f%; the largest of 2")
 
 
 def test_calls_of_no_study_are_refused(controlled_calls, tmp_path):

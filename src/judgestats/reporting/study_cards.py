@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from judgestats.reporting.formatting import noun, number, signed
+from judgestats.reporting.formatting import PERCENT, noun, number, signed
 from judgestats.reporting.study_tables import StudyTable
 from judgestats.reporting.summary_parts import Card
 
@@ -84,8 +84,9 @@ def _card(question: StudyQuestion, table: StudyTable, rows: pd.DataFrame, conf_l
     row = chosen.loc[size.idxmax()]
     several = len(question.columns) > 1
     who = " · ".join(str(row[c]) for c in (*table.labels, *(["column"] if several else [])) if row[c] not in ("", None))
-    value = number(row["estimate"], 2) if question.best else signed(row["estimate"], 2)
-    ends = f"{number(row['conf_low'], 2)} to {number(row['conf_high'], 2)}"
+    decimals, unit = (0, PERCENT) if str(row["column"]).endswith(", %") else (2, "")
+    value = f"{(number if question.best else signed)(row['estimate'], decimals)}{unit}"
+    ends = f"{number(row['conf_low'], decimals)} to {number(row['conf_high'], decimals)}{unit}"
     detail = f"{100 * conf_level:g}\u202f% interval {ends}" if row["conf_low"] == row["conf_low"] else "no interval"
     of = f"; the {'highest' if question.best else 'largest'} of {noun(len(rows), 'estimate')}, each interval alone"
     detail += of if len(rows) > 1 else ""
