@@ -85,7 +85,8 @@ def test_check_for_programs(tmp_path):
 def test_what_is_not_supported_is_a_line_each_and_nothing_is_wider_than_columns(canonical, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     text = run.invoke(app, ["check", str(canonical)]).output
-    assert max(map(len, text.splitlines())) <= columns
+    rows = [row for row in text.splitlines() if not row.startswith("Next: ")]  # a command is copied as a whole
+    assert max(map(len, rows)) <= columns
     missing = text.split("what is missing\n")[1].split("\nArguments")[0].splitlines()
     assert len(missing) > 5
     assert all(re.match(r"[a-z_0-9]+", line) for line in missing)
@@ -167,3 +168,15 @@ def test_a_mapping_that_would_be_refused_is_not_proposed_as_a_command(tmp_path):
     assert "--option judge=g" not in told  # an option that is refused: so is the command
     told = words(run.invoke(app, ["check", str(path), "--humans", "g", "--no-counts"]))
     assert re.search(r"Next: judgestats check \S+ --map judge=rater,item=id --no-counts --humans g", told)
+
+
+def test_check_ends_with_the_report_that_is_next(tmp_path, canonical):
+    result = run.invoke(app, ["check", str(canonical), "--cluster", "item"])
+    assert result.exit_code == 0, result.output
+    (line,) = [row for row in result.output.splitlines() if row.startswith("Next: ")]
+    typed = shlex.split(line.removeprefix("Next: "))
+    assert typed == ["judgestats", "report", str(canonical), "--cluster", "item"]
+    page = tmp_path / "page.html"
+    assert run.invoke(app, [*typed[1:], "--out", str(page)]).exit_code == 0
+    assert page.exists()
+    assert "Next: " not in run.invoke(app, ["check", str(canonical), "--json"]).output

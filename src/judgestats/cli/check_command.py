@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judgestats.cli.advice import advice_in_options
-from judgestats.cli.application import ExitCode, readable_errors
+from judgestats.cli.application import TYPED, ExitCode, readable_errors
 from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
 from judgestats.cli.verdict_source import VerdictSource, takes_source
 from judgestats.errors import JudgestatsError, SchemaError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @takes_source
 def check(
     source: VerdictSource,
+    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
@@ -71,6 +72,8 @@ def check(
     _print_judges(console, measures, groups)
     _print_support(console, measures)
     _print_people(console, measures, groups)
+    if not all(isinstance(result, str) for result in measures.values()):  # a page that would be refused is not next
+        console.print(plain_text(f"Next: {context.meta[TYPED].replace(' check', ' report', 1)}"), soft_wrap=True)
 
 
 def _as_json(source: VerdictSource, study: Any) -> str:
