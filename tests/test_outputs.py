@@ -450,7 +450,10 @@ def test_a_limit_on_the_size_of_files_leaves_everything_as_it_was(place, name):
         resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
         writer.run(writer.out)
 
-    assert in_child(limited) == 1
+    ended = in_child(limited)
+    if ended == -signal.SIGSEGV:  # threads of libraries that a fork cuts off: it says nothing of files
+        ended = in_child(limited)
+    assert ended == 1
     after = contents(place)
     assert after == before
     assert not list(place.rglob(".*.tmp"))

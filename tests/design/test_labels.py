@@ -176,7 +176,8 @@ def test_studies_with_the_planned_labels_have_the_half_width_in_the_share_assure
         covered.append(row["conf_low"] <= theta <= row["conf_high"])
     assert np.mean(halves) < 0.06
     assert np.mean(np.array(halves) <= 0.06) > 0.67  # .8 are assured; P(fewer than 27 of 40) = .04
-    assert np.mean(halves) == pytest.approx(np.mean(predicted), rel=0.05)
+    # a pilot that flatters the judge asks for fewer labels: what it predicts is a few per cent too small
+    assert np.mean(halves) == pytest.approx(np.mean(predicted), rel=0.08)
     assert np.mean(covered) > 0.9
 
 

@@ -22,7 +22,7 @@ _SIDES = {
     "Prefers what is shown first": 1, "Prefers what is shown second": -1, "Scores higher than": 1,
     "Scores lower than": -1,
 }  # fmt: skip
-_VALUE_OF_BIAS = r"(?:^|; |largest: )([^;(]+?), ([+−]?[\d.]+)(?= points(?! on pairs)|; | \(|$)"
+_VALUE_OF_BIAS = r"(?:^|; |largest: )([^;(]+?), ([+−]?[\d.]+)(?= points|; | \(|$)"
 _TWO_SIDES = re.compile(
     r"(.+?) (prefers? what is shown first|scores? higher than .+?) by more than ([\d.]+(?: points)?), (.+?) "
     r"(?:the second|lower)$"
@@ -230,8 +230,9 @@ def _dominates(column: Column, one: str, other: str, sign: int) -> bool:
 def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
     known = [j for j in judges if j in column.cells]
     alone = [j for j in known if _clear(column, j)]
+    of_some = "of pairs shown in both orders" in card.detail  # the table is of all calls
     named = [(m[1], float(m[2].replace("−", "-"))) for m in re.finditer(_VALUE_OF_BIAS, f"{card.claim}; {card.detail}")]
-    for name, value in named:
+    for name, value in named if not of_some else ():
         if name not in column.cells:
             continue
         estimate = _interval(column, name)[0] * (100 if column.form == "points" else 1)
@@ -242,10 +243,11 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
         for other in re.split(r", | and ", names):
             if other in column.cells and there and _clear(column, other) == -there:
                 yield f"{other} is on the other side: {column.text(other)}"
-            if other in column.cells and not _clear(column, other) and math.isfinite(_interval(column, other)[1]):
+            straddles = other in column.cells and _interval(column, other)[1] <= 0 <= _interval(column, other)[2]
+            if straddles and not of_some:
                 yield f"the interval of {other} in the table contains 0"
     if side := next((s for words, s in _SIDES.items() if card.head.startswith(words)), 0):
-        name = card.claim.removesuffix(" on pairs shown in both orders").rpartition(", ")[0]
+        name = card.claim.rpartition(", ")[0]
         if np.sign(_interval(column, name)[0]) != side or _clear(column, name) == -side:
             yield f"the table has {column.text(name)} for {name}"
         return

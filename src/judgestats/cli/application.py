@@ -88,6 +88,7 @@ def _visible_errors() -> Iterator[None]:
 
 
 app = typer.Typer(
+    rich_markup_mode="rich",  # as newer versions have it
     cls=_CommandGroup,
     help="Statistics for the verdicts of LLM judges. Start with: judgestats check FILE",
     no_args_is_help=True,

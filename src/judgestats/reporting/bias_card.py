@@ -34,6 +34,8 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
         head, claim, parts = _clear_of_zero(clear, bias, words)
     else:
         head, (claim, parts) = bias.head, _none_clear(records, list(judges), bias, words)
+    if bias.unit and any(words.differs(r) for r in records):
+        parts.append("of pairs shown in both orders")
     return Card("biased", head, claim, "; ".join(parts), method)
 
 
@@ -49,11 +51,12 @@ class _Words:
         return signed(value) if self.bias.form == "score" else signed(100 * value, 0)
 
     def estimate(self, row: Record) -> str:
-        """A judge and its bias; marks are of pairs shown in both orders, and the table is of all calls."""
-        text = f"{self.number(row['estimate'])}{self.bias.unit}"
+        return f"{row['judge']}, {self.number(row['estimate'])}{self.bias.unit}"
+
+    def differs(self, row: Record) -> bool:
+        """Whether the table, which is of all calls, has another number."""
         cell = self.cells.get(row["judge"])
-        differs = cell is not None and self.number(float(str(cell["estimate"]))) != self.number(row["estimate"])
-        return f"{row['judge']}, {text}" + (" on pairs shown in both orders" if self.bias.unit and differs else "")
+        return cell is not None and self.number(float(str(cell["estimate"]))) != self.number(row["estimate"])
 
     def interval(self, row: Record) -> str:
         return f"{self.label} {self.number(row['conf_low'])} to {self.number(row['conf_high'])}"
