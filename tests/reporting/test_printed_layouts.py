@@ -50,3 +50,11 @@ def test_values_under_each_level_have_a_head_over_them():
 def test_an_unknown_table_lists_them():
     with pytest.raises(AuditError, match=r"no table 'table99'.*table1"):
         printed_layout("debiasing/table99", rows="judge", values="agreement")
+
+
+@pytest.mark.parametrize("wrong", [{"rows": "nobody"}, {"values": "nothing"}, {"columns": "nowhere"}])
+def test_an_unknown_column_lists_them(wrong):
+    arguments = {"rows": "judge", "columns": "metric", "values": "estimate"} | wrong
+    (name,) = wrong.values()
+    with pytest.raises(AuditError, match=f"'dark_current/table6' has no column '{name}'.*Columns: "):
+        printed_layout("dark_current/table6", **arguments)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from judgestats.errors import AuditError, refuse_unknown
 from judgestats.published import audited
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Cell
@@ -33,14 +34,42 @@ def printed_layout(
 ) -> GT:
     """Make a table of a paper a ``great_tables.GT``: its printed numbers, and which of them follow from the others.
 
-    `table`: ``debiasing/table1``; `rows`: columns that name the rows; `values`: columns whose numbers are shown, for
-    each level of `columns` if given.
+    Parameters
+    ----------
+    table : str
+        Paper and table, ``debiasing/table1``; :func:`judgestats.published.tables` lists them.
+    rows : str or sequence of str
+        Columns that name the rows.
+    values : str or sequence of str
+        Columns whose numbers are shown.
+    columns : str, optional
+        Column whose levels become columns, in the order of print, each with its `values`.
+
+    Returns
+    -------
+    great_tables.GT
+        A number that the audit decides has a colour and a sign, and opens to its arithmetic.
+
+    Raises
+    ------
+    AuditError
+        If there is no such paper, table or column.
+
+    Examples
+    --------
+    >>> made = printed_layout("dark_current/table6", rows="judge", columns="metric", values="estimate")
+    >>> type(made).__name__
+    'GT'
     """
     from great_tables import GT
 
     paper, _, name = table.partition("/")
     (audit,) = audited(paper)
     names, numbers = ([c] if isinstance(c, str) else [*c] for c in (rows, values))
+    for column in (*names, *numbers, *([columns] if columns else [])):
+        refuse_unknown(
+            column, audit.book.table(name), f"{table!r} has no column {column!r}", "Columns", error=AuditError
+        )
     cells, decisions = pd.DataFrame(audit.book.table(name), dtype=str), audit.cells()
     for column in numbers:
         cells[column] = [_cell_html((name, i, column), text, decisions) for i, text in enumerate(cells[column])]
