@@ -104,7 +104,9 @@ def _about_verdict(page: PageData) -> Iterator[str]:
     ranking = standings[name]
     winner = re.search(r"(?:Use|The (?:steadiest|least inclined to prefer) is) ([^:.]+): (?!they)", text)
     named = (
-        re.split(r", | or | and ", found[1]) if (found := re.search(r"(?:Use|is) ([^:.]+): they are not", text)) else []
+        re.split(r", | or | and ", found[1])
+        if (found := re.search(r"(?:Use|are) ([^:.]+): they are not", text))
+        else []
     )
     if winner and not winner[1].startswith("none") and winner[1] != ranking.winner:
         yield f"{ranking.winner or 'nobody'} stands out: {text}"

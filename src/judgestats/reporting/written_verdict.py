@@ -32,7 +32,7 @@ from judgestats.reporting.summary_parts import Column, listed, printed
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96
 #: More than so many times as many items as there are is out of reach.
-_FEASIBLE = 20
+_FEASIBLE = 10
 #: What a column says of a judge, with its value.
 _SAYS = {
     "accuracy": "right in {}",
@@ -85,12 +85,12 @@ def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: C
             f"Which judge is {better} cannot be said: not all were compared on enough of the same {question.units}."
         ]
     top = [best, *ranking.tied]
-    sentences = (
-        [f"No judge is shown to be the {better}: {best} is first, {says}."]
-        if len(top) == len(judges)
-        else [f"{'Use' if name == 'right' else f'The {better} is'} {_either(top)}: they are not distinguishable."]
-    )
-    return [*sentences, *_separating(best, top, ranking, question.units)]
+    if len(top) == len(judges):
+        sentence = f"No judge is shown to be the {better}: {best} is first, {says}."
+    else:
+        who = f"Use {_either(top)}" if name == "right" else f"The {better} are {listed(top)}"
+        sentence = f"{who}: they are not distinguishable."
+    return [sentence, *_separating(best, top, ranking, question.units)]
 
 
 def _separating(best: str, top: Sequence[str], ranking: Standing, units: str) -> list[str]:
