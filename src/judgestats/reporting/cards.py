@@ -40,7 +40,7 @@ def best_card(
     following = str(means.index[1])
     row = ranking.difference(best, following)
     if ranking.winner and row is not None:
-        gap = _gap_in_words(abs(float(row["estimate"])), q.form)
+        gap = gap_in_words(abs(float(row["estimate"])), q.form)
         ends = sorted(abs(float(row[k])) for k in ("conf_low", "conf_high"))
         detail = (
             f"{gap} {q.better} {following}{_on_shared_items(ranking, row)} "
@@ -115,5 +115,6 @@ def _nonzero_end(value: float, form: str) -> str:
     return number(100 * value, 0 if value >= 0.005 else 1 if value >= 0.0005 else 3)
 
 
-def _gap_in_words(value: float, form: str) -> str:
+def gap_in_words(value: float, form: str) -> str:
+    """How far apart two judges are: a difference of scores, or points."""
     return number(value, 2) if form == "score" else noun(round(100 * value), "point")

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from judgestats.metrics.standings import Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
+from judgestats.reporting.cards import gap_in_words
 from judgestats.reporting.constant_answers import beside_constant
 from judgestats.reporting.formatting import count
 from judgestats.reporting.people_columns import PeopleAgreement
@@ -78,7 +79,11 @@ def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: C
     if ranking.winner:
         lead = f"Use {best}" if name == "right" else f"The {better} is {best}"
         row = ranking.difference(best, judges[1])
-        gap = "" if row is None else f", {_gap(row['estimate'], question)} {question.better} the next, {judges[1]}"
+        gap = (
+            ""
+            if row is None
+            else f", {gap_in_words(abs(float(row['estimate'])), question.form)} {question.better} the next, {judges[1]}"
+        )
         return [f"{lead}: {says}{gap}."]
     if ranking.ahead or ranking.uncompared:
         return [
@@ -165,10 +170,6 @@ def _says(judge: str, question: CardQuestion, ranking: Standing, column: Column 
         means = ranking.means.set_index("judge")["estimate"]
         text = printed(float(means[judge]), question.form)
     return _SAYS[question.term].format(text)
-
-
-def _gap(value: float, question: CardQuestion) -> str:
-    return printed(abs(value), "score") if question.form == "score" else f"{100 * abs(value):.0f} points"
 
 
 def _either(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats import flags
+from judgestats.counting.pairing import low_and_high
 from judgestats.counting.study import Calls, Study
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.opening import one_if
@@ -60,10 +61,8 @@ def flag_not_merged(rows: list[Record], calls: Calls, groups: Sequence[str]) -> 
     pair = ["judge", "strategy", "item", "call"]
     if not {*pair, "first", "second", *groups} <= {*study.names}:
         return rows
-    first, second = nw.col("first").cast(nw.String), nw.col("second").cast(nw.String)
-    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     keys = [c for c in dict.fromkeys([*groups, *pair[:3], "replicate"]) if c in study.names]
-    of_pairs = study.data.lazy().select(*keys, low.alias("_low"), high.alias("_high"))
+    of_pairs = study.data.lazy().select(*keys, *low_and_high(("_low", "_high")))
     sizes = of_pairs.group_by(*keys, "_low", "_high").agg(nw.len().alias("_calls")).filter(nw.col("_calls") > 1)
     several = sizes.select(*groups).unique().collect(backend="pandas").to_native()
     where = {tuple(map(str, key)) for key in several.itertuples(index=False, name=None)}
