@@ -6,8 +6,10 @@ import errno
 import glob
 import os
 import re
+import shutil
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -252,9 +254,17 @@ def _files_of_list(
     return parts, left
 
 
+class TemporaryFolder:
+    """A folder that is deleted with the last of the files that hold it."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="judgestats-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
 def _archived(path: Path, encoding: str | None, strict: bool) -> Files:
     """The files of a zip archive, unpacked into a temporary folder that is deleted with them."""
-    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    folder = TemporaryFolder()
     inside = Path(folder.name) / path.name
     with Archive(path, unpacked_limit(path)) as archive:
         if archive.repeated:
@@ -283,7 +293,7 @@ def elsewhere_on_windows(name: str) -> bool:
 
 def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
-    folder = tempfile.TemporaryDirectory(prefix="judgestats-")
+    folder = TemporaryFolder()
     path = spooled(source, folder.name)
     files = _one_file(path, path.parent, STREAM, encoding, strict)
     return replace(files, label=STREAM, keep=files.keep or folder)
