@@ -37,3 +37,11 @@ def test_verdicts_are_compared_in_the_order_they_were_shown_in():
     assert near_copies(Study.of(data), "preferences") == [(["a", "b"], 1.0)]
     invalid = data.assign(choice=data["choice"].astype(object).where(data["judge"] != "a", "invalid"))
     assert near_copies(Study.of(invalid), "preferences") == []
+
+
+def test_verdicts_that_are_missing_are_no_answers():
+    calls = pd.DataFrame({"judge": [*"ab"] * 50, "system": "s", "item": np.repeat(range(50), 2)})
+    right = pd.array(np.repeat(np.arange(50) % 2 == 0, 2), dtype="boolean")
+    right[:40] = pd.NA
+    data = js.ratings(calls.assign(correct=right))
+    assert near_copies(Study.of(data), "ratings") == [(["a", "b"], 1.0)]

@@ -52,7 +52,7 @@ def _scores(calls: Study) -> Factor:
 
 
 def _missing(answer: Factor) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.array([label == "invalid" or pd.isna(label) for label in answer.labels], dtype=bool)[answer.code]
+    return np.array([pd.isna(label) or label == "invalid" for label in answer.labels], dtype=bool)[answer.code]
 
 
 def _largest_share(answers: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
