@@ -96,8 +96,8 @@ def of_variants() -> Iterator[tuple[str, pd.DataFrame]]:
         if "," in name or getattr(case.call, "__name__", "") == "<lambda>":
             continue  # the call fixes its arguments
         for title, values in ARGUMENTS.items():
-            if set(values) <= set(parameters):
-                arguments = {k: next(c for c in v if c in data) if v is SPLITS else v for k, v in values.items()}
+            arguments = {k: next((c for c in v if c in data), None) if v is SPLITS else v for k, v in values.items()}
+            if set(values) <= set(parameters) and None not in arguments.values():
                 yield f"{name} | {title}", stated(lambda c=case, d=data, a=arguments: c.call(d, **a))
 
 
