@@ -27,9 +27,11 @@ def test_strategies_and_controlled_pairs_are_planned_from_a_file(tmp_path, monke
     assert calls["gold"].isna().sum() == 6
     pair = {"prompt": "Why?", "response_a": "So.", "response_b": "So.", "expected_verdict": "tie"}
     pd.DataFrame([{**pair, "bias_type": "position", "construction_notes": "equal"}]).to_csv("six.csv", index=False)
-    made = run.invoke(app, ["plan", "controlled", "--judge", "m", "--pairs", "six.csv", "--out", "other"])
+    made = run.invoke(app, ["plan", "debiasing", "--judge", "m", "--controlled", "six.csv", "--out", "other"])
     assert made.exit_code == 0, made.output
-    assert Plan.read("other").calls["bias"].tolist() == ["position"]
+    calls = Plan.read("other").calls
+    assert calls["bias"].unique().tolist() == ["position"]
+    assert calls["strategy"].value_counts().to_dict() == {"S2": 3, "S1": 2, "S8": 2, "B0": 1, "S4": 1, "S5": 1}
     for wrong, said in (
         (["plan", "debiasing", "--judge", "m"], "needs --pairs FILE"),
         (["plan", "vacuum", "--judge", "m", "--pairs", "pairs.csv"], "--pairs is not an option of the study 'vacuum'"),
@@ -41,22 +43,24 @@ def test_strategies_and_controlled_pairs_are_planned_from_a_file(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_generations_and_ratings_are_planned(tmp_path, monkeypatch):
+def test_texts_to_be_written_and_ratings_are_planned(tmp_path, monkeypatch):
     """Both steps of the texts to be written, and a rubric by its file."""
     from judgestats.design import Judge, Plan, generations, simulate_replies
 
     monkeypatch.chdir(tmp_path)
-    made = run.invoke(app, ["plan", "generations", "--judge", "writer", "--models", "gpt,claude"])
+    asked = ["plan", "debiasing", "--judge", "j", "--writer", "writer", "--models", "gpt,claude"]
+    made = run.invoke(app, asked)
     assert made.exit_code == 0, made.output
+    assert "225 calls, and 2,800 that come after them" in made.output
     plan = Plan.read("plan")
     assert plan.calls["call"].tolist() == generations("writer", models=["gpt", "claude"]).calls["call"].tolist()
     judges = [Judge(n) for n in ("writer", "gpt", "claude")]
     simulate_replies(plan, judges).to_json("answers.jsonl", orient="records", lines=True)
-    done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
+    done = run.invoke(app, ["collect", "plan", "answers.jsonl"])
     assert done.exit_code == 0, done.output
-    made = run.invoke(app, ["plan", "generations", "--judge", "writer", "--written", "texts.csv", "--out", "second"])
-    assert made.exit_code == 0, made.output
-    assert Plan.read("second").calls["role"].unique().tolist() == ["expanded"]
+    second = Plan.read("plan/stage2")
+    assert second.calls["role"].dropna().unique().tolist() == ["expanded"]
+    assert set(second.calls["bias"].dropna()) == {"position", "style", "model_origin", "truncation"}
     table = pd.DataFrame({"item": "r", "system": ["s", "t"], "task_text": "Explain.", "response_text": ["u", "v"]})
     table.to_csv("responses.csv", index=False)
     rated = ["plan", "rubric", "--judge", "m", "--responses", "responses.csv", "--by", "summary", "--out", "rated"]
@@ -65,7 +69,8 @@ def test_generations_and_ratings_are_planned(tmp_path, monkeypatch):
     assert len(Plan.read("rated")) == 40
     assert (tmp_path / "rated" / "form.m.csv").exists()
     for wrong, said in (
-        (["generations", "--judge", "a", "--judge", "b"], "One model writes the texts that are changed"),
+        (["debiasing", "--judge", "a", "--models", "b,c"], "needs --pairs FILE"),
+        (["debiasing", "--judge", "a", "--controlled", "six.csv", "--models", "b,c"], "Give writer=, too"),
         (["vacuum", "--judge", "m", "--seed", "3"], "--seed is not an option of the study 'vacuum'"),
         (["rubric", "--judge", "m"], "needs --responses FILE"),
     ):

@@ -71,6 +71,9 @@ def test_a_sample_is_spread_over_domains(responses):
     [
         ("merg", {}, "needs responses="),
         ("vacuum", {"sample": 3}, "sample= is not an option of the study 'vacuum'"),
+        ("debiasing", {}, "needs pairs="),
+        ("debiasing", {"writer": "w", "sample": 3}, "sample= draws from pairs="),
+        ("debiasing", {"controlled": pd.DataFrame(), "strategies": []}, "has no column 'bias_type'"),
         ("dark-currant", {}, "Did you mean 'dark-current'"),
         ("merg", {"responses": pd.DataFrame(), "variants": ["own"]}, "variant 'own' is not known"),
     ],
@@ -88,11 +91,10 @@ def test_calls_are_of_the_study_that_planned_them(responses, pairs):
     }
     named = {}
     for name, recipe in STUDIES.items():
-        given = {recipe.table: tables[recipe.table]} if recipe.table and name != "controlled" else {}
-        if name != "controlled":
-            plan = study(name, "m", **given)
-            named[name] = study_of(pd.concat([plan.calls, plan.later]))
-    none = dict.fromkeys(("generations", "explanations", "rankings"), "")
+        given = {recipe.table: tables[recipe.table]} if recipe.table else {}
+        plan = study(name, "m", **given)
+        named[name] = study_of(pd.concat([plan.calls, plan.later]))
+    none = dict.fromkeys(("explanations", "rankings"), "")
     same = {n: n for n in ("dark-current", "debiasing", "cues", "rubric", "merg")}
     assert named == {**same, "vacuum": "dark-current", "ladder": "dark-current", **none}
 

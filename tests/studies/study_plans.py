@@ -53,14 +53,21 @@ def _pairs(folder: Path) -> list[str]:
     pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.").to_csv(
         folder / "pairs.csv", index=False
     )
-    return ["debiasing", "--pairs", "pairs.csv", "--judge", "m", "--judge", "n"]
+    texts = ["--writer", "w", "--models", "m,n,o", "--strategies", "B0,S1,S2,S4,S5,S8"]
+    return ["debiasing", "--pairs", "pairs.csv", "--judge", "m", "--judge", "n", *texts]
 
 
 def _strategies(verdicts: pd.DataFrame) -> dict[str, Values]:
     labels = ("judge", "strategy")
+    made, natural = (verdicts[verdicts["bias"].notna() == m].dropna(axis="columns", how="all") for m in (True, False))
+    same = made[(made["bias"] == "position") & made["order_known"].astype(bool)]
+    origin = made[made["bias"] == "model_origin"]
     return {
-        "accuracy": _values(js.gold_agreement(verdicts, by="strategy"), "accuracy", labels),
-        "minus B0": _values(js.compare_strategies(verdicts), "difference", labels),
+        "accuracy": _values(js.gold_agreement(natural, by="strategy"), "accuracy", labels),
+        "minus B0": _values(js.compare_strategies(natural), "difference", labels),
+        "position": _values(js.bias_score(same, target="first", by="strategy"), "bias", labels),
+        "verbosity": _values(js.verbosity_bias(made, by="strategy"), "expansion_bias", labels),
+        "own model": _values(js.bias_score(origin, family={"m": "m", "n": "n"}, by="strategy"), "bias", labels),
     }
 
 
@@ -149,7 +156,11 @@ STUDIES = (
     ),
     StudyPlan(
         "debiasing", _pairs,
-        tuple(Judge(n, sensitivity=0.8, tie_criterion=0.6, slot_bias=b, under=_CAREFUL) for n, b in (("m", 0.6), ("n", 0.0))),
+        (
+            *(Judge(n, sensitivity=0.8, tie_criterion=0.6, slot_bias=b, under=_CAREFUL, self_preference=own,
+                    style={"format": {"markdown": 1.0}}) for n, b, own in (("m", 0.6, 1.5), ("n", 0.0, 0.0))),
+            Judge("o"), Judge("w"),
+        ),
         ("judge", "strategy"), _strategies,
     ),
     StudyPlan(

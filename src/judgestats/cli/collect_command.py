@@ -41,7 +41,7 @@ def collect(
     from judgestats import design
     from judgestats.design.collection import collected
     from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
-    from judgestats.design.plans import opened
+    from judgestats.design.plans import goes_on, opened
     from judgestats.design.reply_parts import parts_of
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
@@ -56,7 +56,7 @@ def collect(
     source = answers[0] if len(files) == len(answers) == 1 else files
     inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
     console = wide_console()
-    if len(plan.later):
+    if goes_on(plan):
         stage, rest = design.requests(plan, source)
         note_answers(folder, files)
         asks_verdicts = ~plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()})
@@ -65,12 +65,14 @@ def collect(
             _write_rest(rest, folder, left, inputs, overwrite)
             if stage is not None:
                 written = _write_plan(stage, stage_folder(folder, stage), plan, inputs, overwrite)
+                _say_without_text(stage)
                 console.print(
                     plain_text(f"Next: {len(stage):,} calls of stage {stage.calls['stage'].max()}: {written}")
                 )
             again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
             console.print(plain_text(f"Send them, then: {again}"))
             return
+    _say_without_text(plan)
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
     merged, estimates = (out.with_name(f"{out.stem}.{what}.csv") for what in ("merged", "estimates"))
@@ -115,6 +117,14 @@ def collect(
             console.print(plain_text(f"Estimates: {estimates}"))
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
         console.print(plain_text(f"Report: {write_report(measured, page, pages, origin)}"))
+
+
+def _say_without_text(plan: Plan) -> None:
+    """Name the texts without which pairs are left out."""
+    from judgestats.design.plans import WITHOUT_TEXT
+
+    if lost := plan.about.get(WITHOUT_TEXT):
+        wide_console().print(plain_text(f"Pairs are left out, for want of the texts {', '.join(lost)}"))
 
 
 def stage_folder(folder: Path, stage: Plan) -> Path:

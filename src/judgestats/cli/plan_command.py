@@ -29,8 +29,7 @@ def plan(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="One of: dark-current, vacuum, ladder, debiasing, controlled, generations, cues, explanations, "
-            "rubric, merg.",
+            help="One of: dark-current, vacuum, ladder, debiasing, cues, explanations, rubric, rankings, merg.",
         ),
     ],
     judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
@@ -46,17 +45,16 @@ def plan(
         int | None,
         typer.Option(help=f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0)."),
     ] = None,
-    pairs: Annotated[str, typer.Option(help="debiasing, controlled, cues: file of pairs of responses.")] = "",
+    pairs: Annotated[str, typer.Option(help="debiasing, cues: file of pairs of responses.")] = "",
     responses: Annotated[str, typer.Option(help="rubric, merg: file of responses of systems.")] = "",
     categories: Annotated[str, typer.Option(help="explanations: file of categories with code and name.")] = "",
     sample: Annotated[int | None, typer.Option(help="Items to draw of those in the file.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="dark-current: with the strict arm.")] = False,
-    strategies: Annotated[str, typer.Option(help="debiasing, controlled: B0,S1,S8, say.")] = "",
+    strategies: Annotated[str, typer.Option(help="debiasing: B0,S1,S8, say.")] = "",
     panel: Annotated[str, typer.Option(help="Judges of S3 and S7: a,b,c.")] = "",
-    models: Annotated[str, typer.Option(help="generations: models whose answers are compared: a,b,c.")] = "",
-    written: Annotated[
-        str, typer.Option(help="generations: texts of the first step, collected; plans the second.")
-    ] = "",
+    controlled: Annotated[str, typer.Option(help="debiasing: file of controlled pairs.")] = "",
+    writer: Annotated[str, typer.Option(help="debiasing: model that writes texts for controlled pairs.")] = "",
+    models: Annotated[str, typer.Option(help="debiasing: models whose answers are compared: a,b,c.")] = "",
     by: Annotated[str, typer.Option(help="rubric: name of a rubric, or a .toml file.")] = "",
     arms: Annotated[str, typer.Option(help="rubric: attributed,anonymized (default), style-transferred.")] = "",
     runs: Annotated[int | None, typer.Option(help="rubric: runs of each call (10 by default).")] = None,
@@ -83,10 +81,10 @@ def plan(
 
     options: Record = {
         **{"pairs": pairs, "responses": responses, "categories": categories, "prompt": prompt, "seed": seed},
-        **{"sample": sample, "temperature": temperature, "written": written, "by": by, "variant": variant},
+        **{"sample": sample, "temperature": temperature, "controlled": controlled, "writer": writer, "by": by},
         **{"rubric_judge": rubric_judge, "rubrics": rubrics, "runs": runs, "alias": alias, "strict": strict or None},
         **{"strategies": strategies, "panel": panel, "models": models, "arms": arms, "annotators": annotators},
-        **{"variants": variants, "attacks": attacks, "labels": labels, "levels": levels},
+        **{"variants": variants, "variant": variant, "attacks": attacks, "labels": labels, "levels": levels},
     }
     options = {name: value for name, value in options.items() if value not in ("", None)}
     if study not in STUDIES:
@@ -96,9 +94,9 @@ def plan(
         if study not in takers(renamed.get(name, name)):
             raise DesignError(f"--{name.replace('_', '-')} is not an option of the study {study!r}. Leave it out.")
     table = STUDIES[study].table
-    if table and table not in options:
+    if table and not {table, *STUDIES[study].instead} & {*options}:
         raise DesignError(f"The study {study!r} needs --{table} FILE. docs/studies.md has an example.")
-    inputs = [name for name in (pairs, responses, categories, prompt, by, rubrics, written) if name]
+    inputs = [name for name in (pairs, responses, categories, prompt, by, rubrics, controlled) if name]
     options |= {name: options[name].split(",") for name in _SEVERAL if name in options}
     options |= {"alias": parse_identity(alias)} if alias else {}
     if variant:
@@ -113,11 +111,13 @@ def plan(
 def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Sequence[str], overwrite: bool) -> None:
     """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
     from judgestats import design
+    from judgestats.design.plans import WRITES
 
     plan.write(folder, overwrite=overwrite, inputs=inputs)
     files = design.export(plan, folder, format, overwrite=overwrite, inputs=inputs)
     console = wide_console()
-    later = f", and {len(plan.later):,} that come after them" if len(plan.later) else ""
+    to_come = len(plan.later) + plan.about.get(WRITES, {}).get("to come", 0) * (folder == whole)
+    later = f", and {to_come:,} that come after them" if to_come else ""
     print_table(console, f"{len(plan):,} calls{later}", plan.summary())
     findings = plan.check()
     if len(findings):

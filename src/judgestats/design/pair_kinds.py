@@ -48,6 +48,8 @@ EXTENSION = {
     "model_origin_rr": _Kind("model_origin", ("answer",)),
 }
 EVERY_KIND = {**KINDS, **EXTENSION}
+#: Of the words that truncation keeps.
+SHARE = 0.4
 
 
 def controlled_pairs(
@@ -57,7 +59,7 @@ def controlled_pairs(
     extension: bool = False,
     pairings: Sequence[tuple[str, str]] | None = None,
     families: Mapping[str, str] | None = None,
-    share: float = 0.4,
+    share: float = SHARE,
     seed: int | np.random.Generator | None = SEED,
 ) -> pd.DataFrame:
     """Make controlled pairs of texts: what differs between the two is known.
@@ -133,8 +135,27 @@ def controlled_pairs(
     return described(pd.DataFrame(rows), families or {})
 
 
-def _pairs(texts: Mapping[str, pd.DataFrame], kind: str, share: float) -> Iterator[Record]:
-    """Pairs of one text and its change."""
+def possible_pairs(responses: pd.DataFrame, kinds: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The pairs of which both texts are there, as if all were; and what is wrong with the other texts."""
+    texts = {str(role): part.reset_index(drop=True) for role, part in responses.groupby("role", sort=False)}
+    lost = responses[responses["text"].isna()]
+    faults = [f"{row.item} ({row.role}, {row.judge})" for row in lost.itertuples()]
+    if "expanded" in texts:  # in the order of the questions, whenever each came
+        longer = texts["base"]["item"].map(texts["expanded"].set_index("item")["text"]).astype(object)
+        texts["expanded"] = texts["base"].assign(text=longer.where(longer.notna(), None))
+    rows: list[Record] = []
+    for kind in kinds:
+        if "origin" in kind:
+            rows += _origin(texts["answer"], kind, None, SEED)
+        elif kind != "length" or "expanded" in texts:
+            rows += _pairs(texts, kind, SHARE, faults)
+    return described(pd.DataFrame(rows), {}) if rows else pd.DataFrame(), list(dict.fromkeys(faults))
+
+
+def _pairs(
+    texts: Mapping[str, pd.DataFrame], kind: str, share: float, faults: list[str] | None = None
+) -> Iterator[Record]:
+    """Pairs of one text and its change; a text that cannot be changed is an error, or else among the faults."""
     form = EVERY_KIND[kind]
     source, other = form.roles[0], form.roles[-1]
     second = texts[other].set_index("item")["text"] if other != source and other in texts else None
@@ -142,7 +163,15 @@ def _pairs(texts: Mapping[str, pd.DataFrame], kind: str, share: float) -> Iterat
         if second is not None and row["item"] not in second:
             raise DesignError(f"Question {row['item']!r} has a text with the role {source!r} and none with {other!r}.")
         one = row["text"]
-        two = form.change(one, share) if second is None else second[row["item"]]
+        try:
+            two = second[row["item"]] if second is not None else form.change(one, share) if one else None
+        except DesignError:
+            if faults is None:
+                raise
+            faults.append(f"{row['item']} ({source}, {row['judge']})")
+            two = None
+        if not (one and two):
+            continue
         note = form.note
         if kind == "style_ba":
             one, two, note = two, one, f"{note}; mirror of style_{i:03d}"
@@ -192,8 +221,9 @@ def _origin(
             name = f"model_origin_rr_{one}_{two}_{i:03d}" if robin else f"model_origin_{i:03d}"
             note = f"response_a from {a}, response_b from {b}" + ("; order drawn at random" if robin else "")
             question = {"item": item, **by_model[a].loc[item].to_dict()}
-            texts = {f"{slot}_text": str(by_model[m].loc[item, "text"]) for slot, m in (("first", a), ("second", b))}
-            yield _row(question, name, kind, note=note, model_a=a, model_b=b, **texts)
+            texts = {f"{slot}_text": by_model[m].loc[item, "text"] for slot, m in (("first", a), ("second", b))}
+            if all(texts.values()):
+                yield _row(question, name, kind, note=note, model_a=a, model_b=b, **texts)
 
 
 def described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:

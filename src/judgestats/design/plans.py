@@ -33,6 +33,8 @@ _ID_DIGITS = 16
 UNANSWERED = "unanswered"
 #: In ``about``: items that a variant leaves out, since no rubric for them can be used.
 WITHOUT_RUBRIC = "without rubric"
+#: In ``about``: how the texts that are written are compared, and those that are missing or cannot be changed.
+WRITES, WITHOUT_TEXT = "written pairs", "without text"
 #: What was said earlier in a chain: each reply, and the messages of a dialogue as JSON.
 EARLIER = {**{p: f"{p}_text" for p in REPLIES}, "earlier": "earlier_text"}
 #: Columns with digests of the texts that fill a placeholder in.
@@ -110,7 +112,7 @@ class Plan:
 
     def __add__(self, other: Plan) -> Plan:
         """Both plans; a call that both have is there once."""
-        if self.kind != other.kind:
+        if self.kind != other.kind and "texts" not in (self.kind, other.kind):
             raise DesignError(f"A plan of {self.kind} and one of {other.kind} cannot be joined. Keep them apart.")
         for name, one in self.prompts.items():
             if name in other.prompts and other.prompts[name].digest != one.digest:
@@ -389,6 +391,9 @@ class Plan:
         if items := self.about.get(WITHOUT_RUBRIC):
             what, remedy = "items without a rubric that can be used", "They are left out of the variant: give them one."
             yield Finding("caution", "item", what, (), ", ".join(map(str, items)), remedy, unread=len(items))
+        if texts := self.about.get(WITHOUT_TEXT):
+            what, remedy = "texts that are missing or cannot be changed", "Their pairs are left out: ask for them."
+            yield Finding("caution", "item", what, (), ", ".join(map(str, texts)), remedy, unread=len(texts))
 
     def _leaks(self) -> Iterator[Finding]:
         ids = ("first", "second") if self.kind == "preferences" else ("system",)
@@ -449,7 +454,7 @@ class Plan:
         return Finding("fault", column, f"{word!r} ({column}) stands in {where}", tuple(map(int, rows)), word, remedy)
 
     def _imbalance(self) -> Iterator[Finding]:
-        if self.kind != "preferences":
+        if self.kind != "preferences" or "first" not in self.calls:  # texts are written first
             return
         calls = self.calls
         alone = self._in_one_order()
@@ -569,6 +574,11 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
     for path in sorted(stages, key=lambda p: [int(n) for n in re.findall(r"\d+", p.parent.name)]):
         whole = whole + Plan.read(path.parent, trust=trust)
     return whole
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether calls may come after those that are planned."""
+    return len(plan.later) > 0 or WRITES in plan.about
 
 
 def opened_table(source: pd.DataFrame | str | Path) -> pd.DataFrame:

@@ -94,11 +94,12 @@ def simulate_replies(
     if min(shares) < 0 or sum(shares) > 1:
         raise DesignError(f"error={error}, refused={refused}, unreadable={unreadable} are not shares. Each is 0 to 1.")
     later = plan.calls["prompt"].isin([name for name, p in plan.prompts.items() if p.frame == "texts"]).to_numpy()
-    scored = plan.rows(~later) if plan.kind == "ratings" else plan
+    written = later & plan.calls["role"].notna().to_numpy() if "role" in plan.calls else np.zeros(len(plan), dtype=bool)
+    scored = plan.rows(~later) if plan.kind == "ratings" else plan.rows(~written)
     staged = "stage" in plan.calls
     if staged:  # other draws at each stage
         seed = generator(seed, ("stage", *map(str, sorted(plan.calls["stage"].unique()))))
-    if staged or plan.kind == "ratings":  # a judge may be asked at one stage only
+    if staged or written.any() or plan.kind == "ratings":  # a judge may be asked at one stage only
         several = [judges] if isinstance(judges, Judge) else list(judges)
         judges = [j for j in several if j.name in set(scored.calls["judge"])] or several
     calls = plan.calls
@@ -107,8 +108,10 @@ def simulate_replies(
     elif plan.kind == "rankings":
         text = _rankings(plan, judges, seed)
     elif plan.kind == "preferences":
-        calls = simulate(plan.calls, judges, seed=seed)
-        text = _compared(plan, calls["choice"].astype(str).tolist())
+        answers = _texts(plan.rows(written)) if written.any() else []
+        if len(scored):
+            answers += _compared(scored, simulate(scored.calls, judges, seed=seed)["choice"].astype(str).tolist())
+        text = np.array(answers, dtype=object)[np.argsort(np.argsort(~written, kind="stable"))].tolist()
     else:
         text = [_NOTE] * len(plan)
         if later.any():

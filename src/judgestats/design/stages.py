@@ -9,9 +9,10 @@ from pathlib import Path
 
 from judgestats.design.chain_replies import rubric_faults
 from judgestats.design.collection import remaining, replied
-from judgestats.design.plans import CALL, UNANSWERED, Plan, following, opened
+from judgestats.design.plans import CALL, UNANSWERED, WRITES, Plan, following, goes_on, opened
 from judgestats.design.prompts import digest
 from judgestats.design.runner_replies import Answers
+from judgestats.design.written_pairs import possible_calls
 from judgestats.errors import DesignError
 
 
@@ -59,13 +60,12 @@ def next_stage(plan: Plan | str | Path, answers: Answers) -> Plan:
     [[1, 'first'], [2, 'tie']]
     """
     plan = opened(plan)
-    if not len(plan.later):
+    if not goes_on(plan):
         raise DesignError("The plan has no later stage. Collect its answers with collect().")
     stage = _next(plan, replied(plan, answers))
     if stage is None:
-        raise DesignError(
-            f"None of the {len(plan.later):,} later calls can be asked: no call before them has a usable answer."
-        )
+        later = f"None of the {len(plan.later):,} later calls" if len(plan.later) else "No further call"
+        raise DesignError(f"{later} can be asked: no call before them has a usable answer.")
     return stage
 
 
@@ -97,11 +97,13 @@ def requests(plan: Plan | str | Path, answers: Answers) -> tuple[Plan | None, Pl
     (True, 5)
     """
     plan = opened(plan)
-    return (_next(plan, replied(plan, answers)) if len(plan.later) else None), remaining(plan, answers)
+    return (_next(plan, replied(plan, answers)) if goes_on(plan) else None), remaining(plan, answers)
 
 
 def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     """The calls of the next stage that have a usable reply to go on from."""
+    if WRITES in plan.about:
+        return possible_calls(plan, replies)
     ready = plan.later["after"].isin(set(replies) - set(rubric_faults(plan, replies)))
     if not ready.any():
         return None

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from judgestats.design.controlled import controlled
+from judgestats.design.controlled import controlled as controlled_calls
 from judgestats.design.cues import cues
 from judgestats.design.explanations import LEVELS, explanations
 from judgestats.design.merg import VARIANTS, merg
@@ -20,8 +20,8 @@ from judgestats.design.plans import WITHOUT_RUBRIC, Plan, opened_table
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
-from judgestats.design.strategies import strategies, strategy_verdicts
-from judgestats.design.text_generation import generations
+from judgestats.design.strategies import SINGLE, strategies, strategy_verdicts
+from judgestats.design.written_pairs import written_pairs
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record
 from judgestats.verdicts import composite
@@ -32,11 +32,15 @@ Table: TypeAlias = pd.DataFrame | str | Path
 
 @dataclass(frozen=True)
 class Study:
-    """How a study is planned: its function, the argument with its table, and its other options."""
+    """How a study is planned: its function, the argument with its table, and its other options.
+
+    `instead`: options that make the table optional.
+    """
 
     plan: Callable[..., Plan]
     table: str = ""
     takes: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
 
 
 def _ratings(
@@ -98,6 +102,41 @@ def _variants(
     return replace(plan, about={**plan.about, WITHOUT_RUBRIC: without}) if without else plan
 
 
+def _debiasing(
+    judges: str | Sequence[str],
+    pairs: Table | None = None,
+    *,
+    controlled: Table | None = None,
+    writer: str | None = None,
+    models: Sequence[str] = (),
+    sample: int | None = None,
+    seed: int | None = None,
+    **options: object,
+) -> Plan:
+    """Strategies on pairs with gold, of which some may be drawn, and on controlled pairs, which may yet be written."""
+    if models and writer is None:
+        raise DesignError("models= is of controlled pairs that are written. Give writer=, too, who writes the others.")
+    if sample is not None and pairs is None:
+        raise DesignError(
+            "sample= draws from pairs=, which is not given. Controlled pairs are all asked. Leave it out."
+        )
+    natural: Callable[..., Plan] = strategies
+    compared: Callable[..., Plan] = controlled_calls
+    plans = [] if pairs is None else [_sampled(natural(judges, pairs, **options), sample, seed)]
+    options.setdefault("strategies", SINGLE)
+    plans += [] if controlled is None else [compared(judges, controlled, **options)]
+    plans += [] if writer is None else [written_pairs(judges, writer, models=models, **options)]
+    return reduce(add, plans)
+
+
+def _sampled(plan: Plan, sample: int | None, seed: int | None) -> Plan:
+    """Some items of a plan, drawn; spread over the languages and domains that it has."""
+    if sample is None:
+        return plan
+    strata = [c for c in ("language", "domain") if c in plan.calls]
+    return plan.sample(sample, stratify=strata, seed=(seed or 0) if strata else np.random.default_rng(seed or 0))
+
+
 def _texts(
     judges: str | Sequence[str], categories: Table, *, levels: Sequence[str] = LEVELS, temperature: float = 0.7
 ) -> Plan:
@@ -116,9 +155,12 @@ STUDIES = {
     "dark-current": Study(dark_current, takes=("strict", "prompts", "temperature", "seed")),
     "vacuum": Study(vacuum, takes=("prompts", "temperature")),
     "ladder": Study(ladder, takes=("prompts", "temperature", "seed")),
-    "debiasing": Study(strategies, "pairs", ("strategies", "panel", "temperature")),
-    "controlled": Study(controlled, "pairs", ("strategies", "panel", "temperature")),
-    "generations": Study(generations, takes=("models", "written", "temperature")),
+    "debiasing": Study(
+        _debiasing,
+        "pairs",
+        ("controlled", "writer", "models", "strategies", "panel", "temperature", "sample", "seed"),
+        ("controlled", "writer"),
+    ),
     "cues": Study(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
     "explanations": Study(_texts, "categories", ("levels", "temperature")),
     "rubric": Study(_ratings, "responses", ("by", "arms", "runs", "annotators", "alias", "prompts", "temperature")),
@@ -151,14 +193,16 @@ def study(
     ----------
     name : str
         ``dark-current`` (`strict`: with the strict arm), ``rubric`` (`responses`; `arms`, `runs`, `alias`; each of
-        `annotators`, who are people, sees every text once under its alias), ``debiasing`` and ``controlled``
-        (`pairs`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default the baseline and the original),
-        ``cues`` (`pairs`; `attacks`, `labels`), ``explanations`` (`categories`: ``code`` and ``name``; `levels`),
-        ``rankings`` (`responses`), ``generations``, ``vacuum``, ``ladder``.
+        `annotators`, who are people, sees every text once under its alias), ``debiasing`` (one or several of `pairs`,
+        with gold; `controlled`, pairs as for :func:`controlled`; and `writer` with `models`, who write controlled
+        pairs first, as for :func:`generations`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default
+        the baseline and the original), ``cues`` (`pairs`; `attacks`, `labels`), ``explanations`` (`categories`:
+        ``code`` and ``name``; `levels`), ``rankings`` (`responses`), ``vacuum``, ``ladder``.
     judges : str or sequence of str
         Who is asked.
     sample : int, optional
-        Items that are drawn, of studies with a table; spread over ``language`` and ``domain`` where it has them.
+        Items that are drawn, of studies with a table; spread over ``language`` and ``domain`` where it has them. Of
+        controlled pairs, all are asked.
     seed : int, optional
         Of the draw, and of what the study draws itself.
     **options
@@ -194,28 +238,24 @@ def study(
     drawing = [o for o, value in (("sample", sample), ("seed", seed)) if value is not None]
     if wrong := [o for o in (*options, *drawing) if name not in takers(o)]:
         raise DesignError(f"{wrong[0]}= is not an option of the study {name!r}. Leave it out.")
-    if recipe.table and recipe.table not in options:
+    if recipe.table and not {recipe.table, *recipe.instead} & {*options}:
         raise DesignError(f"The study {name!r} needs {recipe.table}=, a table or a file. docs/studies.md has examples.")
-    tables = [options.pop(recipe.table)] if recipe.table else []
-    options |= {"seed": seed} if seed is not None and "seed" in recipe.takes else {}
-    plan = recipe.plan(judges, *tables, **options)
-    if sample is None:
-        return plan
-    strata = [c for c in ("language", "domain") if c in plan.calls]
-    return plan.sample(sample, stratify=strata, seed=(seed or 0) if strata else np.random.default_rng(seed or 0))
+    tables = [options.pop(recipe.table)] if recipe.table in options else []
+    own = {o: value for o, value in (("sample", sample), ("seed", seed)) if value is not None and o in recipe.takes}
+    plan = recipe.plan(judges, *tables, **options, **own)
+    return plan if "sample" in own else _sampled(plan, sample, seed)
 
 
 def study_of(calls: pd.DataFrame) -> str:
     """The study that calls are of, by the columns and conditions of its plan; empty if of none.
 
     >>> study_of(pd.DataFrame({"strategy": ["B0"], "bias": ["style"]}))
-    'controlled'
+    'debiasing'
     """
     has = {*calls.dropna(axis="columns", how="all").columns}
     conditions = set(calls["condition"].dropna()) if "condition" in has else set()
     signs = {
         "dark-current": "stimulus" in has,
-        "controlled": {"strategy", "bias"} <= has,
         "debiasing": "strategy" in has,
         "cues": {"scheme", "probe"} <= has,
         "merg": bool(conditions) and conditions <= {*VARIANTS},
@@ -224,8 +264,21 @@ def study_of(calls: pd.DataFrame) -> str:
     return next((name for name, sign in signs.items() if sign), "")
 
 
+def of_kind(verdicts: pd.DataFrame, controlled: bool) -> pd.DataFrame:
+    """The verdicts on controlled pairs, or those on the others, with the columns that they have."""
+    tests_bias = verdicts["bias"].notna() if "bias" in verdicts else pd.Series(False, verdicts.index)
+    rows = verdicts[tests_bias == controlled]
+    return rows if len(rows) == len(verdicts) else rows.dropna(axis="columns", how="all")
+
+
 def _merged(calls: pd.DataFrame) -> pd.DataFrame:
-    return calls if "n_calls" in calls else strategy_verdicts(calls)
+    """One verdict for each strategy and pair, of controlled pairs apart."""
+    if "n_calls" in calls:
+        return calls
+    parts = [
+        strategy_verdicts(part) for part in (of_kind(calls, controlled) for controlled in (False, True)) if len(part)
+    ]
+    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 
 def _composites(scores: pd.DataFrame) -> pd.DataFrame:
@@ -240,7 +293,6 @@ def _composites(scores: pd.DataFrame) -> pd.DataFrame:
 #: Study -> the rule that makes its verdicts of calls.
 _RULES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "debiasing": _merged,
-    "controlled": _merged,
     "merg": _composites,
 }
 

@@ -13,7 +13,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import KEYS, Split, splits_of
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.design.studies import study_of, study_verdicts
+from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, choose, confidence, score_range
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.datasheet_sections import BEFORE, INSTRUMENTS, sheet_of
@@ -136,14 +136,15 @@ def measure_all(
         fitted = described(models, conf_level)
     if sampling is not None:
         choose(sampling, get_args(Sampling), "sampling")
-    name, calls, frame = "", pd.DataFrame(), pd.DataFrame()
+    name, calls, frame, natural = "", pd.DataFrame(), pd.DataFrame(), pd.DataFrame()
     if study:
         frame = data if isinstance(data, pd.DataFrame) else to_table(data)
         if not (name := study_of(frame)):
             raise DesignError("These calls are of no study. Leave study= out.")
         calls, frame = frame, study_verdicts(frame)
         by = by or (("strategy",) if "strategy" in frame else ())
-        data = frame
+        natural = of_kind(frame, controlled=False)
+        data = natural if len(natural) else frame  # the tables of the study have the controlled pairs apart
     whole = Study.whole(data)
     kind = kind_of(whole.names)
     refuse(whole.faults, whole.data, kind)
@@ -198,7 +199,9 @@ def measure_all(
     tables: tuple[StudyTable, ...] = ()
     if name:
         tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
-        tables = (replace(tables[0], about=f"{tables[0].about} {_said_of_calls(calls, frame)}"), *tables[1:])
+        apart = " Below the tables are the pairs with gold alone." if 0 < len(natural) < len(frame) else ""
+        said = f"{_said_of_calls(calls, frame)}{apart}"
+        tables = (replace(tables[0], about=f"{tables[0].about} {said}"), *tables[1:])
         if cards := study_cards(name, tables, conf_level):
             summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(

@@ -37,8 +37,6 @@ QUESTIONS: Mapping[str, tuple[StudyQuestion, ...]] = {
             "No change from B0 survives correction",
             p_values="p, Holm",
         ),
-    ),
-    "controlled": (
         StudyQuestion(
             "Which bias is largest?", ("position", "verbosity", "style", "own model"), "No interval leaves out 0"
         ),

@@ -9,7 +9,7 @@ from functools import cache, partial
 import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.design.studies import study_of, study_verdicts
+from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, JudgestatsError, confidence
 from judgestats.metrics.agreement.disagreements import disagreement
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
@@ -144,6 +144,12 @@ def _datasheets(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]
             ("judge", "stimulus", "delta"),
             (shift, {"criterion_shift": "criterion shift"}),
         )
+
+
+def _debiasing(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
+    for controlled, tables in ((False, _strategies), (True, _biases)):
+        if len(part := of_kind(verdicts, controlled)):
+            yield from tables(part, settings)
 
 
 def _strategies(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
@@ -312,8 +318,7 @@ def _cues(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
 TABLES: Mapping[str, Callable[[pd.DataFrame, Settings], Iterator[StudyTable]]] = {
     "dark-current": _datasheets,
     "rubric": _deviations,
-    "debiasing": _strategies,
-    "controlled": _biases,
+    "debiasing": _debiasing,
     "merg": _levels,
     "cues": _cues,
 }
