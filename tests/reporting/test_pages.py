@@ -210,7 +210,7 @@ def test_by_gives_a_datasheet_for_each_group(tmp_path):
     )
     page = Page(made(calls, tmp_path, by="strategy"))
     assert sum(t == "details" and a.get("class") == "judge" for t, a in page.elements) == 2
-    assert {"a · CoT", "a · plain"} <= set(page.text.split("\n"))
+    assert {"a · strategy = CoT", "a · strategy = plain"} <= set(page.text.split("\n"))
 
 
 @pytest.mark.slow

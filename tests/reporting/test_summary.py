@@ -246,7 +246,7 @@ def test_conditions_are_part_of_a_name_only_where_a_judge_has_several():
     one = pd.concat([plain_verdicts(["a"]).assign(strategy="p"), plain_verdicts(["b"]).assign(strategy="q")])
     assert set(summary(one).groups[0].judges) == {"a", "b"}
     two = pd.concat([plain_verdicts(["a"], seed=i).assign(strategy=s) for i, s in enumerate("pq")])
-    assert set(summary(two).groups[0].judges) == {"a · p", "a · q"}
+    assert set(summary(two).groups[0].judges) == {"a · strategy = p", "a · strategy = q"}
 
 
 def test_tasks_are_columns_of_their_own():

@@ -33,7 +33,7 @@ def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     """Label of each row, on its index: the judge, and the values of the further grouping columns.
 
     >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
-    'g · CoT'
+    'g · strategy = CoT'
     """
     if "judge" not in frame.columns:
         raise DesignError(f"A picture needs a column judge. Columns: {', '.join(map(str, frame.columns))}.")
@@ -42,6 +42,7 @@ def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     groups = ["judge", *(c for c in columns[:end] if c not in _NOT_WHOSE and c != "judge")]
     codes = codes_of(frame, groups)
     parts = [frame[g].iloc[codes.first].astype(object).map(_cell_text) for g in groups]
+    parts[1:] = [f"{g} = " + part for g, part in zip(groups[1:], parts[1:], strict=True)]
     labels = np.array([" · ".join(p) for p in zip(*parts, strict=True)], dtype=object)
     return pd.Series(labels[codes.code], index=frame.index, dtype=object)
 

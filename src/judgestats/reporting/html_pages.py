@@ -75,7 +75,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         of=data_name(source),
         line=summary.line,
         verdict=summary.verdict,
-        next_step=next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
+        next_step="" if data.rows.refused else next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,
         tables=_study_tables(data),
         table=comparison(summary),
@@ -111,7 +111,7 @@ def _study_tables(data: PageData) -> list[Record]:
 
 def _nothing_known(data: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
-    if data.summary.against:
+    if data.summary.against or data.rows.refused:
         return ""
     what = (
         "verdict" if answer_column(data.measured.columns) == "correct" or data.rows.kind == "preferences" else "score"

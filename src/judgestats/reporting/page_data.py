@@ -10,7 +10,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.splitting import KEYS, Split, splits_of
+from judgestats.counting.splitting import Split
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.studies import of_kind, study_of, study_verdicts
@@ -28,7 +28,8 @@ from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import Settings as Estimation
 from judgestats.reporting.study_tables import StudyTable, study_tables
 from judgestats.reporting.summary import SUMMARISED, Measured, summarise
-from judgestats.reporting.summary_parts import Summary
+from judgestats.reporting.summary_parts import Summary, listed
+from judgestats.reporting.unnamed_columns import refused_in_words, splits_by_name, without_empty_levels
 from judgestats.schema import kind_of
 from judgestats.schema.columns import By, Kind, grouping
 from judgestats.schema.opening import engine_errors
@@ -49,7 +50,8 @@ class PageRows:
     reference: References
     findings: pd.DataFrame
     groups: list[str]
-    splits: list[Split]
+    splits: list[Split]  # shown apart, though not named in `by`
+    refused: list[Split]  # that nobody named
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,15 @@ def measure_all(
     kind = kind_of(whole.names)
     refuse(whole.faults, whole.data, kind)
     groups = [g for g in grouping(by, whole.names) if g != "judge"]
-    splits = splits_of(whole, [*KEYS, *groups]) if kind == "ratings" else []
-    groups += [s.column for s in splits]
     findings = whole.check()
+    conditions = [
+        *groups,
+        *(c for c in INSTRUMENTS if c in whole.names),
+        *(s.column for part in splits_by_name(whole, kind, groups) for s in part),
+    ]
+    whole, empty = without_empty_levels(whole, list(dict.fromkeys(conditions)))
+    splits, refused = splits_by_name(whole, kind, groups)
+    groups += [s.column for s in splits] if kind == "ratings" else []
     options: Record = {
         "by": groups,
         "cluster": cluster,
@@ -196,6 +204,9 @@ def measure_all(
         return _without_single_conditions(sheet_of(part, of_part), renamed), numbers
 
     summary = summarise(rows, kind, sheet, taken, findings, settings, title, anew)
+    left_out = f" · {listed(empty)} left out: no valid answer" if empty else ""
+    lead = f"{refused_in_words(refused, kind)} {summary.verdict}".strip()
+    summary = replace(summary, line=summary.line + left_out, verdict=lead)
     tables: tuple[StudyTable, ...] = ()
     if name:
         tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
@@ -205,7 +216,7 @@ def measure_all(
         if cards := study_cards(name, tables, conf_level):
             summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
-        PageRows(rows, kind, reference, findings, groups, splits),
+        PageRows(rows, kind, reference, findings, groups, splits if kind == "ratings" else [], refused),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
         summary,
         settings,

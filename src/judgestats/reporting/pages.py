@@ -56,8 +56,9 @@ def report(
     path : path
         File to write; its folder is made. A name that ends in ``.md`` gives Markdown, any other HTML.
     by : str or sequence of str
-        Further grouping columns: a datasheet for each judge and group. Columns that split ratings (rows that are equal
-        in judge, system, item, criterion and replicate differ in them) are grouping columns in any case.
+        Further grouping columns: a datasheet for each judge and group. A column with the name of a condition in which
+        ratings of one thing differ is one in any case; another that nobody named makes no rows of the page, and its
+        first sentence says so.
     title : str, optional
         Title of the page; by default a question that the data can answer.
     source : frame or mapping, optional

@@ -133,7 +133,10 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
 
 def _of_ratings(data: Any, options: Options) -> Iterator[Picture]:
     options = replace(options, cluster="auto")  # as in the datasheet
-    scores, cut = _extremes(options.call(score_matrix, data))
+    try:
+        scores, cut = _extremes(options.call(score_matrix, data))
+    except JudgestatsError:  # a column that nobody named splits the ratings
+        return
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:
         draw: _Drawing = partial(plots.score_matrix, scores, identity=options.identity or None)

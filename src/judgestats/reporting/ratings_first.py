@@ -87,6 +87,8 @@ def ratings_first_screen(
         return FirstScreen(
             [], {}, apart=f"there is {pair[0]}, and {pair[1]}; name the scale in a column, one page for each"
         )
+    if not (means_of_scores := rows_by_judge(sheet, "mean_score")):
+        return FirstScreen([], {})  # no score, or a column that nobody named splits them
     questions: dict[str, CardQuestion] = {}
     columns: list[Column] = []
     against = ""
@@ -135,8 +137,7 @@ def ratings_first_screen(
         )
     leniency, bias, words = _leniency(data, sheet, against, conditions, cluster, value, options)
     columns += leniency
-    if means := rows_by_judge(sheet, "mean_score"):
-        columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means))
+    columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means_of_scores))
     return FirstScreen(columns, questions, against, bias, words)
 
 

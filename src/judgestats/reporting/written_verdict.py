@@ -14,6 +14,7 @@ neither right answers nor people                Who is right cannot be said; who
 people agree more among themselves              No judge agrees with people as people do with each other.
 the judge to use prefers a place                Ask it in both orders.
 conditions are pooled                           Which, and the option that shows each.
+nobody named a column in which calls differ     First of all: which, and the option (``unnamed_columns``).
 ==============================================  ====================================================================
 """
 

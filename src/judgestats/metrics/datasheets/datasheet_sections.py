@@ -23,7 +23,7 @@ from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import answer_rates, consistency, position_bias
 from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
 from judgestats.metrics.correctness import accuracy, gold_agreement
-from judgestats.metrics.datasheets.score_section import score_rows
+from judgestats.metrics.datasheets.score_section import missing_rows, score_rows
 from judgestats.metrics.measure_registry import Options, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
@@ -121,8 +121,12 @@ def datasheet(
     confidence(conf_level)
     said = (humans, gold, baseline) != (None, None, None) or RATERS in column_names(data)
     sources = references(data, humans, gold, baseline) if said else None
+    study = sources.study if sources else Study.of(data)
+    groups = grouping(by, column_names(data))
+    if kind_of(study.names) == "ratings":
+        groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
     options = Options(
-        tuple(grouping(by, column_names(data))),
+        tuple(groups),
         identity or {},
         cluster,
         n_resamples,
@@ -131,7 +135,7 @@ def datasheet(
         sources.people if sources and sources.humans else None,
         sources.baseline if sources else controls_of(data),
     )
-    return sheet_of(sources.study if sources else Study.of(data), options)
+    return sheet_of(study, options)
 
 
 def sheet_of(data: Any, options: Options) -> pd.DataFrame:
@@ -141,7 +145,7 @@ def sheet_of(data: Any, options: Options) -> pd.DataFrame:
     ratings = kind_of(present) == "ratings"
     if ratings:
         options = replace(options, cluster="auto")  # deviations of single runs have no interval without a cluster
-        further = [s.column for s in splits_of(data, [*KEYS, *columns])]
+        further = []
     else:
         further = [column for column in INSTRUMENTS if column in present and 1 < len(labels(data, column)) <= MOST_ARMS]
     groups = list(dict.fromkeys([*columns, *further]))
@@ -244,7 +248,10 @@ def _if_possible(
 def _ratings_sections(
     data: Any, present: list[str], groups: list[str], options: Options
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    scores = score_rows(data, groups, options)
+    try:
+        scores = score_rows(data, groups, options)
+    except DesignError:  # a column that nobody named splits the ratings
+        scores = missing_rows(data, groups, options.conf_level)
     if answer_column(present) == "correct":
         correct = options.call(accuracy, data).query("term == 'accuracy'")
         yield "verdicts", correct if "gold" in present else correct.assign(term="right")

@@ -12,13 +12,14 @@ from scipy.special import stdtrit
 from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.counting.counts import Counts
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.kernels.cluster_robust import linearised_error
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
 from judgestats.metrics.measure_registry import Options
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, rows_of_codes
+from judgestats.schema.columns import answer_column
 from judgestats.typing import Record
 
 
@@ -41,6 +42,18 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
         (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
     rows += options.call(run_sd, data, ratios=False).to_dict("records")
+    return estimates(rows, groups)
+
+
+def missing_rows(data: Calls, groups: list[str], conf_level: float) -> pd.DataFrame:
+    """Share of the rows of each judge without a score."""
+    columns = Study.of(data).columns
+    lost = columns.series(answer_column(columns.names)).isna().to_numpy(dtype=float)
+    table = columns.frame(groups).assign(lost=lost, n=1.0).groupby(groups, dropna=False)[["lost", "n"]].sum()
+    rows: list[Record] = []
+    for key, (n_lost, n) in zip(table.index.to_frame(index=False).to_dict("records"), table.to_numpy(), strict=True):
+        counts = Counts.of(pd.DataFrame({"n": [n - n_lost, n_lost]})).inferred(conf_level)
+        rows += [{**key, **row} for row in counts.rates("missing", np.array([False, True]))]
     return estimates(rows, groups)
 
 
