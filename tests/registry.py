@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -34,6 +35,13 @@ PROPERTIES = {
     "untouched": "the input is not changed",
 }
 Data = Callable[[], pd.DataFrame]
+
+
+@cache
+def built_once(data: Data) -> Data:
+    """The same data, built at the first call only; each call gives a copy."""
+    build = cache(data)
+    return lambda: build().copy()
 
 
 @dataclass(frozen=True)
@@ -420,7 +428,8 @@ def of_record(record: Measure, data: Data) -> dict[str, str]:
     return found
 
 
-def registry() -> dict[str, Case]:
+@cache
+def registry() -> Mapping[str, Case]:
     """The case of each measure of preferences or ratings, by public name; a second case has a word after a comma."""
     found, records = {}, measures()
     second = [case for case in CASES if "," in case]
@@ -431,8 +440,8 @@ def registry() -> dict[str, Case]:
         case = CASES.get(name, Case())
         data = case.data or (single_scores if "R" in record.input else calls)
         exempt = {**of_record(record, data), **case.exempt}
-        found[name] = replace(case, call=case.call or record.function, data=data, exempt=exempt)
-    return found
+        found[name] = replace(case, call=case.call or record.function, data=built_once(data), exempt=exempt)
+    return MappingProxyType(found)
 
 
 def unequal(data: pd.DataFrame) -> pd.DataFrame:

@@ -158,18 +158,27 @@ NAMES = [pytest.param(name, marks=pytest.mark.slow) if "repro" in name else name
 FILES = {name: w for name, w in WRITERS.items() if "." in w.out}
 
 
+@pytest.fixture(scope="module")
+def inputs_of_all(tmp_path_factory):
+    """Inputs of every writer, written once."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "in.csv").write_text(CALLS)
+    (folder / "table.csv").write_text("judge,a,b,n\ng,1,2,4\n")
+    (folder / "rules.toml").write_text(RULES)
+    (folder / "claims.csv").write_text("id,claim,place,quantity,printed,unit,predicate,otherwise,comment\n")
+    (folder / "responses.csv").write_text(RESPONSES)
+    plan = vacuum("m", calls=6)
+    plan.write(folder / "plan")
+    replies = simulate_replies(plan, Judge("m"), error=0.3, seed=3)
+    replies.to_json(folder / "answers.jsonl", orient="records", lines=True)
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(inputs_of_all, tmp_path, monkeypatch):
     """A folder with inputs of every writer."""
     monkeypatch.chdir(tmp_path)
-    Path("in.csv").write_text(CALLS)
-    Path("table.csv").write_text("judge,a,b,n\ng,1,2,4\n")
-    Path("rules.toml").write_text(RULES)
-    Path("claims.csv").write_text("id,claim,place,quantity,printed,unit,predicate,otherwise,comment\n")
-    Path("responses.csv").write_text(RESPONSES)
-    plan = vacuum("m", calls=6)
-    plan.write("plan")
-    simulate_replies(plan, Judge("m"), error=0.3, seed=3).to_json("answers.jsonl", orient="records", lines=True)
+    shutil.copytree(inputs_of_all, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -15,7 +15,7 @@ import tomllib
 import types
 import unicodedata
 import zipfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
@@ -38,13 +38,17 @@ CALLS = "judge,item,first,second,choice\n" + "".join(f"Jos√©,{i},x,y,first\nJos√
 POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 
 
+@cache
 def called():
     """Calls of the source: where, the name of the function, positional arguments and keywords, as text."""
+    result = []
     for path, tree in TREES.items():
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             name = ast.unparse(call.func)
             keywords = {k.arg or "**": ast.unparse(k.value) for k in call.keywords}
-            yield f"{path.relative_to(SOURCE).as_posix()}:{call.lineno}", name, [*map(ast.unparse, call.args)], keywords
+            place = f"{path.relative_to(SOURCE).as_posix()}:{call.lineno}"
+            result.append((place, name, [*map(ast.unparse, call.args)], keywords))
+    return result
 
 
 # the encoding and the ends of lines: never those of the system
