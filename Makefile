@@ -26,25 +26,26 @@ $(READY_DEV): $(READY)
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
-# Lint, types and the import contract beside the suite; the last lines show what was skipped and why. DuckDB's binding
-# writes to standard error when the interpreter exits; it is shown only on failure.
+# Lint, types and the import contract beside the suite. Each file of tests stays on one core, with what its tests share; the
+# last lines show what was skipped and why. DuckDB's binding writes to standard error when the interpreter exits; it is
+# shown only on failure.
 test: $(READY_DEV)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
 suite: $(READY_DEV)
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow and not spark and not postgres" \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "not full and not slow and not spark and not postgres" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # Tests of more than a few seconds: sampled Bayesian models, notebooks (both with few draws), pages in a browser.
 test-slow: $(READY_DEV)
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "slow and not full and not spark and not postgres" \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "slow and not full and not spark and not postgres" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # All tests, with the long proofs and the smoke test that other interpreters run.
 test-full: $(READY_DEV) lint
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile
 
 # Randomly altered files, tables, rules and formulas; make test tries a few. The counts go to build/fuzz.
 fuzz: $(READY_DEV)

@@ -3,8 +3,6 @@
 import conventions
 import pytest
 
-pytestmark = pytest.mark.xdist_group("conventions")  # the places are counted once
-
 PLANTED = '''"""A module."""
 
 from typing import Any

@@ -11,8 +11,6 @@ from judgestats.published.number_checks import CHECKS
 from judgestats.published.statements import VERDICTS
 from judgestats.reporting import audit_page, reproduction_page
 
-pytestmark = pytest.mark.xdist_group("audits")
-
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
