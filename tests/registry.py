@@ -444,14 +444,38 @@ def registry() -> Mapping[str, Case]:
     return MappingProxyType(found)
 
 
-def unequal(data: pd.DataFrame) -> pd.DataFrame:
-    """The data 78 times over, on other items: of 30 tasks two have 25 copies each and the others one; answers vary."""
+def copies(data: pd.DataFrame, task: Callable[[int], int], number: int) -> pd.DataFrame:
+    """The data so many times over, on other items, each copy of a task; answers vary."""
     rng = np.random.default_rng(0)
     answer = next(c for c in ("choice", "score", "correct") if c in data.columns)
     parts = []
-    for copy in range(78):
+    for copy in range(number):
         part, mixed = data.copy(), rng.random(len(data)) < 0.3
         part.loc[mixed, answer] = rng.permutation(part.loc[mixed, answer].to_numpy())
-        task = copy // 25 if copy < 50 else copy - 48
-        parts.append(part.assign(item=f"{copy} " + part["item"].astype(str), task=f"t{task:02d}"))
+        parts.append(part.assign(item=f"{copy} " + part["item"].astype(str), task=f"t{task(copy):02d}"))
     return pd.concat(parts, ignore_index=True)
+
+
+def unequal(data: pd.DataFrame) -> pd.DataFrame:
+    """Of 30 tasks two have 25 copies of the data each and the others one."""
+    return copies(data, lambda copy: copy // 25 if copy < 50 else copy - 48, 78)
+
+
+def last_judge(data: pd.DataFrame) -> pd.Series:
+    """Rows of the judge whose name is last."""
+    judge = data["judge"].astype(str)
+    return judge == judge.max()
+
+
+def few_tasks_of_one_judge(data: pd.DataFrame) -> pd.DataFrame:
+    """Thirty-two tasks in four areas; the last judge has twelve of them."""
+    whole = copies(data, lambda copy: copy, 32)
+    number = whole["task"].str[1:].astype(int)
+    return whole.assign(area=number % 4)[~last_judge(whole) | (number < 12)].reset_index(drop=True)
+
+
+def one_call_of_one_judge(data: pd.DataFrame) -> pd.DataFrame:
+    """Items of four areas without tasks; the last judge has one call on each."""
+    whole = copies(data, lambda copy: copy, 32)
+    whole = whole.assign(area=whole["task"].str[1:].astype(int) % 4).drop(columns="task")
+    return whole[~last_judge(whole) | ~whole.duplicated(["judge", "item"])].reset_index(drop=True)

@@ -385,3 +385,45 @@ def test_every_interval_by_few_unequal_clusters_has_a_flag(name):
     for method, found in codes:
         by_note.setdefault(re.search(r"\(G = [^)]*\)", method)[0], []).append(found)
     assert all(found == each[0] for each in by_note.values() for found in each)
+
+
+#: Measures whose rows name no column: they correlate systems, or each judge has one call on an item in a condition.
+OF_SYSTEMS = {"ordering_accuracy", "quality_agreement", "rank_correlation", "run_sd", "run_sd, ratios"}
+UNCLUSTERED = {
+    registry.few_tasks_of_one_judge: OF_SYSTEMS | {"rationale_check", "revision"},
+    registry.one_call_of_one_judge: OF_SYSTEMS
+    | {
+        "alternative_annotator_test",
+        "alternative_annotator_test, of ratings",
+        "best_of_accuracy",
+        "confidence_calibration",
+        "icc",
+        "rationale_check",
+        "revision",
+        "verbosity_bias",
+    },
+}
+
+
+def columns_named(result):
+    """Columns by which the intervals of a result are clustered."""
+    named = re.compile(r"\b(?:by|of|over) (pair|item|task|prompt)s?\b")
+    return {column for method in result.get("method", ()) for column in named.findall(method)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", UNCLUSTERED)
+@pytest.mark.parametrize(
+    "name", [n for n in MEASURES if "cluster" in inspect.signature(measures()[n.partition(",")[0]].function).parameters]
+)
+def test_all_parts_of_a_study_are_clustered_by_one_column(name, design):
+    """Each judge, each area (where one judge has few tasks, or one call on an item), and all of them together."""
+    data = MEASURES[name].data()
+    if not {"judge", "item"} <= set(data) or (name, design) == ("detection_threshold", registry.one_call_of_one_judge):
+        pytest.skip("a table of results, or without the tasks that it clusters by")
+    study, call = design(data), MEASURES[name].call
+    named = columns_named(call(study))
+    if "by" in inspect.signature(measures()[name.partition(",")[0]].function).parameters:
+        named |= columns_named(call(study, by=["criterion", "area"] if name == "best_of_accuracy" else "area"))
+    assert len(named) <= 1
+    assert bool(named) != (name in UNCLUSTERED[design])

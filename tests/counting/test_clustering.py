@@ -1,13 +1,14 @@
 """What the calls of a frame share, and which column an interval is clustered by for it."""
 
 import duckdb
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import judgestats as js
 from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, tally
 from judgestats.errors import DesignError
 
@@ -39,7 +40,7 @@ def clusters(data, measure, **options):
 
 
 def found(table, groups=("judge",), declared="item", n_units=None):
-    return auto_cluster(nw.from_native(table), groups, declared, len(table) if n_units is None else n_units)
+    return auto_cluster(Study.of(table), groups, declared, len(table) if n_units is None else n_units)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -90,6 +91,32 @@ def test_levels_are_the_median_of_the_groups():
     rich, poor = frame(60, 2, 2, "a"), frame(10, 2, 2, "b")
     assert found(pd.concat([rich, poor, rich.assign(judge="c")])).column == "item"
     assert found(pd.concat([rich, poor, poor.assign(judge="c")])).column == "pair"
+
+
+def test_the_whole_study_decides_for_its_parts():
+    """Of three judges one has 6 of the 32 tasks: it keeps the column, and its row says that these are few."""
+    table = frame(64, 2, judges="abc", task=lambda i: f"t{i // 2:02}", area=lambda i: i % 4)
+    table = table[(table["judge"] != "c") | (table["task"] < "t06")]
+    study = Study.of(table)
+    for part in (study, study.where((table["judge"] == "c").to_numpy()), study.without("area")):
+        assert clusters(part, "answer_rates").columns == ("task",)
+    assert clusters(table, "answer_rates", by="area").columns == ("task",)
+    assert clusters(pl.from_pandas(table).lazy(), "answer_rates", by="area").columns == ("task",)
+    rows = js.answer_rates(table)
+    few = rows["judge"] == "c"
+    assert rows["method"].str.contains("clustered by task").all()
+    assert rows.loc[few, "flag"].str.contains("fewer than 10 clusters").all()
+    assert not rows.loc[~few, "flag"].str.contains("10 clusters(?! with)", regex=True).any()
+
+
+def test_a_judge_with_one_call_on_an_item_keeps_the_column_of_those_with_two():
+    table = frame(40, 1, 2, "ab")
+    table = table[(table["judge"] == "a") | (table["replicate"] == 0)]
+    study = Study.of(table)
+    assert clusters(study, "answer_rates").columns == ("item",)
+    assert js.answer_rates(table)["method"].str.contains("clustered by item").all()
+    # taken apart, its calls are independent, and no other column is named
+    assert clusters(study.where((table["judge"] == "b").to_numpy()), "answer_rates").independent
 
 
 def test_a_task_without_a_label_for_some_calls_is_no_cluster():

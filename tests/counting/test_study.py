@@ -169,7 +169,7 @@ COMMANDS = {
 }
 #: Frames that are not the one that was given: judges beside people again, once the people are known; and judges with
 #: the names of their conditions, of which the summary of a page is (columns are coded twice there).
-OTHERS = {"check beside people": (2, 2)}
+OTHERS = {"check beside people": (1, 2)}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -52,7 +52,7 @@ def count_changes(
         raise DesignError(_UNEVEN_SIDES)
     sharing = NAMED
     if not query.cluster:
-        sharing = cluster_of_counts(calls.candidates.take(either), keys, pattern, float(n.sum()))
+        sharing = cluster_of_counts(calls, Study(calls.candidates.take(either)), keys, pattern)
     by_column = cluster_columns(query.cluster, sharing)
     outcome = calls.columns["outcome"]
     answers = Factor(np.append(outcome.code, len(outcome.labels)), [*outcome.labels, MISSING]).recoded({}, MISSING)
@@ -101,10 +101,10 @@ def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bo
 
 
 def lazy_changes(
-    data: LazyFrame, query: Query, present: Sequence[str], baseline: str | None
+    study: Study, data: LazyFrame, query: Query, baseline: str | None
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """:func:`count_changes` of a lazy frame: matched and counted in its own engine."""
-    pattern = query.pattern
+    pattern, present = query.pattern, study.names
     across, split = pattern.across, grouping(query.split, present)
     groups, keys = query.groups(present, split, query.cluster or ()), query.keys(present)
     refuse_nameless(data)
@@ -146,9 +146,9 @@ def lazy_changes(
     sharing = NAMED
     if not query.cluster:
         table_columns = table.collect_schema().names()
-        units = table.select(*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table_columns))
-        n_pairs = float(collected(table.select(nw.col(N).sum()))[N].iloc[0] or 0)
-        sharing = cluster_of_counts(units, keys, pattern, n_pairs)
+        wanted = [*dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table_columns)]
+        units = Study.of(table.select(*wanted, nw.col(N).alias(COUNTS)))
+        sharing = cluster_of_counts(study, units, keys, pattern)
     by_column = cluster_columns(query.cluster, sharing)
     columns = list(dict.fromkeys([*split, *by_column, *groups, across, "baseline", "outcome"]))
     return tidy(collected(table.group_by(*columns).agg(nw.col(N).sum())), columns), sharing, by_column

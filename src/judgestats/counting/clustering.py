@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import Frame, FrameT
+from narwhals.stable.v2.typing import FrameT
 
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.coding import column_codes, combine
-from judgestats.schema.factors import Factors
-from judgestats.typing import Floats, Integers, LazyFrame
+from judgestats.schema.columns import N
+from judgestats.typing import Floats, Integers
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
@@ -62,65 +62,98 @@ def clusters(cluster: object) -> tuple[str, ...] | None:
 
 
 def auto_cluster(
-    data: Frame | Factors, groups: Iterable[str], declared: str, n_units: float, *, several_calls: bool = False
+    study: Study,
+    groups: Iterable[str],
+    declared: str,
+    n_units: float,
+    *,
+    units: Study | None = None,
+    several_calls: bool = False,
 ) -> Sharing:
-    """Choose the column that an interval is clustered by, from what the calls share.
+    """The column that clusters the intervals of a study, if the units of a measure share it.
 
-    `data`: calls (or counts, all above 0); of a lazy frame the levels are counted in its own engine. `groups`: columns
-    of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of the measure's
-    pattern. `n_units`: how many calls are counted, or pairs where they are the unit. `several_calls`: whether a unit is
-    made of several calls, so that calls share its pair and its item even if no other unit does.
+    `groups`: columns of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of
+    the measure's pattern. `n_units`: how many calls are counted, or pairs where they are the unit. `units`: these, if
+    they are not the rows of the study. `several_calls`: whether a unit of a tally is made of several calls.
 
-    A candidate qualifies if more units are counted than there are levels of it within the groups, and where it has two
-    levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
-    one are dropped (if it does not qualify: with the item, else with the finest). Of the rest, which are nested in
-    each other, the coarsest with 30 levels is taken, else the finest. A prompt or task without a label for some
-    calls is not taken. A pair or item with 30 levels that the calls of a unit share, and no other unit, goes before a
-    prompt or task with fewer: the units are then independent, and no column is named.
+    The whole study decides (:func:`_of_study`), and its parts take the same column. Where each unit has a level of its
+    own, or a group has one level (the median), the study decides again without this column. A prompt or task with fewer
+    than 30 levels does not come after a pair or item with 30: the units are then independent, and no column is named.
     """
-    groups = list(dict.fromkeys(groups))
-    if isinstance(data, nw.DataFrame):
-        data = Study.of(data).candidates
-    present = data.names if isinstance(data, Factors) else data.collect_schema().names()
-    columns = [c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present and c not in groups]
-    makes_pair = "pair" not in present and {"item", "first", "second"} <= set(present)
-    candidates = [*(["pair"] if makes_pair else []), *columns]
-    if not candidates:
-        return Sharing("", False)
-    counted = _Coded(data, groups) if isinstance(data, Factors) else _Lazy(data, groups, candidates)
+    units, groups = study if units is None else units, list(dict.fromkeys(groups))
+    left_out, alone, shared = {*groups}, 0.0, False
+    while column := (sharing := _of_study(study.origin, declared, left_out, several_calls)).column:
+        left_out.add(column)
+        if column not in _candidates(units, declared):
+            continue
+        per_group, own = _levels(units, groups, column), column in ("pair", "item", declared)
+        middle = float(np.median(per_group)) if per_group.size else 0.0
+        if n_units <= per_group.sum():
+            alone = max(alone, middle) if column in ("pair", "item") else alone
+        elif not own and middle < ENOUGH <= alone:
+            return Sharing("", shared)
+        elif middle >= 2:
+            return sharing
+        else:
+            shared |= own
+    rest = [] if shared or not sharing.shared else [c for c in _candidates(units, declared) if c not in groups]
+    return Sharing("", shared or any(n_units > _levels(units, groups, c).sum() for c in rest))
+
+
+def _of_study(study: Study, declared: str, left_out: set[str], several_calls: bool) -> Sharing:
+    """What the calls of a judge share in a study; failing that, what all calls share.
+
+    A candidate qualifies if there are more calls than levels of it, and where it has two levels or more (the median of
+    the judges, as for every number of levels here). Candidates crossed with the declared one are dropped (if it does
+    not qualify: with the item, else with the finest). Of the rest, which are nested in each other, the coarsest with 30
+    levels is taken, else the finest. A prompt or task without a label for some calls is not taken.
+    """
+    columns = [c for c in _candidates(study, declared) if c not in left_out]
+
+    def decide() -> Sharing:
+        sharing = _shared(
+            study.occurring, columns, ["judge"] if "judge" in study.names else [], declared, several_calls
+        )
+        return sharing if sharing.column else _shared(study.occurring, columns, [], declared, several_calls)
+
+    return study.once(("cluster", declared, several_calls, *columns), decide)
+
+
+def _shared(study: Study, candidates: list[str], groups: list[str], declared: str, several_calls: bool) -> Sharing:
+    """What calls share within groups."""
     levels: dict[str, float] = {}
     shared, alone = False, 0.0
     for name in candidates:
-        per_group = counted.levels(name)
+        per_group = _levels(study, groups, name)
         if not per_group.size:
             continue
         middle = float(np.median(per_group))
-        if n_units <= per_group.sum():
+        if study.n_calls <= per_group.sum():
             alone = max(alone, middle) if several_calls and name in ("pair", "item") else alone
             continue
         shared |= name in ("pair", "item", declared)
         if middle >= (2 if name in ("pair", "item", declared) else SAMPLED):
-            if name not in ("pair", "item") and counted.incomplete(name):
+            if name not in ("pair", "item") and _incomplete(study, name):
                 shared = True
             else:
                 levels[name] = middle
     if not levels:
         return Sharing("", shared)
-    column = _chosen(levels, declared, counted)
+    column = _chosen(levels, declared, study)
     if column not in ("pair", "item", declared) and levels[column] < ENOUGH <= alone:
         return Sharing("", shared)
     above = {"item", declared} & set(levels) - {column}
-    return Sharing(column, True, any(levels[c] < levels[column] and counted.nested(column, c) for c in above))
+    return Sharing(column, True, any(levels[c] < levels[column] and _nested(study, column, c) for c in above))
 
 
-def _chosen(levels: dict[str, float], declared: str, counted: _Coded | _Lazy) -> str:
+def _chosen(levels: dict[str, float], declared: str, study: Study) -> str:
     """Of the columns that qualify, the one to cluster by."""
     rank = {name: i for i, name in enumerate((declared, "item", "prompt", "task", "pair"))}
     finest_first = sorted(levels, key=lambda c: (-levels[c], rank[c]))
     start = next((c for c in (declared, "item") if c in levels), finest_first[0])
     chain = [start]
     for name in sorted(levels, key=lambda c: rank[c]):
-        if name not in chain and all(counted.nested(name, other) for other in chain):
+        if name not in chain and all(_nested(study, name, other) for other in chain):
             chain.append(name)
     enough = [c for c in chain if levels[c] >= ENOUGH]
     if enough:
@@ -128,51 +161,40 @@ def _chosen(levels: dict[str, float], declared: str, counted: _Coded | _Lazy) ->
     return next(c for c in finest_first if c in chain)
 
 
-class _Coded:
-    """Levels of columns in memory, counted through codes."""
+def _candidates(study: Study, declared: str) -> list[str]:
+    """Columns of a study that its calls may share."""
+    present = study.names
+    makes_pair = "pair" not in present and {"item", "first", "second"} <= {*present}
+    return [*(["pair"] if makes_pair else []), *(c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present)]
 
-    def __init__(self, columns: Factors, groups: list[str]) -> None:
-        self._columns = columns
-        self._groups = groups
 
-    def levels(self, name: str) -> Integers | Floats:
-        group = self._columns.codes(self._groups)
-        both = self._columns.codes([*self._groups, name])
+def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
+    """How many levels a column has in each group; of a lazy frame counted in its own engine."""
+
+    def levels() -> Integers | Floats:
+        if study.lazy:
+            data = with_pair(study.data) if "pair" in (*groups, name) and "pair" not in study.names else study.data
+            distinct, n = data.select(*groups, name).unique(), nw.len().alias(N)
+            counted = distinct.group_by(*groups).agg(n) if groups else distinct.select(n)
+            return np.asarray(counted.collect(backend="pandas")[N], dtype=np.float64)
+        group, both = study.candidates.codes(groups), study.candidates.codes([*groups, name])
         return np.bincount(group.code[both.first], minlength=group.size)
 
-    def incomplete(self, name: str) -> bool:
-        code, labels = self._columns[name]
-        return len(labels) > 0 and labels[-1] is None and bool((code == len(labels) - 1).any())
-
-    def nested(self, one: str, two: str) -> bool:
-        return self._columns.codes([one, two]).size in (self._columns.codes([c]).size for c in (one, two))
+    return study.once(("levels", name, *groups), levels)
 
 
-class _Lazy:
-    """Levels of a lazy frame, counted in its own engine."""
+def _incomplete(study: Study, name: str) -> bool:
+    """Whether a column has no label for some calls."""
+    if study.lazy:
+        missing = study.data.select(nw.col(name).is_null().any().alias(N)).collect(backend="pandas")
+        return bool(missing.to_native()[N].iloc[0])
+    code, labels = study.candidates[name]
+    return len(labels) > 0 and labels[-1] is None and bool((code == len(labels) - 1).any())
 
-    def __init__(self, data: LazyFrame, groups: list[str], candidates: list[str]) -> None:
-        makes_pair = "pair" in candidates and "pair" not in data.collect_schema().names()
-        self._data = with_pair(data) if makes_pair else data
-        self._groups = groups
 
-    def levels(self, name: str) -> Integers | Floats:
-        distinct = self._data.select(*self._groups, name).unique()
-        if not self._groups:
-            return np.array([self._size(name)])
-        per_group = distinct.group_by(*self._groups).agg(nw.len().alias("_levels"))
-        return per_group.select("_levels").collect(backend="pandas")["_levels"].to_numpy().astype(np.float64)
-
-    def _size(self, *columns: str) -> int:
-        distinct = self._data.select(*columns).unique().select(nw.len().alias("_levels"))
-        return int(distinct.collect(backend="pandas").to_native()["_levels"].iloc[0])
-
-    def incomplete(self, name: str) -> bool:
-        missing = self._data.select(nw.col(name).is_null().any().alias("_missing")).collect(backend="pandas")
-        return bool(missing.to_native()["_missing"].iloc[0])
-
-    def nested(self, one: str, two: str) -> bool:
-        return self._size(one, two) in (self._size(one), self._size(two))
+def _nested(study: Study, one: str, two: str) -> bool:
+    """Whether each level of one of two columns has one level of the other."""
+    return _levels(study, [one], two).sum() in (_levels(study, [], one)[0], _levels(study, [], two)[0])
 
 
 def cluster_codes(table: pd.DataFrame, column: str) -> Integers:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from narwhals.stable.v2.typing import Frame
-
 from judgestats import flags
 from judgestats.counting.clustering import Sharing, auto_cluster
 from judgestats.counting.patterns import Pattern
+from judgestats.counting.study import Study
 from judgestats.errors import DesignError
-from judgestats.schema.factors import Factors
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,11 @@ def cluster_columns(columns: Sequence[str] | None, sharing: Sharing | None) -> t
     return (sharing.column,) if sharing is not None and sharing.column else ()
 
 
-def cluster_of_counts(counts: Frame | Factors, keys: list[str], pattern: Pattern, n: float) -> Sharing:
+def cluster_of_counts(study: Study, units: Study, keys: list[str], pattern: Pattern) -> Sharing:
     """What counts share; failing that, what they share across the columns that the measure averages over."""
-    several = pattern.unit in ("pair", "change")
-    sharing = auto_cluster(counts, keys, pattern.cluster, n, several_calls=several)
-    if sharing.column or not pattern.pooled:
-        return sharing
-    rest = [c for c in keys if c not in pattern.pooled]
-    return auto_cluster(counts, rest, pattern.cluster, n, several_calls=several)
+    several = pattern.unit in ("pair", "change") and study is units
+    sharing = Sharing("", False)
+    for groups in (keys, [c for c in keys if c not in pattern.pooled]) if pattern.pooled else (keys,):
+        if not sharing.column:
+            sharing = auto_cluster(study, groups, pattern.cluster, units.n_calls, units=units, several_calls=several)
+    return sharing

@@ -135,6 +135,7 @@ def _side(data: LazyFrame, keys: list[str], column: str, n: nw.Expr, slot: str) 
 
 
 def count_lazily(
+    study: Study,
     data: LazyFrame,
     pattern: Pattern,
     split: list[str],
@@ -144,8 +145,8 @@ def count_lazily(
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Counts of calls, sides, pairs or right and wrong verdicts of a lazy frame; what they share; their clusters.
 
-    `split`, `groups`: columns that come first, and all that split the counts. `keys`: those that distinguish two
-    estimates.
+    `study`: of which `data` are the rows that are counted. `split`, `groups`: columns that come first, and all that
+    split the counts. `keys`: those that distinguish two estimates.
     """
     if pattern.frame == "ratings":
         data = as_scores(data)
@@ -157,13 +158,14 @@ def count_lazily(
     if cluster:
         sharing = NAMED
     elif pattern.unit == "side":
-        sharing = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * number_of_calls(data))
+        sides = Study.of(_sides(data, keys))
+        sharing = auto_cluster(study, keys, pattern.cluster, 2 * Study.of(data).n_calls, units=sides)
     elif "item" not in present:
         sharing = Sharing("", False)
     else:
-        units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else number_of_calls(data)
-        present_keys = [c for c in keys if c in present]
-        sharing = auto_cluster(data, present_keys, pattern.cluster, units_there, several_calls=pattern.unit == "pair")
+        calls = study.part(data)
+        n_units = number_of_pairs(data, groups) if pattern.unit == "pair" else calls.n_calls
+        sharing = auto_cluster(calls, [c for c in keys if c in present], pattern.cluster, n_units)
     columns = cluster_columns(cluster, sharing)
     if "pair" in columns and "pair" not in present:
         data = with_pair(data)
@@ -178,12 +180,6 @@ def count_lazily(
         patterns, n = of_candidates(Factors(calls), calls[N].to_numpy(), pattern, wanted)
         return patterns.frame(wanted).assign(n=n), sharing, columns
     return _grouped(with_outcome(data, pattern), wanted), sharing, columns
-
-
-def number_of_calls(data: Frame) -> float:
-    """How many calls a frame has, counts included."""
-    rows = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
-    return float(collected(data.select(rows.alias(N)))[N].iloc[0] or 0)
 
 
 def collected(data: Frame) -> pd.DataFrame:

@@ -88,26 +88,19 @@ def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -
     present = study.names
     if "item" not in present:
         return Sharing("", False)
-    present_keys = [c for c in keys if c in present]
-    key = ("shared", pattern.unit, pattern.cluster, tuple(keys), tuple(groups) if pattern.unit == "pair" else ())
     if pattern.unit == "side":
-        return study.once(key, lambda: auto_cluster(_both_sides(study), keys, pattern.cluster, 2 * study.n_calls))
-    pairs = pattern.unit == "pair"
-
-    def look() -> Sharing:
-        n = float(_weight(study, _units(study, groups)).sum()) if pairs else study.n_calls
-        return auto_cluster(study.candidates, present_keys, pattern.cluster, n, several_calls=pairs)
-
-    return study.once(key, look)
+        both = study.once("sides", lambda: _both_sides(study))
+        return auto_cluster(study, keys, pattern.cluster, 2 * study.n_calls, units=both)
+    n = float(_weight(study, _units(study, groups)).sum()) if pattern.unit == "pair" else study.n_calls
+    return auto_cluster(study, [c for c in keys if c in present], pattern.cluster, n)
 
 
-def _both_sides(study: Study) -> Factors:
+def _both_sides(study: Study) -> Study:
     """Each call twice, once for each candidate, with the columns that calls may share."""
     columns = study.candidates
     low, high, turned = study.ordered
     one, two = np.where(turned, high.code, low.code), np.where(turned, low.code, high.code)
-    both = Doubled(columns)
-    return both.but(candidate=Factor(np.concatenate([one, two]), low.labels))
+    return Study(Doubled(columns).but(candidate=Factor(np.concatenate([one, two]), low.labels)))
 
 
 def _units(study: Study, groups: list[str]) -> Codes:

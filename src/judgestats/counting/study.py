@@ -40,8 +40,9 @@ Calls: TypeAlias = "IntoFrame | Frame | Study"
 class Study:
     """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once."""
 
-    def __init__(self, columns: Factors, frame: Any = None) -> None:
+    def __init__(self, columns: Factors, frame: Any = None, origin: Study | None = None) -> None:
         self.columns = columns
+        self.origin = self if origin is None else origin  # of which these are rows: it decides what clusters intervals
         self._frame = frame
         self._cache: dict[Hashable, Any] = {}
 
@@ -94,13 +95,26 @@ class Study:
         result: R = self._cache[key]
         return result
 
+    @classmethod
+    def rows_of(cls, whole: object, frame: object) -> Study:
+        """The study of rows that were read from a frame: a part of it where that is a study."""
+        return whole.part(frame) if isinstance(whole, Study) else cls.of(frame)
+
+    def part(self, frame: object) -> Study:
+        """The study of some rows of this one, by their columns or as a frame."""
+        if isinstance(frame, Factors):
+            return Study(frame, origin=self.origin)
+        part = Study.of(frame)
+        part.origin = self.origin
+        return part
+
     def without(self, column: str) -> Study:
         """The frame without a column."""
-        return Study.of(self.data.drop(column)) if self.lazy else Study(self.columns.without(column))
+        return self.part(self.data.drop(column) if self.lazy else self.columns.without(column))
 
     def where(self, rows: Mask) -> Study:
         """The rows where a mask is true."""
-        return self if rows.all() else Study(self.columns.take(rows))
+        return self if rows.all() else self.part(self.columns.take(rows))
 
     def holds(self, columns: Sequence[str], condition: nw.Expr) -> Mask:
         """Rows in memory for which a condition on a few columns holds: each combination of them is looked at once."""
@@ -112,7 +126,7 @@ class Study:
 
     def filtered(self, columns: Sequence[str], condition: nw.Expr) -> Study:
         """The rows for which a condition on a few columns holds."""
-        return Study.of(self.data.filter(condition)) if self.lazy else self.where(self.holds(columns, condition))
+        return self.part(self.data.filter(condition)) if self.lazy else self.where(self.holds(columns, condition))
 
     @cached_property
     def weight(self) -> Floats | None:
@@ -127,12 +141,15 @@ class Study:
     @cached_property
     def n_calls(self) -> float:
         """How many calls there are, counts included."""
+        if self.lazy:
+            rows = nw.col(COUNTS).sum() if COUNTS in self.names else nw.len()
+            return float(self.data.select(rows.alias(N)).collect(backend="pandas").to_native()[N].iloc[0] or 0)
         return float(len(self.columns) if self.weight is None else self.weight.sum())
 
     @cached_property
     def scores(self) -> Study:
         """Ratings whose verdicts are right or wrong, as scores; another frame in memory as it is."""
-        return Study.of(as_scores(self.data)) if answer_column(self.names) == "correct" else self
+        return self.part(as_scores(self.data)) if answer_column(self.names) == "correct" else self
 
     @property
     def _in_codes(self) -> EagerFrame:
@@ -222,9 +239,9 @@ class Study:
             return self
         code, first = self.pairs.code, self.pairs.first
         if not labels:
-            return Study(self.columns.but(pair=Factor(code, range(first.size))))
+            return self.part(self.columns.but(pair=Factor(code, range(first.size))))
         low, high, _ = self.ordered
         parts = [np.asarray(f.labels, dtype=object)[f.code[first]] for f in (self.columns["item"], low, high)]
         text = pd.Series([f"{'' if i is None else i}|{a}|{b}" for i, a, b in zip(*parts, strict=True)])
         label, names = pd.factorize(text, sort=True)
-        return Study(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))
+        return self.part(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))

@@ -14,7 +14,7 @@ from judgestats.counting.changes import count_changes, lazy_changes
 from judgestats.counting.clustering import ALIKE, CANDIDATES, NAMED, Cluster, Sharing, auto_cluster, clusters, with_pair
 from judgestats.counting.clusters import Clusters, cluster_columns, cluster_of_counts
 from judgestats.counting.counts import Counts
-from judgestats.counting.engines import count_lazily, count_merged, number_of_calls
+from judgestats.counting.engines import count_lazily, count_merged
 from judgestats.counting.memory import count_study, counted_rows, matched_pairs
 from judgestats.counting.patterns import PATTERNS, Pattern, Query
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
@@ -23,7 +23,7 @@ from judgestats.counting.selection import NAMES, chosen, gathered, made_factors,
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.schema.columns import CHOICES, By, N, answer_column, grouping, names, required, unit_columns
+from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required, unit_columns
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors, refuse_nested
@@ -169,12 +169,11 @@ def _of_raters(study: Study, query: Query, baseline: Any) -> _Tallied:
     """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
     cluster = query.cluster
     if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
-        study = one_answer(study, "mode", [*query.by, *(cluster or ()), *query.beside])[0]
+        study = study.part(one_answer(study, "mode", [*query.by, *(cluster or ()), *query.beside])[0])
     sharing = NAMED if cluster else Sharing("", False)
     if not cluster and {"judge", "item"} <= {*study.names}:  # else refused when counted
         groups = [c for c in query.keys(study.names) if c != "other"]
-        n_calls = number_of_calls(study.data) if study.lazy else study.n_calls
-        sharing = auto_cluster(study.data if study.lazy else study.candidates, groups, query.pattern.cluster, n_calls)
+        sharing = auto_cluster(study, groups, query.pattern.cluster, study.n_calls)
     by_column = cluster_columns(cluster, sharing)
     if "pair" in by_column and "pair" not in study.names:
         study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
@@ -193,12 +192,12 @@ def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
     if study.lazy:
         rows = chosen(study.data, query.pattern, query.measure, query.stimulus)
         study.refuse_undeclared([*query.split, *(query.cluster or ())])
-        table, sharing, by_column = lazy_changes(with_outcome(rows, query.pattern), query, study.names, baseline)
+        table, sharing, by_column = lazy_changes(study, with_outcome(rows, query.pattern), query, baseline)
         return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
     calls = counted_rows(study, query.pattern, query.measure, query.stimulus)
     study.refuse_undeclared([*query.split, *(query.cluster or ())])
     columns = calls.columns.but(**made_factors(calls, query.pattern))
-    return count_changes(Study(columns), query, study.names, baseline)
+    return count_changes(study.part(columns), query, study.names, baseline)
 
 
 def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
@@ -213,7 +212,7 @@ def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
         Study.of(data).refuse_unknown_order()
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # it has one value
-    table, sharing, by_column = count_lazily(data, pattern, split, groups, query.keys(present), cluster)
+    table, sharing, by_column = count_lazily(study, data, pattern, split, groups, query.keys(present), cluster)
     return Factors(table), table[N].to_numpy(dtype=float), sharing, by_column
 
 
@@ -240,15 +239,14 @@ def _columns(study: Study, query: Query) -> tuple[list[str], list[str]]:
 
 def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[Study, Clusters]:
     """The calls of a measure that :func:`count` does not count, with ``pair`` if that is chosen; their clusters."""
-    cluster_names, data = clusters(cluster), study.data
+    cluster_names = clusters(cluster)
     grouping(cluster_names or (), study.names)
     sharing = NAMED if cluster_names else None
     if not cluster_names and "item" in study.names:
-        n = number_of_calls(data) if study.lazy else study.n_calls
-        sharing = auto_cluster(data if study.lazy else study.candidates, groups, "item", n)
+        sharing = auto_cluster(study, groups, "item", study.n_calls)
     by_column = cluster_columns(cluster_names, sharing)
     if "pair" in by_column and "pair" not in study.names:
-        study = Study.of(with_pair(data)) if study.lazy else study.with_pair()
+        study = study.part(with_pair(study.data)) if study.lazy else study.with_pair()
     return study, Clusters.of(by_column, sharing, auto=cluster_names is None)
 
 
@@ -264,7 +262,8 @@ def shared_counts(study: Study, pattern: Pattern, keys: list[str]) -> Sharing | 
         wanted = dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present), N])
         columns = Factors(study.data.select(*wanted).collect(backend="pandas").to_native())
     n = call_counts(columns.series(N))
-    sharing = cluster_of_counts(columns.take(n > 0), keys, pattern, float(n.sum()))
+    counts = Study(columns.but(**{COUNTS: columns[N]}).take(n > 0))
+    sharing = cluster_of_counts(counts, counts, keys, pattern)
     return sharing if sharing.column or {"pair", "item"} & set(beside) else None
 
 

@@ -43,7 +43,7 @@ def clustered_by(
             raise DesignError(f"cluster={cluster!r} must be one column that groups responses (item, say).")
         return Clustered(columns[0], "")
     study = Study.of(ratings)
-    present = study.names
+    present, calls = study.names, study
     groups = [c for c in dict.fromkeys(groups) if c in present]
     candidates = [c for c in CANDIDATES if c in present and c not in groups]
     named = list(dict.fromkeys([*groups, *(c for c in units if c in present)]))
@@ -53,8 +53,9 @@ def clustered_by(
     if study.lazy:
         study = Study.of(study.data.select(*keys).unique().collect(backend="pandas"))
     factors = dict(zip(keys, study.columns.of(keys), strict=True))
-    shown = Study(Factors(factors=factors, rows=len(study.columns))).candidates
-    found = auto_cluster(shown, groups, "item", shown.codes(named).size if named else 1).column
+    rated = Study(Factors(factors=factors, rows=len(study.columns)))
+    shown = rated.candidates
+    found = auto_cluster(calls, groups, "item", shown.codes(named).size if named else 1, units=rated).column
     found = found if found in present else ""  # the pair of an item is no column of its own
     if found and "item" in present and found != "item":
         within = list(dict.fromkeys([*groups, "item"]))

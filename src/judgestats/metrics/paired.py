@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.clustering import CANDIDATES, auto_cluster, cluster_codes
+from judgestats.counting.clustering import auto_cluster, cluster_codes
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
@@ -57,13 +57,13 @@ def sides_by_code(
 
 
 def paired_difference(
-    sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
+    sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Study | None = None
 ) -> tuple[_Row | None, str]:
     """Cells of one side's proportion minus the other's on shared units, None where they cannot be paired; and a flag.
 
     `one`, `two`: hits and trials of each unit, (N,), or (N, 2) where a unit is a pair and its two calls count.
     `cluster`: column that units share: Tango's interval with the effective n of its levels in place of Newcombe's
-    paired one; ``"auto"``: a column detected in the data, and the pair where a unit is its two calls.
+    paired one; a study: the column that the units share of it, and the pair where a unit is its two calls.
     """
     if sides.shared is None:
         return None, flags.REPEATED
@@ -86,24 +86,21 @@ def paired_difference(
     unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
     shared, place = np.unique(unit, return_inverse=True)
     table = sides.units[0].iloc[shared].reset_index(drop=True)
-    column = _detected_cluster(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
-    if column is None:
+    if isinstance(cluster, Study):
+        of_calls = both.shape[1] == 2
+        n_units = float(n.sum()) / (2 if of_calls else 1)
+        column = auto_cluster(cluster, [], "item", n_units, units=Study.of(table)).column
+        cluster = column or (_UNIT if of_calls else None)
+    if cluster is None:
         return row, left_out
-    code = place if column == _UNIT else cluster_codes(table, column)[place]
+    code = place if cluster == _UNIT else cluster_codes(table, cluster)[place]
     marks = (first & ~second, ~first & second, np.ones_like(first))
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
-    found = clustered_tango(gains, losses, size, conf_level)
-    name = "pair" if column == _UNIT else column
+    interval = clustered_tango(gains, losses, size, conf_level)
+    name = "pair" if cluster == _UNIT else cluster
     row["method"] = f"Tango, paired, clustered by {name} ({clusters_note(size)})"
-    row |= with_interval(found.std_error, found.low, found.high)
+    row |= with_interval(interval.std_error, interval.low, interval.high)
     return row, flags.join(flags.few_clusters(size), left_out)
-
-
-def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
-    """The column that the units of a comparison share."""
-    kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
-    found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
-    return found.column or (_UNIT if of_calls else None)
 
 
 def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:

@@ -64,7 +64,7 @@ def references(
             advice=_HUMANS,
         )
     models = table[~is_person] if names else table
-    study = study.where(~is_person) if gold in (None, "gold") else Study.of(models)
+    study = study.where(~is_person) if gold in (None, "gold") else study.part(models)
     return References(models, study, of_people(table[is_person]), tuple(names), controls(table, baseline))
 
 

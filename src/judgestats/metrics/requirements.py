@@ -98,8 +98,9 @@ def items_shared(data: Any, options: Options) -> str:
     return "people and judges have no item in common"
 
 
-def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
+def with_people(data: Any, options: Options) -> tuple[Study, list[str]]:
     """Answers of judges and people in one table, and the names of the people."""
     assert options.people is not None
-    models = Study.of(data).data.lazy().collect(backend="pandas").to_native()
-    return pd.concat([models, options.people]), sorted(options.people["judge"].astype(str).unique())
+    study = Study.whole(data)
+    everybody = study.part(pd.concat([study.data.to_native(), options.people]))
+    return everybody, sorted(options.people["judge"].astype(str).unique())

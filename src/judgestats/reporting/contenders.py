@@ -65,7 +65,7 @@ def calls_by_contender(study: Study, who: Contenders, columns_of_contender: Sequ
     data = study.data.to_native().assign(judge=np.asarray(labels, dtype=object)[judge.code]).drop(columns=one)
     for w in one:
         columns = columns.without(w)
-    return Study(columns, nw.from_native(data, eager_only=True))
+    return Study(columns, nw.from_native(data, eager_only=True), study.origin)
 
 
 def together(judges: Column, items: Column) -> list[list[str]]:

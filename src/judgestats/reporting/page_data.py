@@ -188,7 +188,7 @@ def measure_all(
         reference.baseline, sampling or "", scale, smallest,
     )  # fmt: skip
     say("Datasheets")
-    rows = reference.study if renamed == groups else Study.of(measured)
+    rows = reference.study if renamed == groups else reference.study.part(measured)
     sheet = _without_single_conditions(sheet_of(rows, settings), renamed)
     taken = attempts(rows, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
     peers: Any = None

@@ -92,7 +92,7 @@ def ratings_first_screen(
     questions: dict[str, CardQuestion] = {}
     columns: list[Column] = []
     against = ""
-    cluster = clustered_by(data, ["judge", *conditions], options.cluster, whole="item").column
+    cluster = clustered_by(calls, ["judge", *conditions], options.cluster, whole="item").column
     units = cluster_plural(cluster, "items")
     for source, name, marks, again in _distances_from_references(data, people, conditions, cluster, value, options):
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -19,6 +18,7 @@ from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
 from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_robust import degrees_of_freedom
@@ -160,7 +160,7 @@ def alternative_annotator_test(
     if cluster_columns and len(cluster_columns) > 1:
         raise DesignError(f"cluster={cluster!r} names {len(cluster_columns)} columns. This test takes one.")
     columns = [*names(by), *(cluster_columns or ()), *(humans if isinstance(humans, Mapping) else ())]
-    raters = references(gathered(data, columns), humans)
+    raters = references(Study.rows_of(data, gathered(data, columns)), humans)
     if len(raters.humans) < 2:
         raise DesignError(
             f"The test leaves each person out and compares with the others: it needs two people or more, and humans= "
@@ -186,7 +186,7 @@ def alternative_annotator_test(
     invalid, without_two_people = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
     assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][answered[0]], people["answer"])
     units = _advantages(calls[answered[0]], people, keys, how, cluster_columns or ())
-    column, dependent = _cluster(units, [*keys, "annotator"], cluster_columns)
+    column, dependent = _cluster(raters.study, units, [*keys, "annotator"], cluster_columns)
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
     order = np.argsort(both.code[len(calls) :], kind="stable")
     parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
@@ -253,11 +253,13 @@ def _advantages(
     return compared.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
 
 
-def _cluster(units: pd.DataFrame, groups: list[str], cluster_columns: tuple[str, ...] | None) -> tuple[str, str]:
+def _cluster(
+    study: Study, units: pd.DataFrame, groups: list[str], cluster_columns: tuple[str, ...] | None
+) -> tuple[str, str]:
     """The column that things share, empty if none; and a flag where it is ignored."""
     if cluster_columns or units.empty:
         return (cluster_columns or ("",))[0], ""
-    clustering = auto_cluster(nw.from_native(units, eager_only=True), groups, "item", len(units))
+    clustering = auto_cluster(study, groups, "item", len(units), units=Study.of(units))
     if cluster_columns is not None:
         return "", flags.NOT_INDEPENDENT if clustering.shared else ""
     return clustering.column, "" if clustering.column else _fixed(units)

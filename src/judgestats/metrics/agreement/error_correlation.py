@@ -13,6 +13,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs
@@ -146,8 +147,8 @@ def effective_judges(
     0  effective_judges      1.78      1.62       1.94  200.0       9
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
-    frame = Study.of(data).data
-    columns = frame_columns(frame)
+    calls = Study.of(data)
+    columns = frame_columns(calls.data)
     groups = [g for g in grouping(by, columns) if g != "judge"]
     chosen = clusters(cluster)
     if chosen is not None and len(chosen) > 1:
@@ -171,12 +172,15 @@ def effective_judges(
         counts, error, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
     if counts.columns.codes(["judge"]).size < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
-    plan = Bootstrap("t", (), None, n_resamples, seed, conf_level)
+    units = Study(counts.columns.take(counts.columns.codes(about).first))
+    sharing = auto_cluster(calls, groups, "item", units.n_calls, units=units) if "item" in columns else None
+    dependent = flags.NOT_INDEPENDENT if chosen == () and sharing and sharing.shared else ""
+    plan = Bootstrap("t", cluster_columns(chosen, sharing), None, n_resamples, seed, conf_level)
     rows: list[Record] = []
     codes = counts.columns.codes(groups)
     for g, (key, part) in enumerate(counts.grouped(groups).each_group()):
         errors = error if codes.size == 1 else error[codes.code == g]
-        rows += [{**key, **row} for row in _panel(part, errors, about, chosen, plan, key)]
+        rows += [{**key, **row} for row in _panel(part, errors, about, dependent, plan, key)]
     return estimates(rows, groups, ["judges"])
 
 
@@ -218,7 +222,7 @@ def heavy_tailed(errors: Floats) -> bool:
 
 
 def _panel(
-    counts: Counts, error: Floats, about: list[str], chosen: tuple[str, ...] | None, plan: Bootstrap, key: Record
+    counts: Counts, error: Floats, about: list[str], dependent: str, plan: Bootstrap, key: Record
 ) -> list[Record]:
     """The two rows of one panel."""
     thing, judge = counts.columns.codes(about), counts.columns.codes(["judge"])
@@ -245,12 +249,7 @@ def _panel(
     if k < 2 or n < 2:
         flag = flags.join(flags.NO_DATA if n < 1 else flags.TWO_VARYING, notes)
         return [{"term": t, "estimate": math.nan, "n": float(n), "judges": k, "flag": flag} for t in terms]
-    study = Study(counts.columns.take(thing.first[complete]))
-    clustering = auto_cluster(study.candidates, counts.groups, "item", n) if "item" in study.columns else None
-    cluster_columns = (clustering.column,) if chosen is None and clustering and clustering.column else chosen or ()
-    units = Counts(study.candidates, np.ones(n))
-    plan = Bootstrap(plan.method, cluster_columns, None, plan.n_resamples, plan.seed, plan.conf_level)
-    dependent = flags.NOT_INDEPENDENT if chosen == () and clustering and clustering.shared else ""
+    units = Counts(Study(counts.columns.take(thing.first[complete])).candidates, np.ones(n))
     products = product_sums(errors)
     small = flags.SMALL_N if n < 30 else ""
 

@@ -14,6 +14,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.judge_answers import ABOUT, is_answer
 from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
@@ -141,7 +142,7 @@ def judge_against_people(
     """
     columns = [*names(by), *(humans if isinstance(humans, Mapping) else ())]
     columns += names(cluster) if isinstance(cluster, str) and cluster != "auto" else []
-    raters = references(gathered(data, columns), humans)
+    raters = references(Study.rows_of(data, gathered(data, columns)), humans)
     if not raters.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
         raise DesignError(message, advice=(("humans", None),))
@@ -183,7 +184,7 @@ def _cluster_of(raters: References, groups: list[str], cluster: Cluster) -> tupl
     models, people = raters.models, raters.people
     both = [c for c in models.columns if c in people.columns or c in groups]
     units = [c for c in (*ABOUT[kind_of(models.columns)], "first", "second") if c in both]
-    return clustered_by(models[both], groups, cluster, units, whole="item")
+    return clustered_by(raters.study.part(models[both]), groups, cluster, units, whole="item")
 
 
 def _answer_pairs(counts: pd.DataFrame) -> pd.DataFrame:

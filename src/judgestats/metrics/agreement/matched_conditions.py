@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.metrics.agreement.block_correlations import (
     Method,
@@ -42,8 +41,8 @@ class TwoSides:
 
 
 def two_sides(
-    before: IntoFrame,
-    after: IntoFrame | Sequence[str],
+    before: Calls,
+    after: Calls | Sequence[str],
     condition: str,
     by: By,
     cell: By,
@@ -80,17 +79,18 @@ def two_sides(
     return TwoSides(side_blocks, groups, clustering.flag, clustering.column)
 
 
-def _of_condition(data: IntoFrame, pair: Sequence[str], condition: str) -> tuple[IntoFrame, IntoFrame]:
+def _of_condition(data: Calls, pair: Sequence[str], condition: str) -> tuple[Study, Study]:
     if len(pair) != 2:
         raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
-    frame = Study.of(data).data
+    study = Study.of(data)
+    frame = study.data
     grouping(condition, frame.collect_schema().names(), "ratings")
     text = nw.col(condition).cast(nw.String)
     values = frame.lazy().select(text).unique().collect(backend="pandas")[condition].to_list()
     labels = sorted(map(str, values))
     for value in map(str, pair):
         refuse_unknown(value, labels, f"{condition!r} has no {value!r}", "It has")
-    one, two = (frame.filter(text == str(v)).drop(condition).to_native() for v in pair)
+    one, two = (study.part(frame.filter(text == str(v)).drop(condition)) for v in pair)
     return one, two
 
 

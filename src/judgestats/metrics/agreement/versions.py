@@ -16,6 +16,7 @@ from judgestats.counting.clustering import Cluster
 from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
@@ -43,7 +44,7 @@ def _conditions(_: IntoFrame, options: Options) -> str:
     return "" if options.baseline else "needs two versions in a column, and the old one named in baseline="
 
 
-def _from_version(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _from_version(data: Calls, options: Options) -> pd.DataFrame:
     people = {}
     if options.people is not None:
         data, people["humans"] = with_people(data, options)
@@ -185,7 +186,7 @@ def compare_versions(
     columns = [*names(by), *(names(cluster) if isinstance(cluster, str) and cluster != "auto" else [])]
     columns += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
     calls, versions = _versions(old, new, baseline, columns)
-    raters = references(calls, humans)
+    raters = references(Study.rows_of(old, calls), humans)
     models, people = raters.models, raters.people.drop(columns=_VERSION, errors="ignore").drop_duplicates()
     if new is not None:
         models = _one_name(models)
@@ -195,7 +196,8 @@ def compare_versions(
     for version in versions:
         both = models[models[_VERSION].isin([_OLD, version])].replace({_VERSION: {version: _NEW}})
         units = [c for c in (*ABOUT[kind], "first", "second") if c in both.columns]
-        column, dependent = clustered_by(both, ["judge", *groups, _VERSION], cluster, units, whole="item")
+        units_of = raters.study.part(both)
+        column, dependent = clustered_by(units_of, ["judge", *groups, _VERSION], cluster, units, whole="item")
         plan = Bootstrap("t", (column,), None, n_resamples, seed, conf_level)
         label = "new" if version == _NEW else version
         for key, part in each_group(both, [*groups, "judge"]):

@@ -43,7 +43,7 @@ from judgestats.typing import Floats, Mask, Record
 
 def _each_attribute(data: Calls, options: Options) -> pd.DataFrame:
     if "target" in column_names(data):
-        return options.call(bias_score, Study.of(data).data.filter(~nw.col("target").is_null()).to_native())
+        return options.call(bias_score, Study.of(data).filtered(["target"], ~nw.col("target").is_null()))
     return of_attributes(data, lambda attribute: options.call(bias_score, data, attribute=attribute))
 
 

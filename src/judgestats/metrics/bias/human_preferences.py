@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -239,8 +238,7 @@ def _outcome_table(
     shared = _Shared(chosen[0], "", ignored=False) if chosen else _Shared("", "", ignored=chosen == ())
     if not chosen and len(table):
         keys = [*groups, "judge"]
-        units = nw.from_native(table[list(dict.fromkeys([*keys, "item", "first", "second", *extra]))], eager_only=True)
-        sharing = auto_cluster(units, keys, "item", float(n.sum()))
+        sharing = auto_cluster(calls, keys, "item", float(n.sum()), units=Study.of(table))
         if chosen is None:
             shared = _Shared(sharing.column, flags.PAIRS_OF_AN_ITEM if sharing.items else "", ignored=False)
         else:

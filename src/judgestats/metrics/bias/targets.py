@@ -99,15 +99,15 @@ def targeted(
         target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
         has_target = (sides.first | sides.second).fill_null(False)
         excluded = ExcludedCalls.of(Study.of(data.filter(~has_target)), groups, sides.without)
-        with_target = Study.of(data.with_columns(target_name.alias("target")).filter(has_target))
+        with_target = study.part(data.with_columns(target_name.alias("target")).filter(has_target))
         rows = _row_count(with_target.data) if len(excluded.table) else 1
     else:
         in_first, in_second = sides.masks(data)
-        study = study if data is study.data else Study.of(data)
+        study = study if data is study.data else study.part(data)
         excluded = ExcludedCalls.of(study.where(~in_first & ~in_second), groups, sides.without)
         first, second, candidates = study.shown
         of_target = Factor(np.where(in_first, first, second), candidates)
-        with_target = Study(study.columns.but(target=of_target)).where(in_first | in_second)
+        with_target = study.part(study.columns.but(target=of_target)).where(in_first | in_second)
         rows = len(with_target.columns)
     if len(excluded.table) and not rows:
         number = int(excluded.table["_without"].sum())
@@ -120,10 +120,10 @@ def with_slot(calls: Study) -> Study:
     calls.refuse_unknown_order()
     if not calls.lazy:
         in_second = (calls.named("target") != calls.shown.first).astype(np.int8)
-        return Study(calls.columns.but(**{TARGET_SLOT: Factor(in_second, list(SLOTS))}))
+        return calls.part(calls.columns.but(**{TARGET_SLOT: Factor(in_second, list(SLOTS))}))
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
-    return Study.of(calls.data.with_columns(slot.alias(TARGET_SLOT)))
+    return calls.part(calls.data.with_columns(slot.alias(TARGET_SLOT)))
 
 
 def _sides(

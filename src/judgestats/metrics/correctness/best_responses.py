@@ -14,7 +14,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Ties
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import CONDITIONS, as_runs, splits_of
-from judgestats.counting.study import Calls
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.exclusions import ExcludedCalls
@@ -111,7 +111,7 @@ def best_of_accuracy(
     """
     columns = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in columns if c not in ("judge", "item")])
-    item_clusters = _item_clusters(table, ["judge", *names(by)], cluster)
+    item_clusters = _item_clusters(Study.rows_of(ratings, table), ["judge", *names(by)], cluster)
     extra = [c for c in dict.fromkeys([*columns, *item_clusters.columns]) if c not in ("judge", "item")]
     items = _response_means(as_runs(table, average_over, extra), right, gold, extra)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
@@ -125,13 +125,13 @@ def best_of_accuracy(
     return estimates(excluded.flagged(rows, groups), groups)
 
 
-def _item_clusters(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> Clusters:
+def _item_clusters(study: Study, groups: list[str], cluster: Cluster) -> Clusters:
     """How to cluster items: by columns constant within each item."""
-    columns, coded = clusters(cluster), Factors(table)
+    columns, coded = clusters(cluster), study.columns
     size = coded.codes(["item"]).size
     whole = [c for c in ("prompt", "task") if c in coded and coded.codes(["item", c]).size == size]
-    items = coded.counted(list(dict.fromkeys([*groups, "item", *whole])))[0]
-    sharing = auto_cluster(items, groups, "item", len(items))
+    items = Study(coded.counted(list(dict.fromkeys([*groups, "item", *whole])))[0])
+    sharing = auto_cluster(study, groups, "item", items.n_calls, units=items)
     return Clusters.of(cluster_columns(columns, sharing), sharing, auto=columns is None)
 
 

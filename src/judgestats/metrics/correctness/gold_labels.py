@@ -8,7 +8,6 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.cells import ABOUT
-from judgestats.counting.engines import number_of_calls
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.metrics.exclusions import ExcludedCalls
@@ -96,7 +95,7 @@ def _with_gold(study: Study, unlabelled: nw.Expr, by: By, what: str, measure: st
     excluded = ExcludedCalls.of(without, groups, what)
     if not len(excluded.table):
         return study, excluded
-    if not (number_of_calls(labelled.data) if labelled.lazy else len(labelled.columns)):
+    if not (labelled.n_calls if labelled.lazy else len(labelled.columns)):
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
     return labelled, excluded
 

@@ -153,7 +153,7 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
     by = tallied[0] or Clusters()
     table = parts[0] if calibration is None else pd.concat(parts, ignore_index=True)
     if not any(tallied):
-        study, by = clustered(Study.of(table), reading.apart, reading.cluster)
+        study, by = clustered(Study.rows_of(data, table), reading.apart, reading.cluster)
         table = study.data.to_native()
     elif tallied[-1] and set(n := tallied[-1].columns) - {*table}:
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
-from judgestats.counting.cells import ABOUT, cells
-from judgestats.counting.clustering import Cluster, Sharing, auto_cluster, clusters
+from judgestats.counting.cells import cells
+from judgestats.counting.clustering import Cluster, clusters
 from judgestats.counting.counts import Counts
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Calls, Study
+from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.correlation import pearson_of_totals
 from judgestats.kernels.proportions import clustered_mean, normal_quantile
-from judgestats.metrics.clustered import jackknifed
+from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.correctness.gold_labels import with_right_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import gold_column
@@ -123,9 +122,9 @@ def score_error(
     if kind_of(present) != "ratings":
         raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    column, shared, _ = Sharing("", False) if columns or "item" not in present else _sharing(ratings, groups)
+    chosen = clustered_by(ratings, groups, cluster)
     if columns is None:
-        columns = (column or "item",)
+        columns = (chosen.column or "item",)
     extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]
     means = cells(ratings, extra)
     matched = with_right_scores(means, ratings, gold, extra)
@@ -133,23 +132,9 @@ def score_error(
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[Record] = []
-    dependent = flags.NOT_INDEPENDENT if shared and not columns else ""
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        rows += _error_rows(part, dict(zip(groups, key, strict=True)), plan, dependent)
+        rows += _error_rows(part, dict(zip(groups, key, strict=True)), plan, chosen.flag)
     return estimates(rows, groups)
-
-
-def _sharing(ratings: Calls, groups: list[str]) -> Sharing:
-    """The column that rated responses share."""
-    data, present = Study.of(ratings).data, Study.of(ratings).names
-    whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
-    table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
-    responses = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
-    constant = [
-        c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
-    ]
-    rated = table.iloc[responses.first][list(dict.fromkeys([*groups, "item", *constant]))]
-    return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
 def _error_rows(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:

@@ -233,7 +233,7 @@ def _neutral_pairs(data: Any, present: list[str]) -> Any:
     """Of pairs that are made to test biases, those of one text twice; in others the target may always stand first."""
     if "bias" not in present or "position" not in labels(data, "bias"):
         return data
-    return Study.of(data).data.filter(nw.col("bias").cast(nw.String) == "position").to_native()
+    return Study.of(data).filtered(["bias"], nw.col("bias").cast(nw.String) == "position")
 
 
 def _if_possible(

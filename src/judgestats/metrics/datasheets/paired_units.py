@@ -10,6 +10,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.cells import cells
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import units
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.datasheets.score_section import mean_of_scores
@@ -65,7 +66,7 @@ class PairedCalls:
 
     def __init__(self, first: Any, second: Any, clustered: bool) -> None:
         self._sides = (first, second)
-        self._clustered = clustered
+        self._study = Study.of(first) if clustered and first is not None else None
         self._units = cache(self._read)
         self._matched = cache(self._match)
 
@@ -81,7 +82,7 @@ class PairedCalls:
         if sides is None:
             return None, ""
         second, first = (marks(table) for table in sides.units)
-        return paired_difference(sides, second, first, conf_level, "auto" if self._clustered else None)
+        return paired_difference(sides, second, first, conf_level, self._study)
 
     def _match(
         self, measure: str, stimulus: str | None, condition: str | None, detail: str, judge: Any

@@ -17,6 +17,7 @@ from judgestats.counting.bootstrap import Bootstrap, Interval, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.selection import gathered
+from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
@@ -205,7 +206,7 @@ def anchoring(
         return _over_seeds(calls, seeds, names(by), arguments)
     planned(interval, None, None, n_resamples, seed, conf_level)
     text_columns = [equal] if isinstance(equal, str) else [] if equal is None else list(_TEXTS)
-    probes = study(gathered(calls, text_columns) if text_columns else calls, by, cluster)
+    probes = study(Study.rows_of(calls, gathered(calls, text_columns)) if text_columns else calls, by, cluster)
     plan = planned(interval, probes.clusters, None, n_resamples, seed, conf_level)
     refuse_no_probe(probes, baseline, "baseline")
     refuse_unnamed(probes.table, baseline, favoured)

@@ -130,7 +130,7 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> P
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
     split = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
     groups = ["judge", *split, "scheme"]
-    table, clustering = _with_clustering(table, kind, groups, cluster)
+    table, clustering = _with_clustering(Study.rows_of(calls, table), kind, groups, cluster)
     for column in ("judge", *split, *clustering.columns):
         values = table[column]
         if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
@@ -138,17 +138,15 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> P
     return ProbeCalls(table, kind, groups, clustering)
 
 
-def _with_clustering(
-    table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster
-) -> tuple[pd.DataFrame, Clusters]:
+def _with_clustering(study: Study, kind: str, groups: list[str], cluster: Cluster) -> tuple[pd.DataFrame, Clusters]:
     """The table with its cluster columns, and how intervals are clustered."""
     if kind == "calls":
-        study, clustering = clustered(Study.of(table), [*groups, "probe"], cluster)
+        study, clustering = clustered(study, [*groups, "probe"], cluster)
         return study.columns.frame(), clustering
-    requested = clusters(cluster)
+    requested, table = clusters(cluster), study.data.to_native()
     grouping(requested or (), table.columns)
     pattern = PATTERNS["revision" if kind == "joint" else "anchoring"]
-    sharing = shared_counts(Study.of(table), pattern, [*groups, "probe"])
+    sharing = shared_counts(study, pattern, [*groups, "probe"])
     return table, Clusters.of(cluster_columns(requested, sharing), sharing, auto=requested is None)
 
 

@@ -163,7 +163,7 @@ def rationale_check(
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *conditions], table.columns)]))
     weight = counted(Study.of(table).data, [*columns, *names(cluster if isinstance(cluster, str) else ())])
     table["n"] = call_counts(table[weight]) if weight else 1.0
-    study, clustering = clustered(Study.of(table), columns, cluster)
+    study, clustering = clustered(Study.rows_of(calls, table), columns, cluster)
     table = study.columns.frame()
     counts = Counts.of(table, columns, clustering, conf_level=conf_level)
     checks: dict[str, tuple[Mask, Mask]] = {}

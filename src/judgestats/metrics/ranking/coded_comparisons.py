@@ -106,7 +106,7 @@ def counted_calls(calls: Any, options: RankingOptions, by: By, cluster: Cluster)
     """Counts with the columns that a ranking needs."""
     study = Study.of(calls)
     if options.covariates:
-        study = Study.of(_with_differences(study.data, options.covariates))
+        study = study.part(_with_differences(study.data, options.covariates))
     present = study.names
     grouping(options.stability, present, argument="stability")
     ordered = {"first", "second", "choice"} <= set(present)
