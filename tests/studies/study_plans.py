@@ -17,10 +17,12 @@ Values = Mapping[tuple[str, ...], float]
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """A study: `files` writes its table and returns the words of its plan; `direct`: column -> row -> estimate."""
+    """A study: `files` writes its table, of as many items, and returns the words of its plan; `direct`: column -> row ->
+    estimate.
+    """
 
     name: str
-    files: Callable[[Path], list[str]]
+    files: Callable[..., list[str]]
     judges: Sequence[Judge]
     labels: tuple[str, ...]
     direct: Callable[[pd.DataFrame], dict[str, Values]]
@@ -46,10 +48,9 @@ def _datasheet(calls: pd.DataFrame) -> dict[str, Values]:
     }
 
 
-def _pairs(folder: Path) -> list[str]:
-    pairs = pd.DataFrame(
-        {"item": [str(i) for i in range(60)], "first": "u", "second": "v", "gold": ["u", "v", "tie"] * 20}
-    )
+def _pairs(folder: Path, items: int = 60) -> list[str]:
+    gold = ["u", "v", "tie"] * (items // 3)
+    pairs = pd.DataFrame({"item": [str(i) for i in range(items)], "first": "u", "second": "v", "gold": gold})
     pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.").to_csv(
         folder / "pairs.csv", index=False
     )
@@ -74,8 +75,8 @@ def _strategies(verdicts: pd.DataFrame) -> dict[str, Values]:
 _MODELS = ("GPT", "Gemini", "Grok")
 
 
-def _ratings(folder: Path) -> list[str]:
-    table = pd.DataFrame([(f"r{i}", m) for i in range(8) for m in _MODELS], columns=["item", "system"])
+def _ratings(folder: Path, items: int = 8) -> list[str]:
+    table = pd.DataFrame([(f"r{i}", m) for i in range(items) for m in _MODELS], columns=["item", "system"])
     table["task_text"], table["response_text"] = (
         "Explain " + table["item"],
         "The answer, text " + table.index.astype(str),
@@ -107,9 +108,10 @@ def _deviations(ratings: pd.DataFrame) -> dict[str, Values]:
     }
 
 
-def _texts(folder: Path) -> list[str]:
-    table = pd.DataFrame([(f"i{i:02d}", s) for i in range(16) for s in ("base", "tuned")], columns=["item", "system"])
-    table["domain"] = ["ab"[i % 2] for i in range(16) for _ in range(2)]
+def _texts(folder: Path, items: int = 16) -> list[str]:
+    both = [(f"i{i:02d}", s) for i in range(items) for s in ("base", "tuned")]
+    table = pd.DataFrame(both, columns=["item", "system"])
+    table["domain"] = ["ab"[i % 2] for i in range(items) for _ in range(2)]
     table["task_text"], table["response_text"] = "Write on " + table["item"], "A text, " + table.index.astype(str)
     table.to_csv(folder / "responses.csv", index=False)
     return ["merg", "--responses", "responses.csv", "--judge", "g", "--judge", "h", "--judge", "k"]
@@ -128,11 +130,11 @@ def _agreement(scores: pd.DataFrame) -> dict[str, Values]:
     }
 
 
-def _summaries(folder: Path) -> list[str]:
-    pairs = pd.DataFrame({"item": [str(i) for i in range(30)], "first": "u", "second": "v"})
-    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(30)]
-    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(30)]
-    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(30)]
+def _summaries(folder: Path, items: int = 30) -> list[str]:
+    pairs = pd.DataFrame({"item": [str(i) for i in range(items)], "first": "u", "second": "v"})
+    pairs["task_text"] = [f"Sum up: sales in Peru rose by {i} % last year." for i in range(items)]
+    pairs["first_text"] = [f"Sales rose by {i} % in Peru." for i in range(items)]
+    pairs["second_text"] = [f"In Peru, sales rose by {i} %." for i in range(items)]
     pairs.to_csv(folder / "pairs.csv", index=False)
     return ["cues", "--pairs", "pairs.csv", "--judge", "m", "--attacks", "verbosity", "--labels", "Expert,Novice"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -158,3 +159,21 @@ def test_an_expert_who_fills_half_a_form_is_asked_for_the_rest(tmp_path, monkeyp
     assert pd.read_csv("plan/rest/form.Ann.csv")["call"].tolist() == form["call"].tolist()[len(form) // 2 :]
     assert len(pd.read_csv("plan/rest/form.Bob.csv")) == len(form)
     assert Path("plan/rest/calls.openai.GPT.jsonl").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["debiasing", "rubric", "merg", "cues"])
+def test_four_times_the_items_take_at_most_five_times_as_long(name, tmp_path, monkeypatch):
+    """Of plan, collect at every stage, and the page."""
+    monkeypatch.chdir(tmp_path)
+    study = next(s for s in STUDIES if s.name == name)
+
+    def seconds(items: int) -> float:
+        folder = tmp_path / str(items)
+        folder.mkdir()
+        start = time.process_time()
+        to_the_end(study.files(folder, items), study.judges, folder)
+        return time.process_time() - start
+
+    seconds(9)
+    assert seconds(480) < 5 * seconds(120) + 1
