@@ -3,8 +3,9 @@
 A cell of a plot leaves what the plot returns in ``picture``.
 """
 
-# %% data: pairs
-# Three simulated judges answer the plan of a datasheet: empty answers, equal pairs, and pairs one to five steps apart.
+# %% data: real verdicts
+# Sets that ship with the package: nine judges compare pairs in both orders (MT-Bench), six judges compare outputs of which
+# one is right, under several strategies (LLMBar), and five judges and three people score stories by eleven writers (HANNA).
 import itertools
 
 import numpy as np
@@ -12,6 +13,13 @@ import pandas as pd
 
 import judgestats as js
 
+mtbench, llmbar, hanna = (js.datasets.load(name) for name in ("mtbench_position", "llmbar", "hanna"))
+stories = hanna[hanna["rater_type"] != "human"]
+coherence = stories[stories["criterion"] == "CH"]
+readers = ["Human 1", "Human 2", "Human 3"]
+
+# %% data: pairs
+# Three simulated judges answer the plan of a datasheet: empty answers, equal pairs, and pairs one to five steps apart.
 habits = {
     "careful": {"dark_current": 0.02, "sensitivity": 3.0, "tie_criterion": 1.2},
     "positional": {"dark_current": 0.6, "sensitivity": 0.9, "tie_criterion": 0.3, "slot_bias": 1.0},
@@ -98,11 +106,13 @@ sure["correct"] = (rng.random(len(sure)) < right).astype(int)
 posterior = js.hierarchical.severity(scored, sampling={"draws": 500})
 
 # %% forest
-result = js.consistency(usual).query("term == 'consistency'")
+# Nine judges of MT-Bench: the same verdict in both orders.
+result = js.consistency(mtbench).query("term == 'consistency'")
 picture = js.plot.forest(result)
 
 # %% answers
-result = js.position_bias(usual)
+# Nine judges of MT-Bench: each pair is shown in both orders, so a judge without a preference answers both as often.
+result = js.position_bias(mtbench)
 picture = js.plot.answers(result)
 
 # %% metrology_map
@@ -131,7 +141,10 @@ result = js.bias_change(verdicts, by="bias")
 picture = js.plot.bias_map(result, judge="small")
 
 # %% strategies
-result = js.compare_strategies(verdicts)
+# Two judges of LLMBar: two orders of each pair to one verdict, and each strategy against the plain prompt.
+asked_by = ["Vanilla", "CoT", "Metrics", "Reference", "Swap", "Swap_CoT"]
+part = llmbar[llmbar["judge"].isin(["GPT-4", "ChatGPT-0301"]) & llmbar["strategy"].isin(asked_by)]
+result = js.compare_strategies(js.aggregate(part, "swap", "order"), baseline="Vanilla")
 picture = js.plot.strategies(result)
 
 # %% pareto
@@ -141,56 +154,58 @@ result = js.pareto_front(accuracy.assign(cost=cost, value=accuracy["estimate"]))
 picture = js.plot.pareto(result, by="judge")
 
 # %% rank_sets
-# 24 votes on each pair of systems; the strengths are those of the scores.
-duels = pd.DataFrame(
-    [
-        (f"{a} or {b}: {i}", *((a, b) if i % 2 else (b, a)))
-        for a, b in itertools.combinations(systems, 2)
-        for i in range(24)
-    ],
-    columns=["item", "first", "second"],
-)
-result = js.rank_systems(js.design.simulate(duels, [js.design.Judge("g", tie_criterion=0.3)], quality=systems))
+# One person of the PandaLM test set compares five models.
+pandalm = js.datasets.load("pandalm")
+result = js.rank_systems(pandalm[pandalm["judge"] == "annotator1"])
 picture = js.plot.rank_sets(result)
 
 # %% kappa_matrix
-result = js.kappa(usual[usual["stimulus"] == "ladder"])
+# Nine judges of MT-Bench; the versions of one model agree most.
+result = js.kappa(mtbench)
 picture = js.plot.kappa_matrix(result)
 
 # %% score_matrix
-result = js.score_matrix(scored)
+# Five judges score stories by eleven writers, one of them human.
+result = js.score_matrix(stories)
 picture = js.plot.score_matrix(result)
 
 # %% deviation_matrix
-result = js.consensus_deviation(scored)
+# Three models judge their own answers and each other's by a rubric of yes and no; the frames are their own.
+result = js.consensus_deviation(js.datasets.load("frontier_self_bias/rubric"))
 picture = js.plot.deviation_matrix(result)
 
 # %% score_distribution
-result = js.score_distribution(scored)
+result = js.score_distribution(stories)
 picture = js.plot.score_distribution(result)
 
 # %% score_quantiles
-result = js.score_distribution(scored, by="system", quantiles=(0.05, 0.25, 0.5, 0.75, 0.95))
+# Stories by people, by one language model and by another.
+three = stories[stories["system"].isin(["Human", "GPT-2", "HINT"])]
+result = js.score_distribution(three, by="system", quantiles=(0.05, 0.25, 0.5, 0.75, 0.95))
 picture = js.plot.score_quantiles(result)
 
 # %% disagreement
-result = js.disagreement(scored)
+result = js.disagreement(stories)
 picture = js.plot.disagreement(result)
 
 # %% variance_components
-result = js.variance_components(scored)
+# Scores of coherence: what of their variance is due to the judge, the writer, and the story.
+result = js.variance_components(coherence)
 picture = js.plot.variance_components(result)
 
 # %% decision_study
-result = js.decision_study(scored)
+# How many judges the coherence of a writer needs.
+result = js.decision_study(coherence)
 picture = js.plot.decision_study(result)
 
 # %% icc
-result = js.icc(scored, by="system")
+# Agreement of five judges on the coherence of each writer's stories.
+result = js.icc(coherence, by="system")
 picture = js.plot.icc(result)
 
 # %% agreement_levels
-result = js.agreement_levels(scored)
+# Agreement of five judges on coherence: on writers, on stories, and of single judges with each other.
+result = js.agreement_levels(coherence)
 picture = js.plot.agreement_levels(result)
 
 # %% lines
@@ -204,7 +219,7 @@ result = js.correlation(runs, pairs="each", by="temperature").query("system in [
 picture = js.plot.lines(result, "temperature", panel="system")
 
 # %% calibration
-result = js.calibrate(scored)
+result = js.calibrate(coherence)
 picture = js.plot.calibration(result)
 
 # %% agreement_shift
@@ -221,14 +236,14 @@ result = js.preference_gap(answers, humans=humans)
 picture = js.plot.preference_gaps(result)
 
 # %% people_agreement
-result = js.judge_against_people(answers, humans=humans)
+# Five judges and three people score stories: how far does each judge agree with people, who agree with each other so far?
+result = js.judge_against_people(hanna, humans=readers)
 picture = js.plot.people_agreement(result)
 
 # %% judges_and_people
-# Six judges that like long answers, some more than others: they agree with each other, and less with the known answer.
-likes = [js.design.Judge(f"judge {i}", sensitivity=1.6 - 0.2 * i, target_preference=0.3 * i) for i in range(1, 7)]
-alike = js.design.simulate(pairs, likes)
-picture = js.plot.judges_and_people(js.kappa(alike), js.kappa(alike, reference="gold"), label="the known answer")
+# Six judges of LLMBar under the plain prompt: how far each agrees with the others, and with the known answer.
+plain = llmbar[llmbar["strategy"] == "Vanilla"]
+picture = js.plot.judges_and_people(js.kappa(plain), js.kappa(plain, reference="gold"), label="the known answer")
 
 # %% verbosity_bias
 # 50 pairs whose longer answer is padded, 25 whose shorter answer is cut off; the target is the longer one.

@@ -138,24 +138,27 @@ def disagreement(
 
     Examples
     --------
-    >>> table = pd.DataFrame({"judge": ["a", "b", "c"] * 2, "system": "s", "item": ["1"] * 3 + ["2"] * 3,
-    ...                       "score": [6.4, 10.0, 3.2, 3.0, 9.7, 7.1]})
+    Three judges of the coherence of stories (HANNA):
+
+    >>> from judgestats import datasets
+    >>> table = datasets.load("hanna").query("criterion == 'CH'")
+    >>> table = table[table["judge"].isin(["ChatGPT", "Llama-13B", "Mistral-7B"])]
     >>> result = disagreement(table, thresholds=(2,), top=1)
     >>> result[["term", "judge", "other", "estimate"]].round(2)
-               term judge other  estimate
-    0       mean_spread                  6.75
-    1       sd_of_means                  2.85
-    2       share_above                  1.00
-    3   mean_difference     a     b      5.15
-    4   mean_difference     a     c      3.65
-    5   mean_difference     b     c      4.70
-    6     highest_alone     a            0.00
-    7    highest_shared     a            0.00
-    8     highest_alone     b            1.00
-    9    highest_shared     b            1.00
-    10    highest_alone     c            0.00
-    11   highest_shared     c            0.00
-    12         disputed                  6.80
+               term       judge       other  estimate
+    0       mean_spread                              1.47
+    1       sd_of_means                              0.54
+    2       share_above                              0.16
+    3   mean_difference     ChatGPT   Llama-13B      1.24
+    4   mean_difference     ChatGPT  Mistral-7B      0.97
+    5   mean_difference   Llama-13B  Mistral-7B      0.73
+    6     highest_alone     ChatGPT                  0.06
+    7    highest_shared     ChatGPT                  0.08
+    8     highest_alone   Llama-13B                  0.49
+    9    highest_shared   Llama-13B                  0.56
+    10    highest_alone  Mistral-7B                  0.31
+    11   highest_shared  Mistral-7B                  0.38
+    12         disputed                              3.33
     """
     ratings = as_runs(ratings, average_over, by)
     try:

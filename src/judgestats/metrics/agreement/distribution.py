@@ -108,14 +108,16 @@ def score_distribution(
 
     Examples
     --------
-    >>> table = pd.DataFrame({"judge": "a", "system": "s", "item": list("12345678"),
-    ...                       "score": [10, 10, 9, 10, 8, 10, 5, 2]})
-    >>> score_distribution(table, scale=(1, 10))[["judge", "term", "estimate", "n"]].round(3)
-      judge     term  estimate    n
-    0     a     mean     8.000  8.0
-    1     a       sd     2.976  8.0
-    2     a     skew    -1.217  8.0
-    3     a  ceiling     0.500  8.0
+    One of the judges of the stories of HANNA gives hardly any high scores of coherence:
+
+    >>> from judgestats import datasets
+    >>> table = datasets.load("hanna").query("judge == 'ChatGPT' and criterion == 'CH'")
+    >>> score_distribution(table, scale=(1, 5))[["judge", "term", "estimate", "n"]].round(3)
+         judge     term  estimate       n
+    0  ChatGPT     mean     1.470  1056.0
+    1  ChatGPT       sd     0.940  1056.0
+    2  ChatGPT     skew     2.343  1056.0
+    3  ChatGPT  ceiling     0.020  1056.0
     """
     ratings = as_runs(ratings, average_over, by)
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):

@@ -127,18 +127,20 @@ def judge_against_people(
 
     Examples
     --------
-    >>> answers = {"Ann": "112212", "Bob": "112112", "g": "112222"}
-    >>> rows = [(j, "s", i, float(a)) for j, given in answers.items() for i, a in enumerate(given)]
-    >>> scores = pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
-    >>> found = judge_against_people(scores, humans=["Ann", "Bob"])
-    >>> found[found["term"] != "concordance"][["role", "judge", "term", "answer", "estimate", "n"]].round(3)
-         role judge                  term answer  estimate     n
-    1   judge     g             agreement    NaN     0.750  12.0
-    2   judge     g  agreement_difference    NaN    -0.083  12.0
-    4  people   NaN             agreement    NaN     0.833   6.0
-    5  people   NaN             base_rate    1.0     0.583  12.0
-    6  people   NaN             base_rate    2.0     0.417  12.0
-    7  people   NaN       constant_answer    1.0     0.583  12.0
+    Two judges and three people compare responses (PandaLM):
+
+    >>> from judgestats import datasets
+    >>> calls = datasets.load("pandalm")
+    >>> found = judge_against_people(calls, humans=["annotator1", "annotator2", "annotator3"])
+    >>> found = found[found["term"].isin(["agreement", "agreement_difference", "constant_answer"])]
+    >>> print(found[["judge", "term", "estimate", "conf_low", "conf_high"]].round(2).to_string(index=False))
+            judge                 term  estimate  conf_low  conf_high
+    gpt_3_5_turbo            agreement      0.71      0.68       0.73
+    gpt_3_5_turbo agreement_difference     -0.22     -0.24      -0.19
+       pandalm_7b            agreement      0.66      0.63       0.69
+       pandalm_7b agreement_difference     -0.26     -0.29      -0.23
+              NaN            agreement      0.92      0.91       0.93
+              NaN      constant_answer      0.47      0.44       0.50
     """
     columns = [*names(by), *(humans if isinstance(humans, Mapping) else ())]
     columns += names(cluster) if isinstance(cluster, str) and cluster != "auto" else []

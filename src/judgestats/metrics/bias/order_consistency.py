@@ -135,16 +135,20 @@ def consistency(
 
     Examples
     --------
+    A judge of MT-Bench that chooses what is shown second; and counts, with an answer that is missing:
+
+    >>> from judgestats import datasets
+    >>> calls = datasets.load("mtbench_position").query("judge == 'gemini-pro'")
+    >>> consistency(calls)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+               term  estimate  conf_low  conf_high      n
+    0   consistency     0.657     0.581      0.727  286.0
+    1   first_twice     0.017     0.007      0.041  286.0
+    2  second_twice     0.238     0.179      0.309  286.0
+    3      both_tie     0.007     0.001      0.039  286.0
+    4     one_sided     0.087     0.054      0.139  286.0
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge": "g", "forward": ["first", "first", "tie", "tie", "first"],
     ...                        "reverse": ["second", "first", "tie", "first", "missing"], "n": [20, 8, 6, 4, 2]})
-    >>> consistency(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
-               term  estimate  conf_low  conf_high     n
-    0   consistency     0.684     0.525      0.809  38.0
-    1   first_twice     0.211     0.111      0.363  38.0
-    2  second_twice     0.000     0.000      0.092  38.0
-    3      both_tie     0.158     0.074      0.304  38.0
-    4     one_sided     0.105     0.042      0.241  38.0
     >>> consistency(counts, missing="agrees")[["term", "estimate", "n"]].head(1)
               term  estimate     n
     0  consistency       0.7  40.0

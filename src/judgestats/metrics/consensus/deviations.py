@@ -170,25 +170,24 @@ def consensus_deviation(
 
     Examples
     --------
-    >>> means = pd.DataFrame({"judge": ["a", "a", "b", "b", "c", "c"], "system": ["a", "b"] * 3,
-    ...                       "mean": [9.0, 7.0, 8.0, 8.0, 7.0, 6.0]})
-    >>> consensus_deviation(means)[["judge", "system", "own", "term", "estimate", "flag"]]
-       judge system    own         term  estimate           flag
-    0      a      a   True    deviation       1.5     sd unknown
-    1      a      b  False    deviation       0.0     sd unknown
-    2      b      a  False    deviation       0.0     sd unknown
-    3      b      b   True    deviation       1.5     sd unknown
-    4      c      a  False    deviation      -1.5     sd unknown
-    5      c      b  False    deviation      -1.5     sd unknown
-    6      a         False     mean_own       1.5     sd unknown
-    7      a         False  mean_others       0.0     sd unknown
-    8      a         False  self_excess       1.5     sd unknown
-    9      b         False     mean_own       1.5     sd unknown
-    10     b         False  mean_others       0.0     sd unknown
-    11     b         False  self_excess       1.5     sd unknown
-    12     c         False     mean_own       NaN  no own system
-    13     c         False  mean_others      -1.5     sd unknown
-    14     c         False  self_excess       NaN  no own system
+    Three models judge their own answers and each other's, yes or no by criterion (Frontier Model Self-Bias):
+
+    >>> from judgestats import datasets
+    >>> found = consensus_deviation(datasets.load("frontier_self_bias/rubric")).drop(index=[1, 2, 3, 5, 6, 7])
+    >>> print(found[["judge", "term", "estimate", "conf_low", "conf_high"]].round(2).to_string(index=False))
+               judge        term  estimate  conf_low  conf_high
+    claude-haiku-4-5   deviation      0.02     -0.02       0.05
+          gpt-5-mini   deviation      0.03     -0.01       0.07
+        gpt-5.6-luna   deviation      0.06      0.02       0.09
+    claude-haiku-4-5    mean_own      0.02     -0.02       0.05
+    claude-haiku-4-5 mean_others     -0.05     -0.11       0.01
+    claude-haiku-4-5 self_excess      0.07      0.00       0.13
+          gpt-5-mini    mean_own      0.03     -0.01       0.07
+          gpt-5-mini mean_others      0.03     -0.00       0.06
+          gpt-5-mini self_excess     -0.00     -0.03       0.03
+        gpt-5.6-luna    mean_own      0.06      0.02       0.09
+        gpt-5.6-luna mean_others     -0.03     -0.05      -0.00
+        gpt-5.6-luna self_excess      0.08      0.05       0.12
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
     peers = isinstance(reference, str)

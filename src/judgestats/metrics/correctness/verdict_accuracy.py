@@ -120,14 +120,19 @@ def gold_agreement(
 
     Examples
     --------
+    A judge of LLMBar that is not better than a coin; and counts, with ties and invalid answers:
+
+    >>> from judgestats import datasets
+    >>> calls = datasets.load("llmbar").query("judge == 'ChatGPT-0301' and strategy == 'Vanilla'")
+    >>> gold_agreement(calls)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+           term  estimate  conf_low  conf_high      n
+    0  accuracy     0.481     0.445      0.517  838.0
+    1     wrong     0.519     0.483      0.555  838.0
+    2       tie     0.000     0.000      0.009  838.0
+    3   invalid     0.000     0.000      0.009  838.0
+    4     kappa    -0.038    -0.111      0.035  838.0
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge": "g", "outcome": ["correct", "wrong", "tie", "invalid"], "n": [60, 20, 15, 5]})
-    >>> gold_agreement(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
-           term  estimate  conf_low  conf_high      n
-    0  accuracy     0.632     0.531      0.722   95.0
-    1     wrong     0.200     0.133      0.289  100.0
-    2       tie     0.150     0.093      0.233  100.0
-    3   invalid     0.050     0.022      0.112  100.0
     >>> gold_agreement(counts, invalid="wrong", ties="half")[["term", "estimate", "n"]].head(1)
            term  estimate      n
     0  accuracy     0.675  100.0

@@ -195,19 +195,21 @@ def rank_systems(
 
     Examples
     --------
-    >>> counts = pd.DataFrame({"system": ["A", "A", "B"], "opponent": ["B", "C", "C"], "win": [32, 40, 30],
-    ...                        "loss": [18, 10, 20], "tie": [10, 10, 10]})
-    >>> counts = counts.melt(["system", "opponent"], var_name="outcome", value_name="n")
-    >>> rankings = rank_systems(counts)
-    >>> rankings[["system", "term", "estimate", "conf_low", "conf_high", "n"]].round(2)
-      system      term  estimate  conf_low  conf_high      n
-    0      A  strength      0.63      0.34       0.92  120.0
-    1      B  strength     -0.06     -0.34       0.22  120.0
-    2      C  strength     -0.58     -0.86      -0.29  120.0
-    3      A      rank      1.00      1.00       1.00  120.0
-    4      B      rank      2.00      2.00       3.00  120.0
-    5      C      rank      3.00      2.00       3.00  120.0
-    6              tie     -0.83     -1.23      -0.43  180.0
+    Three people compare five models (PandaLM); three of the models cannot be told apart:
+
+    >>> from judgestats import datasets
+    >>> calls = datasets.load("pandalm").query("rater_type == 'human'")
+    >>> rankings = rank_systems(calls)
+    >>> rankings[["system", "term", "estimate", "conf_low", "conf_high", "n"]].round(2).drop(index=range(5, 10))
+                   system      term  estimate  conf_low  conf_high       n
+    0            llama-7b  strength      0.79      0.61       0.97  1263.0
+    1         pythia-6.9b  strength      0.10     -0.06       0.26  1176.0
+    2            bloom-7b  strength     -0.01     -0.18       0.15  1221.0
+    3              opt-7b  strength     -0.24     -0.41      -0.08  1158.0
+    4   cerebras-gpt-6.7B  strength     -0.63     -0.81      -0.45  1176.0
+    10                          tie     -1.34     -1.53      -1.16  2997.0
+    >>> rankings.loc[rankings["term"] == "rank", ["conf_low", "conf_high"]].astype(int).to_numpy().tolist()
+    [[1, 1], [2, 4], [2, 4], [2, 4], [5, 5]]
     """
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
