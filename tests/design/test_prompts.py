@@ -15,8 +15,10 @@ from judgestats.design.prompts import digest
 from judgestats.design.rubrics import Rubric
 from judgestats.errors import DesignError
 
+TABLE = prompts()
 
-@pytest.mark.parametrize("name", prompts()["name"])
+
+@pytest.mark.parametrize("name", TABLE["name"])
 def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     one = prompt(name)
     values = {p: f"<{p}>" for p in one.placeholders}
@@ -32,15 +34,15 @@ def test_each_prompt_shows_its_values_and_has_a_valid_schema(name):
     assert all(json.dumps(a) in text for a in answers)
 
 
-@pytest.mark.parametrize("name", prompts()["name"])
+@pytest.mark.parametrize("name", TABLE["name"])
 def test_each_prompt_says_what_is_the_papers_and_what_is_ours(name):
-    one, row = prompt(name), prompts().set_index("name").loc[name]
+    one, row = prompt(name), TABLE.set_index("name").loc[name]
     assert one.ours
     assert one.paper.startswith(
         ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization", "None")
     )
     assert (row["paper"], row["ours"]) == (one.paper, one.ours)
-    columns = list(prompts())
+    columns = list(TABLE)
     assert columns.index("ours") == columns.index("paper") + 1  # side by side
 
 
