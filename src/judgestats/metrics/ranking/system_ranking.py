@@ -195,7 +195,7 @@ def rank_systems(
 
     Examples
     --------
-    Three people compare five models (PandaLM); three of the models cannot be told apart:
+    Three people compare five models (PandaLM); the ranks of three of them are open:
 
     >>> from judgestats import datasets
     >>> calls = datasets.load("pandalm").query("rater_type == 'human'")
