@@ -22,6 +22,7 @@ from judgestats.reporting.card_questions import (
     people_question,
     rows_by_judge,
 )
+from judgestats.reporting.graded_columns import graded_columns
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
 
@@ -73,6 +74,7 @@ def pairs_first_screen(
         )  # fmt: skip
     if again := rows_by_judge(sheet, "repeat_consistency", ["repeats"]):
         columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
+    columns += graded_columns(calls, options)
     cluster = cluster_of_intervals(data, slots)
     marks = order_marks(calls, conditions, cluster or "pair") if slots else pd.DataFrame()
     bias = biased(marks, conf_level=options.conf_level, seed=options.seed) if len(marks) else None

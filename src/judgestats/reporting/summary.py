@@ -20,6 +20,7 @@ from judgestats.reporting.caution_card import caution_card
 from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun, number
+from judgestats.reporting.graded_columns import graded_card
 from judgestats.reporting.near_copies import near_copies
 from judgestats.reporting.pairs_first import pairs_first_screen
 from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
@@ -101,6 +102,8 @@ def summarise(
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
     cards = [*_leading_cards(of_all, screen, calls, first), *cards]
+    if graded := graded_card(filled_columns):
+        cards.insert(len(cards) if screen.against else 0, graded)
     if panel := worth_card(of_all, near_copies(whole, kind)):
         cards.append(panel)
     care = caution_card(calls, sheet, filled_columns, ranked, findings, people.why, screen, options)
