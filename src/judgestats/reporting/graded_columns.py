@@ -23,7 +23,7 @@ def graded_columns(calls: Study, options: Options) -> list[Column]:
     strength = pd.to_numeric(calls.columns.series("strength"), errors="coerce")
     if not (strength.gt(0) & strength.lt(1) & strength.ne(0.5)).any():
         return []
-    rates = preference_rate(calls, graded=True, cluster=options.cluster, conf_level=options.conf_level)
+    rates = preference_rate(calls.data.to_native(), graded=True, cluster=options.cluster, conf_level=options.conf_level)
     means = rates[(rates["term"] == "win_rate") & rates["estimate"].notna()]
     preferred = str(means.groupby("candidate", observed=True)["estimate"].mean().sort_values(kind="stable").index[-1])
     other = next(name for name in names if name != preferred)
