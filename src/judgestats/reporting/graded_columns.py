@@ -28,14 +28,14 @@ def graded_columns(calls: Study, options: Options) -> list[Column]:
     preferred = str(means.groupby("candidate", observed=True)["estimate"].mean().sort_values(kind="stable").index[-1])
     other = next(name for name in names if name != preferred)
     columns = []
-    for term, named, label, note, line in (
+    for source, term, label, note, line in (
         ("win_rate", "strength", f"Mean strength for {preferred}", f"from 0{PERCENT} for {other}", _LINE),
         ("win", "above_half", f"Prefers {preferred}", "share of calls above one half", ""),
     ):
-        rows = rates[(rates["candidate"] == preferred) & (rates["term"] == term) & rates["estimate"].notna()]
+        rows = rates[(rates["candidate"] == preferred) & (rates["term"] == source) & rates["estimate"].notna()]
         cells = {str(r["judge"]): {str(k): v for k, v in r.items()} for r in rows.to_dict("records")}
         reference = 0.5 if line else float("nan")
-        columns.append(Column(named, label, note, "share", cells, False, reference, line))
+        columns.append(Column(term, label, note, "share", cells, False, reference, line))
     return columns
 
 
