@@ -1,10 +1,12 @@
-"""The first screens of the public sets, recomputed with plain pandas from their rows."""
+"""The first screens of the public sets and benchmarks, recomputed with plain pandas from their rows and files."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import judgestats as js
 from judgestats.metrics.measure_registry import measures
@@ -12,14 +14,18 @@ from judgestats.reporting import page_data
 from judgestats.reporting.page_data import SUMMARISED, measure_all
 
 
+def _first_screen(rows):
+    with pytest.MonkeyPatch.context() as patch:
+        made = [measures()[name] for name in ("alpha", "effective_judges", *SUMMARISED)]
+        patch.setattr(page_data, "attempts", lambda data, options, *_: {m.name: m.attempt(data, options) for m in made})
+        return measure_all(rows, n_resamples=50).summary
+
+
 @pytest.fixture(scope="module", params=js.datasets.names()["name"].tolist())
 def screen(request):
     """Name, rows and first screen of a set; other measures than those of the first screen are not made."""
     rows = js.datasets.load(request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        made = [measures()[name] for name in ("alpha", "effective_judges", *SUMMARISED)]
-        patch.setattr(page_data, "attempts", lambda data, options, *_: {m.name: m.attempt(data, options) for m in made})
-        return request.param, pd.DataFrame(rows), measure_all(rows, n_resamples=50).summary
+    return request.param, pd.DataFrame(rows), _first_screen(rows)
 
 
 def column(summary, term):
@@ -140,3 +146,302 @@ def test_biases_are_counted_from_a_tenth_of_the_scale(screen):
     if name in claims:
         assert card.claim == claims[name]
     assert np.isfinite([c.reference for c in summary.columns if c.term == "position_bias"]).all()
+
+
+@pytest.fixture(scope="module")
+def trec(real_data):
+    """The labels of TREC as a plain table, one row a judge and passage, and the first screen of their page."""
+    path = real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz"
+    raw = pd.read_csv(path)
+    long = raw.melt(["qid", "docid", "gold"], var_name="judge", value_name="score")
+    long = long[long["score"].between(0, 3)].assign(item=lambda d: d["qid"] + "+" + d["docid"])
+    return long, _first_screen(
+        js.read(path, wide="judge=*,-qid,-docid,-gold", columns={"item": "qid+docid", "gold": "gold"}, scale=(0, 3),
+                off_scale="missing")
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judgebench(real_data):
+    """The decisions of JudgeBench as a plain table, one row a call, and the first screen of their page."""
+    files = sorted((real_data / "judgebench").glob("dataset*.jsonl.gz"))
+    rows = []
+    for file in files:
+        judge = re.search(r"judge_model=(.*)\.jsonl", file.name)[1]
+        for _, pair in pd.read_json(file, lines=True).iterrows():
+            for turned, call in enumerate(pair["judgments"]):
+                said = (call or {}).get("decision")
+                said = {"A>B": "A", "B>A": "B", "A=B": "tie"}.get(said)
+                place = {"A": "first", "B": "second"}.get(said, said)
+                if turned and said in ("A", "B"):
+                    said = "B" if said == "A" else "A"
+                rows.append((judge, pair["pair_id"], pair["source"], pair["label"][0], turned, said, place))
+    calls = pd.DataFrame(rows, columns=["judge", "pair", "task", "gold", "turned", "said", "place"])
+    return calls, _first_screen(js.read(files))
+
+
+def t_interval(values):
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std() / np.sqrt(len(values))
+    return values.mean() - half, values.mean() + half
+
+
+def spaced(n):
+    return f"{n:,}".replace(",", "\u202f") if n >= 1000 else str(n)
+
+
+def signed(value):
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def check_trec(long, summary):
+    """Every number and sentence of the first screen, from the labels; simultaneous intervals between 2 and 6 errors."""
+    error = long["score"] - long["gold"]
+    values = {"distance": error.abs(), "leniency": error, "mean_score": long["score"]}
+    for term, value in values.items():
+        same(column(summary, term), value.groupby(long["judge"]).mean())
+        ends = value.groupby(long["judge"]).apply(t_interval)
+        cells = next(c.cells for c in summary.columns if c.term == term)
+        for judge, (low, high) in ends.items():
+            assert (cells[judge]["conf_low"], cells[judge]["conf_high"]) == pytest.approx((low, high), abs=1e-9)
+    gold = long.drop_duplicates("item")["gold"]
+    constant = (gold - gold.median()).abs()
+    assert summary.columns[0].reference == pytest.approx(constant.mean(), abs=1e-12)
+    order = values["distance"].groupby(long["judge"]).mean().sort_values()
+    judges, best, last = summary.judges, order.index[0], order.index[-1]
+    assert [order[j] for j in judges] == pytest.approx(order.tolist())
+
+    table = values["distance"].groupby([long["judge"], long["item"]]).mean().unstack(0)
+    tied = [best]
+    pairs = summary.differences["right"].pairs
+    assert len(pairs) == 33 * 32 // 2
+    for row in pairs.itertuples():
+        gap = (table[row.judge] - table[row.other]).dropna()
+        assert row.estimate == pytest.approx(gap.mean(), abs=1e-9)
+        half, se = (row.conf_high - row.conf_low) / 2, gap.std() / np.sqrt(len(gap))
+        assert 1.96 * se <= half <= 6 * se + 0.02
+        if best in (row.judge, row.other) and row.conf_low <= 0 <= row.conf_high:
+            tied += [row.other if row.judge == best else row.judge]
+    tied = sorted(tied, key=lambda j: (round(order[j], 9), j))
+
+    cards = {c.kind: c for c in summary.cards}
+    assert set(cards) == {"right", "biased", "panel", "care"}
+    names = f"{', '.join(tied[:-1])} and {tied[-1]}"
+    assert cards["right"].claim == f"{len(tied)} of 33 judges, {order[tied[0]]:.2f} to {order[tied[-1]]:.2f}"
+    assert cards["right"].detail == (
+        f"{names} are not distinguishable from the best, {best}; the last, {last}, has {order[last]:.2f}"
+    )
+    assert summary.verdict == (
+        f"Use {', '.join(tied[:-1])} or {tied[-1]}: they are not distinguishable. More items will hardly separate "
+        f"{tied[0]} from {tied[1]}: they are too alike."
+    )
+    assert summary.title == "Which of 33 judges can be trusted?"
+    raw = 33 * long["item"].nunique()
+    assert summary.line == (
+        f"{spaced(len(long))} scores of {spaced(long['item'].nunique())} items · gold labels · {raw - len(long)} rows left "
+        "out (< 0.1\u202f%)"
+    )
+    assert summary.groups[0].about == f"33 judges, {spaced(long['item'].nunique())} items judged by all of them"
+
+    lenient = error.groupby(long["judge"]).mean()
+    se = error.groupby(long["judge"]).sem()
+    found = re.fullmatch(r"(\d+) score higher than gold by more than 0\.30, (\d+) lower", cards["biased"].claim)
+    assert found
+    for sign, number in zip((1, -1), map(int, found.groups()), strict=True):
+        assert (sign * lenient - 6 * se > 0.3).sum() <= number <= (sign * lenient - 1.96 * se > 0.3).sum()
+    said = re.findall(
+        r"([\w-]+), ([+−][\d.]+) \(simultaneous 95\u202f% interval ([+−][\d.]+) to ([+−][\d.]+)\)",
+        cards["biased"].detail,
+    )
+    assert [(j, v) for j, v, *_ in said] == [(j, signed(lenient[j])) for j in (lenient.idxmax(), lenient.idxmin())]
+    for judge, _, low, high in said:
+        low, high = (float(v.replace("−", "-")) for v in (low, high))
+        assert lenient[judge] - 6 * se[judge] - 0.005 <= low < lenient[judge] - 1.96 * se[judge]
+        assert (low + high) / 2 == pytest.approx(lenient[judge], abs=0.01)
+        assert lenient[judge] + 1.96 * se[judge] < high <= lenient[judge] + 6 * se[judge] + 0.005
+
+    clear = re.search(r"; clear of 0, but not of 0\.30: (.*) and (\d+) more$", cards["biased"].detail)
+    assert clear
+    some = clear[1].split(", ")
+    assert (lenient[some].abs() > 1.96 * se[some]).all()
+    beyond = sum(map(int, found.groups()))
+    assert (lenient.abs() > 6 * se).sum() - beyond <= len(some) + int(clear[2])
+    assert len(some) + int(clear[2]) <= (lenient.abs() > 1.96 * se).sum() - beyond
+
+    scores = long.pivot(index="item", columns="judge", values="score")
+    for group, share in re.findall(
+        r"([\w, -]+) are near copies, equal in ([\d.]+)\u202f% or more", cards["panel"].detail
+    ):
+        copies = re.split(r", | and ", group.strip())
+        equal = min((scores[a] == scores[b]).mean() for a in copies for b in copies if a < b)
+        assert share == f"{100 * equal:.1f}"
+    residual = long.assign(e=error).pivot(index="item", columns="judge", values="e").corr().to_numpy()
+    mean = residual[np.triu_indices(33, 1)].mean()
+    worth = 33 / (1 + 32 * mean)
+    assert cards["panel"].claim == f"33 judges are worth {worth:.1f} independent ones"
+    ends = re.match(
+        rf"interval ([\d.]+) to ([\d.]+); mean correlation of their errors {mean:.2f};", cards["panel"].detail
+    )
+    assert ends
+    assert [float(end) for end in ends.groups()] == pytest.approx([worth] * 2, abs=0.1)  # of a bootstrap
+
+    queries = long["item"].str.partition("+")[0]
+    of_best = values["distance"][long["judge"] == best]
+    by_query = of_best.groupby(queries)
+    low, high = clustered_t(of_best, queries[of_best.index])
+    assert cards["care"].claim == (
+        f"{by_query.ngroups} first parts of item stand behind {spaced(long['item'].nunique())} items"
+    )
+    worse, alike = [], []
+    for judge in judges:
+        ends = t_interval(values["distance"][long["judge"] == judge])
+        (worse if ends[0] > constant.mean() else alike if ends[1] >= constant.mean() else []).append(judge)
+    ends, also = re.fullmatch(rf"by them the interval of {best} is (.*); also: (.*)", cards["care"].detail).groups()
+    assert [float(v) for v in ends.split(" to ")] == pytest.approx(
+        [low, high], abs=0.011
+    )  # its error is for few levels
+    assert also == (
+        f"{', '.join(worse[:2])} and {len(worse) - 2} more: worse than a constant answer; "
+        f"{', '.join(alike[:-1])} and {alike[-1]}: no better than a constant answer"
+    )
+
+
+def clustered_t(values, clusters):
+    """t interval of a mean over clusters of unequal size, linearised."""
+    sums = (values - values.mean()).groupby(clusters).sum()
+    g = len(sums)
+    se = np.sqrt(g / (g - 1) * (sums**2).sum()) / len(values)
+    half = stats.t.ppf(0.975, g - 1) * se
+    return values.mean() - half, values.mean() + half
+
+
+def check_judgebench(calls, summary):
+    """Every number and sentence of the first screen, from the decisions."""
+    valid = calls[calls["said"].notna()]
+    right = (valid["said"] == valid["gold"]).groupby(valid["judge"]).mean()
+    position = (valid["place"].eq("first").astype(float) - valid["place"].eq("second")).groupby(valid["judge"]).mean()
+    both = valid.groupby(["judge", "pair"])["said"].agg(["size", "nunique"])
+    steady = both[both["size"] == 2]["nunique"].eq(1).groupby("judge").mean()
+    for term, expected in (("accuracy", right), ("consistency", steady), ("position_bias", position)):
+        got = column(summary, term)
+        got.index = [judge.replace("/", "_") for judge in got.index]
+        same(got.sort_index(), expected)
+    cards = {c.kind: c for c in summary.cards}
+    assert set(cards) == {"right", "steady", "biased", "care"}
+    apart = "claude-3-haiku-20240307"
+    name = {j.replace("/", "_"): j for j in summary.judges}
+    order = right.drop(apart).sort_values(ascending=False)
+    best, second = order.index[:2]
+    assert [j.replace("/", "_") for j in summary.groups[0].judges] == order.index.tolist()
+    assert summary.groups[1].judges == (apart,)
+    pairs = calls.groupby("judge")["pair"].nunique()
+    assert [g.about for g in summary.groups] == [
+        f"6 judges, {pairs[best]} pairs judged by all of them", f"{apart}: {pairs[apart]} pairs"
+    ]  # fmt: skip
+    lost = len(calls) - len(valid)
+    assert summary.title == "Which of 7 judges can be trusted?"
+    assert summary.line == (
+        f"{spaced(len(valid))} verdicts on {calls['pair'].nunique()} pairs · each shown in both orders · gold labels · "
+        f"{lost} rows left out ({100 * lost / len(calls):.1f}\u202f%)"
+    )
+    gap = 100 * (right[best] - right[second])
+    share = f"{100 * right[best]:.0f}\u202f%"
+    assert summary.verdict == f"Use {name[best]}: right in {share}, {gap:.0f} points above the next, {name[second]}."
+    assert cards["right"].claim == f"{name[best]}, {share}"
+    items = (valid["said"] == valid["gold"]).groupby([valid["judge"], valid["pair"]]).mean().unstack(0)
+    gaps = (items[best] - items[second]).dropna()
+    ends = re.fullmatch(
+        rf"{gap:.0f} points above {name[second]} \(simultaneous 95\u202f% interval ([\d.]+) to ([\d.]+)\)",
+        cards["right"].detail,
+    )
+    low, high = float(ends[1]), float(ends[2])
+    pairs = summary.differences["right"].pairs
+    row = pairs[pairs["judge"].isin([name[best], name[second]]) & pairs["other"].isin([name[best], name[second]])].iloc[
+        0
+    ]
+    stored = sorted(abs(row[["conf_low", "conf_high"]].astype(float)) * 100)
+    assert (low, high) == pytest.approx((round(stored[0], 1), round(stored[1])), abs=1e-9)
+    assert (stored[0] + stored[1]) / 2 == pytest.approx(gap, abs=0.5)
+    assert 1.96 * gaps.sem() < (stored[1] - stored[0]) / 200 < 4 * gaps.sem()
+    last = steady.drop(apart).idxmin()
+    others = steady.drop([apart, last])
+    least, most = (f"{100 * v:.1f}" for v in (others.min(), others.max()))
+    assert cards["steady"].claim == f"All but {name[last]}, {least} to {most}\u202f%"
+    firsts = [name[j] for j in others.index[others == others.max()]]
+    assert cards["steady"].detail in [
+        f"not distinguishable from the best, {j}; the last, {name[last]}, has {100 * steady[last]:.0f}\u202f%"
+        for j in firsts
+    ]
+    largest = position.drop(apart).abs().idxmax()
+    assert cards["biased"].claim == "None shown to be above 10 points"
+    ends = re.fullmatch(
+        rf"largest: {name[largest]}, \{100 * position[largest]:+.0f} points "
+        r"\(simultaneous 95\u202f% interval \+([\d.]+) to \+([\d.]+)\)",
+        cards["biased"].detail,
+    )
+    low, high = float(ends[1]), float(ends[2])
+    assert 0 < low < 10
+    assert (low + high) / 2 == pytest.approx(100 * position[largest], abs=0.6)
+    assert cards["care"].claim == f"{calls['task'].nunique()} tasks stand behind {calls['pair'].nunique()} items"
+    of_best = valid[valid["judge"] == best]
+    low, high = clustered_t((of_best["said"] == of_best["gold"]).astype(float), of_best["task"])
+    ends = re.fullmatch(
+        rf"by them the interval of {best} is (\d+) to (\d+)\u202f%; also: {apart} judged other pairs; {apart}: worse "
+        "than a constant answer",
+        cards["care"].detail,
+    )
+    assert [float(v) for v in ends.groups()] == pytest.approx([100 * low, 100 * high], abs=2)
+    assert right[apart] < 0.5 == summary.columns[0].reference
+
+
+CHECKS = {"trec": check_trec, "judgebench": check_judgebench}
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_sentence_of_a_public_benchmark_is_that_of_its_files(name, request):
+    CHECKS[name](*request.getfixturevalue(name))
+
+
+def altered(summary):
+    """The summary with one number changed in each: of a text by five in its last digit, of a cell by 0.01."""
+    for field in ("title", "line", "verdict"):
+        for text in _altered_texts(getattr(summary, field)):
+            yield text, replace(summary, **{field: text})
+    for place, card in enumerate(summary.cards):
+        for field in ("claim", "detail"):
+            for text in _altered_texts(getattr(card, field)):
+                cards = [*summary.cards]
+                cards[place] = replace(card, **{field: text})
+                yield text, replace(summary, cards=tuple(cards))
+    for place, column in enumerate(summary.columns):
+        for judge, cell in column.cells.items():
+            changed = {**column.cells, judge: {**cell, "estimate": cell["estimate"] + 0.01}}
+            columns = [*summary.columns]
+            columns[place] = replace(column, cells=changed)
+            yield f"{column.term} of {judge}", replace(summary, columns=tuple(columns))
+
+
+def _altered_texts(text):
+    for number in re.finditer(r"(?<![\w-])\d[\d\u202f.]*(?=[\s,;:)\u202f?]|$)", text):
+        if "simultaneous 95" in text[: number.end()][-16:] or number[0].endswith("."):
+            continue  # the level is that of the call
+        digit = max(i for i in range(number.start(), number.end()) if text[i].isdigit())
+        yield f"{text[:digit]}{(int(text[digit]) + 5) % 10}{text[digit + 1 :]}"
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_number_that_is_altered_is_noticed(name, request):
+    raw, summary = request.getfixturevalue(name)
+    unnoticed, mutants = [], 0
+    for what, mutant in altered(summary):
+        mutants += 1
+        try:
+            CHECKS[name](raw, mutant)
+        except (AssertionError, TypeError):
+            continue
+        unnoticed.append(what)
+    assert mutants > 30
+    assert not unnoticed

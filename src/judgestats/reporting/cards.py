@@ -12,7 +12,7 @@ from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.contenders import Contenders
 from judgestats.reporting.formatting import PERCENT, noun, number
-from judgestats.reporting.summary_parts import Card, listed, printed
+from judgestats.reporting.summary_parts import FINE, Card, listed, printed
 
 
 def best_card(
@@ -49,6 +49,8 @@ def best_card(
         )
         return Card(name, q.head, f"{best}, {texts[best]}", detail, method)
     low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
+    if q.form == "share" and "." in low + high:  # both with the decimals of the finer one
+        low, high = (printed(v, "share", FINE / 2) for v in (means[top].min(), means[top].max()))
     between = low if low == high else f"{low.removesuffix(PERCENT)} to {high}"
     worst = str(means.index[-1])
     if len(top) == len(means):

@@ -13,6 +13,8 @@ from judgestats.reporting.formatting import number, signed
 
 #: Names that a card lists.
 MOST_NAMES = 3
+#: Width of an interval below which a share has a decimal.
+FINE = 0.02
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def printed(value: float, form: str, width: float = math.nan) -> str:
     """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows."""
     if form in ("score", "count"):
         return number(value, 2 if form == "score" else 0)
-    decimals = 1 if width < 0.02 and width > 0 else 0
+    decimals = 1 if 0 < width < FINE else 0
     if form == "share":
         return f"{number(100 * value, decimals)}\u202f%"
     return signed(100 * value, decimals)
