@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
+from judgestats import reporting
 from judgestats.reporting.markup import anchor, bar, breakable, environment, page, places, visible
 
 PARAGRAPH = environment().from_string('<p title="{{ title }}">{{ content }}</p>')
@@ -106,3 +108,10 @@ def test_long_names_of_files_break_at_separators_and_lose_their_middle():
     assert str(breakable("calls.csv")) == "calls.csv"
     assert str(places("a.csv, line 2; b.csv, line 3")) == "a.csv, line 2; b.csv, line 3"
     assert "&lt;b&gt;" in str(places(f"<b>{'x' * 60}, line 2"))
+
+
+def test_folds_stay_closed_in_print_except_the_first_table_of_each_judge():
+    style = (Path(reporting.__file__).parent / "style.css").read_text(encoding="utf-8")
+    opened = re.findall(r"([\w.> ]*details[\w.]*)::details-content", style)
+    assert [selector.strip() for selector in opened] == ["details.judge"]
+    assert "details.judge details { display: none; }" in style
