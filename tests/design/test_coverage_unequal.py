@@ -3,8 +3,10 @@
 Each rule allows for the Monte Carlo error of its cell (a bound of 99.9 %).
 """
 
+import sys
 from pathlib import Path
 
+import coverage_unequal
 import pandas as pd
 import pytest
 from coverage_designs import GRID, NAMED
@@ -72,3 +74,24 @@ def test_a_small_study_finds_an_interval_that_does_not_hold(monkeypatch):
     monkeypatch.setitem(_COUNTED, "gold_agreement", (labels, shares, unit, {"cluster": False}))
     (fails,) = [r for r in cells("gold_agreement", two_heavy, 200) if r["term"] == "accuracy"]
     assert fails["coverage"] < 0.75
+
+
+def test_cells_near_a_limit_are_repeated_once_with_more_replications(tmp_path, monkeypatch):
+    """Of the two designs of one measure the first covers .935 in 500 replications, the second .952."""
+    computed = []
+
+    def of_cell(name, design, replications):
+        computed.append((name, design.name, replications))
+        coverage = 0.935 if design is NAMED[0] else 0.952
+        error = (coverage * (1 - coverage) / replications) ** 0.5
+        values = dict.fromkeys(COLUMNS, 0.0) | {"regular": design.regular, "coverage": coverage, "mc_error": error}
+        return [values | {"measure": name, "design": design.name, "term": "t", "replications": replications}]
+
+    monkeypatch.setattr(coverage_unequal, "cells", of_cell)
+    monkeypatch.setattr(coverage_unequal, "NAMED", NAMED[:2])
+    monkeypatch.setattr(sys, "argv", ["study", "--measures", "kappa", "--out", str(tmp_path / "table.csv")])
+    for _ in range(2):  # the second run finds nothing to do
+        coverage_unequal.main()
+    first, second = NAMED[0].name, NAMED[1].name
+    assert computed == [("kappa", first, 500), ("kappa", second, 500), ("kappa", first, 4000)]
+    assert sorted(pd.read_csv(tmp_path / "table.csv")["replications"]) == [500, 4000]
