@@ -18,9 +18,9 @@ CASES = {
     name: case
     for name, case in registry.registry().items()
     if "cluster" in inspect.signature(measures()[name.partition(",")[0]].function).parameters
-    # a cluster of systems, of which an item has several, is refused
-    and name not in ("ordering_accuracy", "quality_agreement", "rank_correlation")
 }
+#: Measures whose clusters are of systems; those of the others are of items.
+OF_SYSTEMS = ("ordering_accuracy", "quality_agreement", "rank_correlation")
 INTERVAL = ["std_error", "conf_low", "conf_high", "p_value", "p_adjusted"]
 #: Shares of all calls, valid or not, and of what is said beside the verdicts: all clusters are in them.
 OF_ALL_CALLS = {
@@ -48,46 +48,65 @@ def silenced(table, rows):
     return table.assign(**{own: table[own].mask(rows, "invalid") if own == "choice" else table[own].mask(rows)})
 
 
-def in_three(table):
-    """Three clusters of several items."""
-    code = pd.factorize(table["item"], sort=True)[0]
+def unit(name):
+    return "system" if name in OF_SYSTEMS else "item"
+
+
+@cache
+def data_of(name):
+    """The data of a measure; of those that correlate systems twenty-four of these, which not all judges order alike."""
+    data = CASES[name].data()
+    if name not in OF_SYSTEMS:
+        return data
+    rng = np.random.default_rng(3)
+    parts = []
+    for k in range(6):
+        quality = rng.normal(0, 2, 4)[pd.factorize(data["system"])[0]]
+        score = (data["score"] + quality + rng.normal(0, 2, len(data))).round().clip(1, 10)
+        parts.append(data.assign(system=data["system"] + str(k), score=score))
+    return pd.concat(parts, ignore_index=True)
+
+
+def in_three(table, of="item"):
+    """Three clusters of several items, or of systems."""
+    code = pd.factorize(table[of], sort=True)[0]
     return table.assign(source=np.array(["r", "s", "t"])[code % 3])
 
 
-def without_some(table):
-    return in_three(table).replace({"source": {"s": None}})
+def without_some(table, of="item"):
+    return in_three(table, of).replace({"source": {"s": None}})
 
 
-def without_any(table):
+def without_any(table, of="item"):
     return table.assign(source=None)
 
 
-def one(table):
+def one(table, of="item"):
     return table.assign(source="only")
 
 
-def all_answers_in_one(table):
-    sources = in_three(table)
+def all_answers_in_one(table, of="item"):
+    sources = in_three(table, of)
     return silenced(sources, sources["source"] != "r")
 
 
-def all_weight_in_one(table):
-    sources = in_three(table)
+def all_weight_in_one(table, of="item"):
+    sources = in_three(table, of)
     return sources.assign(n_identical=(sources["source"] == "r").astype(int))
 
 
-def no_weight(table):
-    return in_three(table).assign(n_identical=0)
+def no_weight(table, of="item"):
+    return in_three(table, of).assign(n_identical=0)
 
 
-def a_silent_judge(table):
-    sources = in_three(table)
+def a_silent_judge(table, of="item"):
+    sources = in_three(table, of)
     return silenced(sources, sources["judge"] == sources["judge"].max())
 
 
-def alike(table):
+def alike(table, of="item"):
     """Twelve clusters with the same answers."""
-    parts = [table.assign(item=table["item"].astype(str) + f"/{k}", source=f"s{k:02d}") for k in range(12)]
+    parts = [table.assign(**{of: table[of].astype(str) + f"/{k}", "source": f"s{k:02d}"}) for k in range(12)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -103,7 +122,7 @@ def estimates(name, table):
 @cache
 def bounded(name):
     """Terms that have an interval on the data as they are."""
-    rows = CASES[name].call(CASES[name].data())
+    rows = CASES[name].call(data_of(name))
     return frozenset(rows["term"][rows["conf_low"].notna()] if "conf_low" in rows else ())
 
 
@@ -116,8 +135,8 @@ def assert_reasons(name, rows):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", [without_some, without_any])
 def test_calls_without_a_cluster_leave_no_interval(name, kind):
-    data = CASES[name].data()
-    rows = estimates(name, kind(data))
+    data = data_of(name)
+    rows = estimates(name, kind(data, unit(name)))
     assert len(rows)
     assert rows[[c for c in INTERVAL if c in rows]].isna().all(axis=None), rows.to_string()
     assert all("cluster_missing" in flag_codes(flag) for flag in rows["flag"])
@@ -130,7 +149,7 @@ def test_calls_without_a_cluster_leave_no_interval(name, kind):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", [one, all_answers_in_one, all_weight_in_one])
 def test_one_cluster_with_everything_leaves_no_interval(name, kind):
-    rows = estimates(name, kind(CASES[name].data()))
+    rows = estimates(name, kind(data_of(name), unit(name)))
     numbers = rows[rows["conf_low"].notna() & ~rows["term"].isin(OF_ALL_CALLS if kind is all_answers_in_one else ())]
     assert numbers.empty, numbers.to_string()
     assert_reasons(name, rows)
@@ -139,11 +158,11 @@ def test_one_cluster_with_everything_leaves_no_interval(name, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_weights_of_zero_are_no_calls(name):
-    data = CASES[name].data()
-    rows = estimates(name, no_weight(data))
+    data = data_of(name)
+    rows = estimates(name, no_weight(data, unit(name)))
     assert rows["conf_low"].isna().all()
     assert_reasons(name, rows)
-    few = in_three(data).assign(n_identical=lambda t: (t["source"] != "t").astype(int))
+    few = in_three(data, unit(name)).assign(n_identical=lambda t: (t["source"] != "t").astype(int))
     some, rest = estimates(name, few), estimates(name, few[few["n_identical"] > 0])
     pd.testing.assert_frame_equal(some, rest)
 
@@ -151,7 +170,7 @@ def test_weights_of_zero_are_no_calls(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_judge_without_answers_is_a_row_without_a_number(name):
-    rows = estimates(name, a_silent_judge(CASES[name].data()))
+    rows = estimates(name, a_silent_judge(data_of(name), unit(name)))
     assert_reasons(name, rows)
 
 
@@ -159,7 +178,7 @@ def test_a_judge_without_answers_is_a_row_without_a_number(name):
 @pytest.mark.parametrize("name", CASES)
 def test_clusters_that_are_alike_have_no_interval_of_rounding(name):
     """Wilson's and Tango's intervals are of the calls then; all others have none, or are of something that varies."""
-    rows = estimates(name, alike(CASES[name].data()))
+    rows = estimates(name, alike(data_of(name), unit(name)))
     assert_reasons(name, rows)
     width = rows["conf_high"] - rows["conf_low"]
     assert not (width < 1e-4 * rows["estimate"].abs().clip(lower=1)).any(), rows[width < 1e-4].to_string()
