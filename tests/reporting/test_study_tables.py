@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +15,9 @@ from judgestats.errors import DesignError
 from judgestats.reporting.page_data import measure_all
 from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import StudyTable
+
+#: The rows of a table of two judges under two strategies.
+ROWS = "g · B0, g · S8, h · B0, h · S8"
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +113,30 @@ def test_the_page_as_markdown_has_the_tables_first(controlled_calls, tmp_path):
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert heads[0] == "## Bias by strategy"
     assert "| g | B0 |" in text
+
+
+def test_a_flag_under_a_table_says_which_rows_and_columns_it_is_of(controlled_calls, tmp_path):
+    """The lines under the first table of the page, against the flags of its estimates."""
+    calls = controlled_calls[(controlled_calls["judge"] == "g") | (controlled_calls["item"].str[-3:] < "008")]
+    table = js.report(calls, tmp_path / "page.html", study=True).read_text(encoding="utf-8").split("<h2>")[1]
+    lines = re.findall(r'<span class="caution-of">(.*?)</span></span>', table)
+    read = set()
+    for line in lines:
+        flag, where = (
+            unescape(x) for x in re.fullmatch(r'<span class="flag.*?>(.*?)</span> <span>(.*)', line).groups()
+        )
+        for part in where.split("; "):
+            column, _, rows = part.partition(": ")
+            read |= {(flag, column, row) for row in re.findall(r"[gh] · \w+", rows.replace("all rows", ROWS))}
+    found = js.study_estimates(calls)
+    first = found[found["table"] == found["table"].iloc[0]].dropna(subset=["judge"])
+    want = {
+        (flag, row["column"], f"{row['judge']} · {row['strategy']}")
+        for row in first.to_dict("records")
+        for flag in filter(None, row["flag"].split("; "))
+    }
+    assert read == want
+    assert len({row for _, _, row in want}) > 1
 
 
 def test_a_wide_table_has_every_cell_once():

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats import flags
 from judgestats.csv_files import as_csv
 from judgestats.metrics.datasheets.datasheet_sections import INSTRUMENTS
 from judgestats.metrics.measure_registry import measures
@@ -103,7 +102,7 @@ def _study_tables(data: PageData) -> list[Record]:
     tables: list[Record] = []
     for t in data.tables:
         heads, rows = t.wide(ladder_bounds(data.estimates.sheet))
-        marks = flag_marks(flags.join(*t.rows["flag"].astype(str).unique()))
+        marks = [(flag_marks(flag), where) for flag, where in t.cautions().items()]
         facts = {"title": t.title, "about": t.about, "absent": t.absent, "flags": marks}
         tables.append({**facts, "heads": heads, "rows": rows, "numbers": range(len(t.labels), len(heads))})
     return tables

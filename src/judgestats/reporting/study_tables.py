@@ -91,6 +91,22 @@ class StudyTable:
         body = [[*key, *(row.get(c, NONE) for c in columns)] for key, row in cells.items()]
         return [*heads, *columns], body
 
+    def cautions(self) -> dict[str, str]:
+        """Each flag of the table, with the columns and the rows that it is of."""
+        labels = self.rows[list(self.labels)].astype(object)
+        row_names = [" · ".join(str(x) for x in row if pd.notna(x) and x != "") for row in labels.to_numpy()]
+        of: dict[str, dict[str, list[str]]] = {}
+        for row, column, cell in zip(row_names, self.rows["column"], self.rows["flag"], strict=True):
+            for flag in ["", *filter(None, str(cell).split("; "))]:
+                of.setdefault(flag, {}).setdefault(column, []).append(row)
+        every = of.pop("", {})
+
+        def place(column: str, rows: list[str]) -> str:
+            where = "all rows" if len(rows) > 1 and rows == every[column] else ", ".join(filter(None, rows))
+            return f"{column}: {where}" if where else column
+
+        return {flag: "; ".join(place(*part) for part in columns.items()) for flag, columns in of.items()}
+
 
 def _cell(row: Record, bounds: tuple[float | None, float | None]) -> str:
     """An estimate with its interval, or a p-value, as it is printed."""
