@@ -86,7 +86,10 @@ def profile_interval(
             step = own * (((k - n * p) / (p * (1 - p)))[:, None] * toward + (c - m * q) / (q * (1 - q)))
             pull = (n / (p * (1 - p)))[:, None] * toward
             step -= own * toward * ((pull * step).sum(axis=1) / (1 + (pull * own * toward).sum(axis=1)))[:, None]
-            q = expit(logit(q) + np.clip(step / (q * (1 - q)), -1.0, 1.0))
+            move = np.clip(step / (q * (1 - q)), -1.0, 1.0)
+            q = expit(logit(q) + move)
+            if np.abs(move).max() < 1e-13:
+                break
         p = 1 - share + (toward * q).sum(axis=1)
         value = xlogy(k, p) + xlog1py(n - k, -p) + (xlogy(c, q) + xlog1py(m - c, -q)).sum(axis=1)
         return np.asarray(value, np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import chdtr, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats, Ints
 
 #: Draws for a critical value, and the largest number of contrasts that are drawn jointly.
@@ -41,11 +42,19 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
     root = _root(covariance)
     largest = np.zeros(DRAWS)
     for start in range(0, DRAWS, 200):
-        noise, chunk = root @ rng.standard_normal((200, len(root))).T, largest[start : start + 200]
-        for i in range(1, len(root)):
-            gaps = np.abs(noise[:i] - noise[i]) * precision[:i, i : i + 1]
-            np.maximum(chunk, gaps.max(axis=0), out=chunk)
+        _widest_gaps(root @ rng.standard_normal((200, len(root))).T, precision, largest[start : start + 200])
     return _critical(largest, int((error > 0).sum()) // 2, df, conf_level)
+
+
+@njit(cache=True)
+def _widest_gaps(noise: Floats, precision: Floats, largest: Floats) -> None:
+    """Put the largest of all pairs of rows of each column into `largest`."""
+    for i in range(1, len(noise)):
+        for j in range(i):
+            for draw in range(largest.size):
+                gap = abs(noise[j, draw] - noise[i, draw]) * precision[j, i]
+                if gap > largest[draw]:
+                    largest[draw] = gap
 
 
 def _root(covariance: Floats) -> Floats:
