@@ -177,27 +177,12 @@ def ranked_pairs(
         wrong = schema_faults(prompt.schema, reply.text) if status == "ok" and schema and reply.text else {}
         if wrong:
             status, note = "schema", next(iter(wrong.values()))
+        head: Record = {"choice": "invalid", "status": status, "reply_note": note}
+        tail = {"ties_allowed": prompt.ties_allowed, "rationale": explanation(reply.text or "") or None}
         for one, two in combinations(range(len(ids)), 2):
-            pair: Record = {
-                "first": ids[one],
-                "second": ids[two],
-                "choice": "invalid",
-                "status": status,
-                "reply_note": note,
-            }
+            verdict = head
             if status == "ok" and isinstance(ranks, list):
                 a, b = ranks[one], ranks[two]
-                pair |= {
-                    "choice": "tie" if a == b else "first" if a < b else "second",
-                    "rank_first": a,
-                    "rank_second": b,
-                }
-            yield (
-                i,
-                {
-                    **row,
-                    **pair,
-                    "ties_allowed": prompt.ties_allowed,
-                    "rationale": explanation(reply.text or "") or None,
-                },
-            )
+                choice = "tie" if a == b else "first" if a < b else "second"
+                verdict = {**head, "choice": choice, "rank_first": a, "rank_second": b}
+            yield i, {**row, "first": ids[one], "second": ids[two], **verdict, **tail}

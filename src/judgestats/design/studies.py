@@ -125,7 +125,7 @@ def _debiasing(
     plans = [] if pairs is None else [_sampled(natural(judges, pairs, **options), sample, seed)]
     options.setdefault("strategies", SINGLE)
     plans += [] if controlled is None else [compared(judges, controlled, **options)]
-    plans += [] if writer is None else [written_pairs(judges, writer, models=models, **options)]
+    plans += [] if writer is None else [written_pairs(judges, writer, models, options)]
     return reduce(add, plans)
 
 

@@ -20,14 +20,14 @@ _TEXT = "**One sentence.**\n\n- Another one.\n- A third one."
 
 
 def written_pairs(
-    judges: str | Sequence[str], writer: str | Sequence[str], *, models: Sequence[str] = (), **options: object
+    judges: str | Sequence[str], writer: str | Sequence[str], models: Sequence[str], options: Record
 ) -> Plan:
     """The texts that controlled pairs need; their comparisons come after them, and take `options`."""
     plan = generations(writer, models=models)
     kinds = [k for k in EVERY_KIND if "origin" not in k or len(models) > (2 if k.endswith("rr") else 1)]
     base = plan.calls[plan.calls["role"] == "base"]
     texts = pd.concat([plan.calls, base.assign(role="expanded")]).assign(text=_TEXT, task_text="")
-    later = _compared(judges, controlled_pairs(texts, kinds=kinds), options)
+    later = controlled(judges, controlled_pairs(texts, kinds=kinds), **options)
     recipe = {"judges": [judges] if isinstance(judges, str) else list(judges), "kinds": kinds, "options": options}
     about = {**plan.about, WRITES: {**recipe, "to come": len(base) + len(later)}}
     return replace(plan, prompts={**plan.prompts, **later.prompts}, about=about)
@@ -47,7 +47,7 @@ def possible_calls(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
         parts.append(generations(ready["judge"].iloc[0], written=ready))
     pairs, faults = possible_pairs(texts, recipe["kinds"])
     if len(pairs):
-        parts.append(_compared(recipe["judges"], pairs, recipe["options"]))
+        parts.append(controlled(recipe["judges"], pairs, **recipe["options"]))
     if not parts:
         return None
     both = reduce(add, parts)
@@ -58,7 +58,3 @@ def possible_calls(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     about = {**plan.about, WITHOUT_TEXT: faults}
     rows = new.calls.assign(stage=stage, chain=new.calls["prompt"])
     return Plan(rows, new.texts, {**plan.prompts, **new.prompts}, about)
-
-
-def _compared(judges: str | Sequence[str], pairs: pd.DataFrame, options: Record) -> Plan:
-    return controlled(judges, pairs, **options)
