@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from judgestats.metrics.consensus import score_matrix
+from judgestats.metrics.consensus import kendall_w, rank_correlation, score_matrix
 from metrics.tables import read
 
 SCORES = st.one_of(st.integers(1, 10).map(float), st.floats(0, 1).map(lambda x: round(x, 3)), st.just(math.nan))
@@ -160,3 +160,12 @@ def test_criterion_level_leaves_the_final_score_out(scores):
     ]
     assert cell[["estimate", "sd", "runs"]].to_numpy().tolist() == [[8.7, 0.28, 10]]
     assert cell["conf_high"].item() == pytest.approx(8.7 + 2.262157163 * 0.28 / np.sqrt(10))  # t on 9
+
+
+def test_ratings_without_rows_have_no_estimates():
+    ratings = pd.DataFrame({"judge": ["a", "b"], "system": "s", "item": "1", "score": [1.0, 2.0]})
+    empty = ratings[ratings["judge"] == "nobody"]
+    assert score_matrix(empty).empty
+    assert score_matrix(empty).columns.tolist() == score_matrix(ratings).columns.tolist()
+    assert rank_correlation(empty)["estimate"].notna().sum() == 0
+    assert kendall_w(empty)["estimate"].notna().sum() == 0

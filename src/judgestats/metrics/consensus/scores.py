@@ -267,7 +267,7 @@ def _over_items(
     of_unit, size = codes.code[unit.first], np.bincount(unit.code, scored, unit.size)
     influence = np.bincount(unit.code, np.nan_to_num(distance), unit.size).astype(np.float64)
     each = [(influence[rows], size[rows].astype(np.float64)) for rows in rows_of_codes(of_unit, codes.size)]
-    table["over_clusters"], table["df"] = np.array([linearised_error(*one) for one in each]).T
+    table["over_clusters"], table["df"] = np.array([linearised_error(*one) for one in each]).reshape(-1, 2).T
     table["few"], table["note"] = ([of(n) for _, n in each] for of in (flags.few_clusters, clusters_note))
     if "mean_of_criteria" in scores:
         of_criteria = scores["mean_of_criteria"].to_numpy(dtype=float)
