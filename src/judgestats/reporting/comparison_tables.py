@@ -36,7 +36,7 @@ def comparison(summary: Summary) -> Record:
     ]
     columns = [
         {
-            "label": c.label, "note": c.note, "line": c.line,
+            "label": c.label, "note": c.note, "line": c.line, "ticks": c.ticks if c.form != "count" else (),
             "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
         }
         for i, c in enumerate(summary.columns)
@@ -80,7 +80,8 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
                 "difference", f"{right.best} minus this judge", "on the things that both judged",
                 "points" if form == "share" else "score", cells, reference=0.0,
             )  # fmt: skip
-            note = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once: {right.method}."
+            several = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once"
+            note = f"{several if len(right.pairs) > 1 else 'One pair of judges'}: {right.method}."
             panels.setdefault("Is it right?", []).append(
                 _axis_panel("Paired differences from the best", note, [column], others)
             )
@@ -103,6 +104,6 @@ def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequen
         "label": label,
         "width": width,
         "note": note,
-        "columns": [{"label": c.label, "note": c.note} for c in columns],
+        "columns": [{"label": c.label, "note": c.note, "ticks": c.ticks} for c in columns],
         "rows": rows,
     }

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from judgestats.metrics.standings import Standing
-from judgestats.reporting.formatting import number, signed
+from judgestats.reporting.formatting import PERCENT, number, signed
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -43,7 +43,30 @@ class Column:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Ends of the axis: 0 to 1 for shares; for others as far as the intervals reach."""
+        """Ends of the axis: those of the scale, or closer ones where all that is drawn lies within a third of it."""
+        low, high = self._whole
+        values = [float(c[k]) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
+        values = [v for v in [*values, self.reference] if math.isfinite(v)]
+        spread = max(values, default=0.0) - min(values, default=0.0)
+        if self.form == "points" or not 0 < spread <= (high - low) / 3:
+            return low, high
+        step = 10 ** math.floor(math.log10(spread)) / 2
+        return step * math.floor(min(values) / step + 1e-9), step * math.ceil(max(values) / step - 1e-9)
+
+    @property
+    def ticks(self) -> tuple[str, str]:
+        """The ends of the axis as they are printed."""
+        low, high = self.ends
+        if self.form == "score":
+            return number(low, 2), number(high, 2)
+        decimals = 0 if abs(100 * (high - low)) >= 2 else 1
+        if self.form == "points":
+            return signed(100 * low, decimals), signed(100 * high, decimals)
+        return number(100 * low, decimals), f"{number(100 * high, decimals)}{PERCENT}"
+
+    @cached_property
+    def _whole(self) -> tuple[float, float]:
+        """0 to 1 for shares; for others as far as the intervals reach."""
         if self.form == "share":
             return 0.0, 1.0
         ends = [abs(float(c[k])) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
@@ -63,8 +86,8 @@ class Column:
         value = printed(float(cell["estimate"]), self.form, high - low)
         if not (math.isfinite(low) and math.isfinite(high)):
             return value, ""
-        bare = [printed(v, self.form, high - low).replace("\u202f%", "") for v in (low, high)]
-        return value, f"{bare[0]} to {bare[1]}" + ("\u202f%" if self.form == "share" else "")
+        bare = [printed(v, self.form, high - low).replace(PERCENT, "") for v in (low, high)]
+        return value, f"{bare[0]} to {bare[1]}" + (PERCENT if self.form == "share" else "")
 
 
 @dataclass(frozen=True)
@@ -105,7 +128,7 @@ def printed(value: float, form: str, width: float = math.nan) -> str:
         return number(value, 2 if form == "score" else 0)
     decimals = 1 if 0 < width < FINE else 0
     if form == "share":
-        return f"{number(100 * value, decimals)}\u202f%"
+        return f"{number(100 * value, decimals)}{PERCENT}"
     return signed(100 * value, decimals)
 
 
