@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from judgestats.errors import masked
 from judgestats.terminal import visible
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.text import Text
+
+#: Spaces between two columns.
+_GAP = 2
 
 
 def wide_console() -> Console:
@@ -31,20 +35,46 @@ def plain_text(text: str) -> Text:
 
 
 def print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
-    """Print a frame; what comes from the data is text, never markup."""
+    """Print a frame, as text and never markup; what is too wide goes on below, beside the first column."""
     import pandas as pd
     from rich.table import Table
 
-    table = Table(
-        title=plain_text(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
-    )
-    for name in frame.columns:
-        numeric = pd.api.types.is_numeric_dtype(frame[name]) and frame[name].dtype != bool
-        table.add_column(plain_text(str(name)), justify="right" if numeric else "left", overflow="fold")
-    for row in frame.itertuples(index=False):
-        table.add_row(*(plain_text("" if v is None or v is pd.NA else str(v)) for v in row))
-    console.print(table)
-    console.print()
+    rows = [["" if v is None or v is pd.NA else str(v) for v in row] for row in frame.itertuples(index=False)]
+    columns = [[str(name), *(row[k] for row in rows)] for k, name in enumerate(frame.columns)]
+    for part in _parts(columns, console.width):
+        table = Table(title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+        table.title, title = plain_text(title) if title else None, ""
+        for k, width in part.items():
+            numeric = pd.api.types.is_numeric_dtype(frame.iloc[:, k]) and frame.iloc[:, k].dtype != bool
+            justify: Literal["right", "left"] = "right" if numeric else "left"
+            table.add_column(plain_text(columns[k][0]), justify=justify, overflow="fold", width=width)
+        for row in rows:
+            table.add_row(*(plain_text(row[k]) for k in part))
+        console.print(table)
+        console.print()
+
+
+def _parts(columns: Sequence[Sequence[str]], room: int) -> list[dict[int, int | None]]:
+    """Places and widths of the columns of each part: as many as stand side by side with their words whole."""
+    from rich.cells import cell_len
+
+    word = [max(cell_len(w) for text in column for w in (text.split() or [""])) for column in columns]
+    whole = [max(map(cell_len, column)) for column in columns]
+    parts: list[list[int]] = [[]]
+    for k in range(len(columns)):
+        if len(parts[-1]) > 1 and sum(word[i] + _GAP for i in parts[-1]) + word[k] > room:
+            parts.append([0])
+        parts[-1].append(k)
+    return [_widths(part, word, whole, room - _GAP * (len(part) - 1)) for part in parts]
+
+
+def _widths(part: Sequence[int], word: Sequence[int], whole: Sequence[int], room: int) -> dict[int, int | None]:
+    """Widths of columns: the widest give way first, and none is narrower than its longest word, if they fit so."""
+    for most in range(max((whole[k] for k in part), default=0), -1, -1):
+        widths: dict[int, int | None] = {k: max(word[k], min(whole[k], most)) for k in part}
+        if sum(w or 0 for w in widths.values()) <= room:
+            return widths
+    return dict.fromkeys(part)
 
 
 def print_unread(console: Console, verdicts: pd.DataFrame) -> None:
