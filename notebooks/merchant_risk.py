@@ -35,10 +35,42 @@ BASE, AGAINST = "attributed", "anonymized"
 # %% [markdown]
 # ## The paper's main tables
 #
-# Tables 1 to 10 are alike: the scores that one judge gave, under one condition. The first:
+# Tables 1 to 10 are alike: the scores that one judge gave, under one condition. Tables 1 to 5, with the authors named:
+# GPT-5.1, Gemini 2.5 Pro, Grok 4, Claude 4.5 Sonnet and Perplexity Sonar.
 
 # %%
-printed_layout("merchant_risk/table1", rows="system", columns="criterion", values=["mean", "sd"])
+SCORES = {"rows": "system", "columns": "criterion", "values": ["mean", "sd"]}
+printed_layout("merchant_risk/table1", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table2", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table3", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table4", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table5", **SCORES)
+
+# %% [markdown]
+# Tables 6 to 10, of the same judges with the names hidden:
+
+# %%
+printed_layout("merchant_risk/table6", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table7", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table8", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table9", **SCORES)
+
+# %%
+printed_layout("merchant_risk/table10", **SCORES)
 
 # %% [markdown]
 # The deviations of each judge's score of its own rationale from its peers' mean, and how much smaller they are when the

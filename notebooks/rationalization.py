@@ -41,6 +41,15 @@ printed_layout("rationalization/table2", rows="judge", columns="scheme", values=
 printed_layout("rationalization/table3", rows="judge", columns="scheme", values=COUNTS)
 
 # %% [markdown]
+# With the labels exchanged (Flip), and with labels that say nothing (Placebo):
+
+# %%
+printed_layout("rationalization/table4", rows="judge", columns="scheme", values=COUNTS)
+
+# %%
+printed_layout("rationalization/table5", rows="judge", columns="scheme", values=COUNTS)
+
+# %% [markdown]
 # Tables VI to VIII hold the movements that should follow from these counts: from Blind to Truth, Flip and Placebo.
 
 # %%

@@ -39,6 +39,23 @@ def test_a_number_opens_to_its_arithmetic():
     ] == []
 
 
+def test_of_many_statements_the_first_are_shown_and_those_that_do_not_follow_before_others():
+    page = printed_layout("rationalization/table2", rows="judge", columns="scheme", values="llm").as_raw_html()
+    opened = re.findall(r"</summary><small>(.*?)</small></details>", page, re.S)
+    assert max(len(re.findall(r", (?:follows|does not follow|depends)", text)) for text in opened) == 3
+    assert max(int(m[1]) for text in opened if (m := re.search(r"; (\d+) more$", text))) > 10
+    wrong = [text for text in opened if "does not follow" in text]
+    assert wrong
+    assert all(re.match(r"[^:]*, does not follow: ", text) for text in wrong)
+
+
+def test_a_number_and_its_sign_stay_on_one_line():
+    page = printed_layout("debiasing/table1", rows="judge", columns="strategy", values="agreement").as_raw_html()
+    summaries = re.findall(r"<summary[^>]*>", page)
+    assert len(summaries) > 10
+    assert all("white-space: nowrap" in s for s in summaries)
+
+
 def test_values_under_each_level_have_a_head_over_them():
     page = printed_layout(
         "merchant_risk/table1", rows="system", columns="criterion", values=["mean", "sd"]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 _COLOURS = {FOLLOWS: "#e2f1e6", NOT: "#f8d5d0", DEPENDS: "#fdedc4"}
+#: Statements whose arithmetic a number opens to, those that do not follow first: a count may stand in dozens.
+MOST_STEPS = 3
 _KEY = (
     "✓ green: follows from other printed numbers. ✗ red: does not; beside it what they give. ≈ amber: depends on what "
     "is not printed. Plain: nothing printed decides it. A click on a coloured number shows the arithmetic."
@@ -113,11 +115,12 @@ def _cell_html(cell: Cell, text: str, decisions: Mapping[Cell, list[Decision]]) 
     own = [d for d in around if d.statement.printed == cell]
     twin = next((d.as_printed for d in own if d.verdict == NOT and d.as_printed not in ("", text)), "")
     mark = f"{SIGNS[verdict]} {twin}".strip()
-    arithmetic = "; ".join(
-        dict.fromkeys(f"{d.statement.rule}, {d.verdict}: {d.comment}" for d in own or around if d.comment)
-    )
+    worst = sorted((d for d in own or around if d.comment), key=lambda d: d.verdict != NOT)
+    steps = list(dict.fromkeys(f"{d.statement.rule}, {d.verdict}: {d.comment}" for d in worst))
+    arithmetic = "; ".join([*steps[:MOST_STEPS], *([f"{len(steps) - MOST_STEPS} more"] if steps[MOST_STEPS:] else [])])
     look = f"background: {_COLOURS[verdict]}; padding: 0 4px"
+    head = "list-style: none; cursor: pointer; white-space: nowrap"
     return (
-        f'<details style="{look}"><summary style="list-style: none; cursor: pointer">{escape(text)}'
+        f'<details style="{look}"><summary style="{head}">{escape(text)}'
         f"<small> {escape(mark)}</small></summary><small>{escape(arithmetic or verdict)}</small></details>"
     )
