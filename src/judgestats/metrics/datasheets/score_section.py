@@ -14,6 +14,7 @@ from judgestats.counting.cells import cells
 from judgestats.counting.counts import Counts
 from judgestats.counting.study import Calls, Study
 from judgestats.kernels.cluster_robust import linearised_error
+from judgestats.metrics.clustered import RATED, clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
 from judgestats.metrics.measure_registry import Options
@@ -27,7 +28,8 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
     by = [g for g in groups if g != "judge"]
     present = Study.of(data).names
-    table = cells(data, by)
+    column = clustered_by(data, groups, options.cluster, whole="item").column
+    table = cells(data, by if column in RATED else [*by, column])
     numbered = "replicate" in present or "score" not in present
     codes = codes_of(table, groups)
     rows: list[Record] = []
@@ -37,7 +39,8 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     for g, key in enumerate(means[groups].to_dict("records")):
         of_judge = table.iloc[parts[g]]
         averaged = flags.SEVERAL_AVERAGED if not numbered and (of_judge["runs"] > 1).any() else ""
-        rows.append({**key, **mean_of_scores(of_judge, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
+        mean = mean_of_scores(of_judge, float(means["estimate"].iloc[g]), options.conf_level, averaged, column)
+        rows.append({**key, **mean})
         counts = Counts.of(pd.DataFrame({"n": [float(of_judge["runs"].sum()), float(of_judge["n_missing"].sum())]}))
         (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
@@ -57,20 +60,23 @@ def missing_rows(data: Calls, groups: list[str], conf_level: float) -> pd.DataFr
     return estimates(rows, groups)
 
 
-def mean_of_scores(table: pd.DataFrame, value: float, conf_level: float, averaged: str = "") -> Record:
-    """Cells of a mean over systems of means over items, whose value is known, with t clustered by item."""
-    scored = (
-        table.dropna(subset=["mean"]).groupby(["system", "item"], dropna=False, sort=False)["mean"].mean().reset_index()
-    )
-    row: Record = {"term": "mean_score", "n": len(scored), "method": "mean over systems, t clustered by item"}
+def mean_of_scores(
+    table: pd.DataFrame, value: float, conf_level: float, averaged: str = "", column: str = "item"
+) -> Record:
+    """Cells of a mean over systems of means over items, whose value is known, with t clustered by a column."""
+    keys = list(dict.fromkeys(["system", "item", column]))
+    scored = table.dropna(subset=["mean"]).groupby(keys, dropna=False, sort=False)["mean"].mean().reset_index()
+    row: Record = {"term": "mean_score", "n": len(scored), "method": f"mean over systems, t clustered by {column}"}
     if scored.empty:
         return {**row, "estimate": math.nan, "flag": flags.NO_DATA}
     of_system = scored.groupby("system", dropna=False)["mean"]
     systems = scored["system"].nunique(dropna=False)
     weight = 1 / (systems * of_system.transform("size"))
-    influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
-    size = scored.groupby("item", dropna=False).size().to_numpy(dtype=float)
+    influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored[column], dropna=False).sum()
+    size = scored.groupby(column, dropna=False).size().to_numpy(dtype=float)
     flag = flags.join(flags.few_clusters(size), averaged)
+    if column != "item" and (unknown := int(scored[column].isna().sum())):
+        return {**row, "estimate": value, "flag": flags.join(flags.CLUSTER_MISSING.of(unknown, what=column), averaged)}
     error, df = linearised_error(influence.to_numpy(dtype=float), size)
     half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
     return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
