@@ -2,7 +2,8 @@
 
 ``python benchmarks/weight.py --old WORKTREE`` measures the tree of this file and another one with the same interpreter,
 in processes of their own (``PYTHONPATH=<root>/src``): processor time, the least of several runs. Kernels are compiled
-before. Data are generated with a seed in build/weight. docs/benchmarks.md explains each row.
+before. Data are generated with a seed in build/weight. ``--only`` measures some rows anew. docs/benchmarks.md has the
+table, and explains each row.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "build" / "weight"
-COLUMNS = ("what", "unit", "then", "now", "ratio", "limit")
+TABLE, PAGE = ROOT / "docs" / "weight.csv", ROOT / "docs" / "benchmarks.md"
+START, END = "<!-- weight, written by benchmarks/weight.py -->\n", "<!-- end of weight -->"
+COLUMNS = ("what", "unit", "then", "now", "ratio", "limit", "beside")
 ITEMS, JUDGES, SYSTEMS, REPEATS = 20_000, 5, 50, 5
 FEW = 200  # calls
 Numbers = dict[str, float]
@@ -221,6 +224,23 @@ def first() -> Numbers:
         return {"seconds": seconds(lambda: js.report(calls, Path(folder) / "page.html"))}
 
 
+def trec() -> Numbers:
+    """The page of the 33 judges of TREC, as a command."""
+    labels = Path(os.environ["JUDGESTATS_REAL_DATA"]) / "llmjudge_trec_dl23" / "labels_wide.csv.gz"
+    options = ["--wide", "judge=*,-qid,-docid,-gold", "--map", "system==one,item=qid+docid"]
+    with TemporaryDirectory() as folder:
+        page = ["--scale", "0,3", "--off-scale", "missing", "--out", str(Path(folder) / "page.html")]
+        return judgestats("report", str(labels), *options, *page)
+
+
+def suite() -> Numbers:
+    """All tests with lint and types: minutes by the clock."""
+    own = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONWARNINGS")}
+    begin = time.perf_counter()
+    subprocess.run(["make", "test"], cwd=root(), env=own, check=True, stdout=sys.stderr)
+    return {"minutes": (time.perf_counter() - begin) / 60}
+
+
 def reading() -> Numbers:
     """1,000,000 rows by ``read``, and by DuckDB into a table of Arrow."""
     import duckdb
@@ -283,12 +303,18 @@ TASKS: dict[str, tuple[Callable[[], Numbers], list[Row]]] = {
         for option in ("--version", "--help")
     ]),
     "first": (first, [Row("first report of 160 rows", "s", lambda n: n["seconds"], "now at most 2.5")]),
+    "trec": (trec, [Row("report of TREC's 33 judges, as a command", "s", lambda n: n["seconds"], "now at most 8")]),
+    "suite": (suite, [Row("make test", "min", lambda n: n["minutes"], "now at most 6")]),
     "read": (reading, [
         Row(f"read, 1,000,000 rows of {kind}: time over DuckDB's into Arrow", "x",
             over(f"{kind}, ours", f"{kind}, peer"), f"now at most {limit}")
         for kind, limit in (("csv", 3), ("jsonl", 4), ("parquet", 3))
     ]),
 }  # fmt: skip
+
+
+#: Measured once, of this version only.
+ONCE = {"suite"}
 
 
 def least(task: str, roots: list[Path], runs: int) -> list[Numbers]:
@@ -303,35 +329,76 @@ def least(task: str, roots: list[Path], runs: int) -> list[Numbers]:
             done = subprocess.run(
                 [sys.executable, __file__, *options], env=environment, check=True, stdout=subprocess.PIPE, text=True
             )
-            if run:  # the first compiles
+            if run or not runs:  # the first compiles
                 numbers = json.loads(done.stdout.splitlines()[-1])
                 known |= {name: min(known.get(name, math.inf), value) for name, value in numbers.items()}
     return found
 
 
 def rows_of(task: str, old: Path, runs: int) -> list[dict[str, Any]]:
-    """Rows of the table, of what both versions have."""
-    then, now = least(task, [old, ROOT], runs)
-    both = [{k: v for k, v in numbers.items() if k in then and k in now} for numbers in (then, now)]
+    """Rows of the table, of what both versions have; and how many processes ran beside, on average."""
+    begin = os.times()
+    then, now = least(task, [old, ROOT], runs) if task not in ONCE else ({}, *least(task, [ROOT], 0))
+    both = [{k: v for k, v in numbers.items() if task in ONCE or (k in then and k in now)} for numbers in (then, now)]
+    spent = [b - a for a, b in zip(begin, os.times(), strict=True)]
+    beside = max(os.getloadavg()[1] - sum(spent[:4]) / spent[4], 0.0)
     rows = []
     for what, unit, number, limit in TASKS[task][1]:
-        a, b = (number(numbers) for numbers in both)
-        shown = [f"{float(f'{x:.3g}'):g}" for x in (a, b, b / a)]  # 1410, not 1.41e+03
-        rows.append(dict(zip(COLUMNS, (what, unit, *shown, limit), strict=True)))
+        a, b = (number(numbers) if numbers else math.nan for numbers in both)
+        shown = ["" if math.isnan(x) else f"{float(f'{x:.3g}'):g}" for x in (a, b, b / a)]  # 1410, not 1.41e+03
+        rows.append(dict(zip(COLUMNS, (what, unit, *shown, limit, f"{beside:.1f}"), strict=True)))
         print(", ".join(rows[-1].values()), flush=True)
-    if task == "measures":
+    if task == "measures" and both[0]:
         for name in sorted(both[1], key=lambda k: -both[1][k]):
             print(f"  {name}: {1000 * both[0][name]:.1f} ms, now {1000 * both[1][name]:.1f} ms")
     return rows
+
+
+def met(row: dict[str, str]) -> bool:
+    """Whether a row keeps its limit."""
+    column, _, side, limit = row["limit"].split()
+    return float(row[column]) <= float(limit) if side == "most" else float(row[column]) >= float(limit)
+
+
+def page_of(rows: list[dict[str, str]]) -> str:
+    """The table as docs/benchmarks.md has it."""
+    lines = ["| what | then | now | ratio | limit | processes beside |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        sides = [f"{row[c]} {row['unit']}" if row[c] else "" for c in ("then", "now")]
+        kept = f"{row['limit']}, {'not measured' if not row['now'] else 'met' if met(row) else 'missed'}"
+        lines.append(f"| {' | '.join([row['what'], *sides, row['ratio'], kept, row['beside']])} |")
+    return "\n".join(lines) + "\n"
+
+
+def stored_rows() -> list[dict[str, str]]:
+    """Rows of docs/weight.csv."""
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def written(rows: list[dict[str, str]]) -> None:
+    """Put rows in their places in docs/weight.csv and docs/benchmarks.md."""
+    new = {row["what"]: row for row in (*(stored_rows() if TABLE.exists() else ()), *rows)}
+    empty = dict.fromkeys(COLUMNS, "")
+    whole = [
+        new.get(row.what, {**empty, "what": row.what, "unit": row.unit, "limit": row.limit})
+        for _, of_task in TASKS.values()
+        for row in of_task
+    ]
+    with TABLE.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(whole)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    PAGE.write_text(before + START + page_of(whole) + END + rest.partition(END)[2], encoding="utf-8", newline="\n")
 
 
 def main() -> None:
     """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--old", type=Path, help="root of a worktree of the earlier version")
-    parser.add_argument("--only", nargs="+", choices=TASKS, help="measure these, and write no table")
+    parser.add_argument("--only", nargs="+", choices=TASKS, help="measure these anew")
     parser.add_argument("--runs", type=int, default=3, help="runs, of which the least counts")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "weight.csv")
     parser.add_argument("--once", choices=TASKS, help=argparse.SUPPRESS)
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -343,12 +410,11 @@ def main() -> None:
         parser.error(f"--old {asked.old}: it has no src/judgestats. Give the root of a worktree of another version.")
     for kind in ("csv", "jsonl", "parquet"):
         stored(kind), stored(kind, complete=True)
-    rows = [row for task in asked.only or TASKS for row in rows_of(task, asked.old.resolve(), asked.runs)]
-    if not asked.only:
-        with asked.out.open("w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
+    for task in asked.only or TASKS:
+        if task == "trec" and "JUDGESTATS_REAL_DATA" not in os.environ:
+            print("trec: set JUDGESTATS_REAL_DATA to the folder of the public verdicts")
+            continue
+        written(rows_of(task, asked.old.resolve(), asked.runs))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     """Put what was collected out of the garbage collector's sight, and let it look at the rest less often."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     gc.enable()

@@ -23,6 +23,7 @@ NO_MODULE = {
     "test_layout.py": "this file",
     "test_nearly_degenerate.py": "one property, every measure",
     "test_notebooks.py": "the notebooks",
+    "test_weight.py": "the table of what the package costs",
     "test_platforms.py": "what differs on Windows and macOS",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
     "test_properties.py": "one property, every measure",
