@@ -351,6 +351,24 @@ def _ranks(names: list[str]) -> pd.DataFrame:
     return pd.concat([first, second.assign(**ends)], ignore_index=True)
 
 
+def _curves(names: list[str]) -> pd.DataFrame:
+    """Points of a curve of each judge, at 21 thresholds."""
+    fpr, parts = np.linspace(0, 1, 21), []
+    for name, skill in zip(names, _uniform(len(names), 1.5, 6.0, 3), strict=True):
+        tpr = fpr ** (1 / skill)
+        precision = np.append(np.nan, 0.3 * tpr[1:] / (0.3 * tpr[1:] + 0.7 * fpr[1:]))
+        band = {"tpr_low": np.clip(tpr - 0.06, 0, 1), "tpr_high": np.clip(tpr + 0.06, 0, 1), "precision": precision}
+        parts.append(pd.DataFrame({"judge": name, "threshold": 1 - fpr, "fpr": fpr, "tpr": tpr, **band}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _confusion(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=names, reference=["refusal", "safe", "unsafe"], answer=["refusal", "safe", "unsafe"])
+    weight = np.where(table["answer"] == table["reference"], 4.0, 1.0) * _uniform(len(table), 0.3, 1.0, 2)
+    share = weight / table.assign(_w=weight).groupby(["judge", "reference"])["_w"].transform("sum")
+    return _rows(table.assign(term="confusion", other="gold", count=(200 * share).round()), share)
+
+
 def _confidence(names: list[str]) -> pd.DataFrame:
     table = _each(judge=names, level=[0.5, 0.6, 0.7, 0.8, 0.9, 1.0]).assign(term="reliability")
     table = table[["judge", "term", "level"]]
@@ -401,6 +419,9 @@ ENTRIES = [
     ),
     Entry("rank_sets", "Strengths of systems and the ranks they may have.", _one(_ranks), "js.rank_systems(calls)"),
     Entry("reliability", "Right verdicts at each confidence.", _one(_confidence), "js.confidence_calibration(calls)"),
+    Entry("roc", "True and false positives at each threshold.", _one(_curves), "js.roc_curve(scores)"),
+    Entry("precision_recall", "Precision at each recall.", _one(_curves), "js.roc_curve(scores)"),
+    Entry("confusion", "Which class is taken for which.", _one(_confusion), "js.confusion(calls)"),
     Entry("risk_coverage", "What abstaining gains.", _one(_abstention), "js.abstention_threshold(calls, 0.2)"),
     Entry("schemes", "Judges under each scheme.", _one(_schemes), "js.anchoring(calls)"),
     Entry(

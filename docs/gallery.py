@@ -285,6 +285,31 @@ picture = js.plot.rationale_shift(result)
 result = js.confidence_calibration(sure)
 picture = js.plot.reliability(result)
 
+# %% roc
+# Suspicion of a monitor, from 0 to 1, and what was found later.
+seen = np.random.default_rng(4)
+attack = seen.random(400) < 0.25
+monitors = {"large": 0.9, "small": 0.4}
+suspicion = pd.DataFrame(
+    [
+        (judge, i, float(np.clip(0.3 + 0.25 * skill * bad + seen.normal(0, 0.15), 0, 1)), int(bad))
+        for judge, skill in monitors.items()
+        for i, bad in enumerate(attack)
+    ],
+    columns=["judge", "item", "score", "gold"],
+)
+result = js.roc_curve(suspicion)
+picture = js.plot.roc(result)
+
+# %% precision_recall
+result = js.roc_curve(suspicion)
+picture = js.plot.precision_recall(result)
+
+# %% confusion
+pandalm = js.datasets.load("pandalm")
+result = js.confusion(pandalm, humans={"rater_type": "human"})
+picture = js.plot.confusion(result)
+
 # %% risk_coverage
 result = js.abstention_threshold(sure, alpha=0.25)
 picture = js.plot.risk_coverage(result)

@@ -123,6 +123,21 @@ def single_scores() -> pd.DataFrame:
     return table.drop(columns=["replicate", "criterion"]).fillna({"score": 5.0}).reset_index(drop=True)
 
 
+def classes() -> pd.DataFrame:
+    """The scores as three classes, with that of their mean over judges as the right one; some are missing."""
+    table = scores().query("replicate == 0").drop(columns="replicate")
+    right = table.groupby(["system", "item", "criterion"])["score"].transform("mean")
+    cut = partial(pd.cut, bins=[0, 4, 6, 11], right=False, labels=["bad", "fair", "good"])
+    table = table.assign(answer=cut(table["score"]).astype(object), gold=cut(right).astype(object))
+    return table[table["gold"].notna()].drop(columns="score").reset_index(drop=True)
+
+
+def detected() -> pd.DataFrame:
+    """Scores beside a label that is yes or no."""
+    mean = single_scores().groupby(["system", "item"])["score"].transform("mean")
+    return single_scores().assign(gold=(mean > mean.median()).astype(int))
+
+
 def noisier() -> pd.DataFrame:
     """The same scores with more noise, so that the judges agree less."""
     table = scores()
@@ -270,6 +285,7 @@ def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any
 
 
 _TEXTS = "explanations are compared one by one"
+_PAIRS = "a tally for kappa counts pairs of judges; counts beside labels are tested in test_classification"
 _NAMED = "the favoured side is named in an argument; renaming it is tested in test_anchoring"
 
 #: Measure -> its case, where it has data of its own or a peculiarity.
@@ -305,6 +321,13 @@ CASES: dict[str, Case] = {
     ),
     "gold_agreement": Case(data=fit_for("gold_agreement")),
     "accuracy": Case(data=lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0))),
+    "classification": Case(data=classes, exempt={"tally": _PAIRS}),
+    "confusion": Case(data=classes, exempt={"tally": _PAIRS}),
+    "roc": Case(
+        partial(js.roc, fpr=0.25, n_resamples=50),
+        detected,
+        {"items": "the bootstrap draws calls in the order of their names", "candidates": "and of the systems"},
+    ),
     "corrected_rate": Case(partial(js.corrected_rate, sampling="by class"), labelled),
     "corrected_rate, random": Case(
         partial(js.corrected_rate, sampling="random"),
@@ -447,7 +470,7 @@ def registry() -> Mapping[str, Case]:
 def copies(data: pd.DataFrame, task: Callable[[int], int], number: int) -> pd.DataFrame:
     """The data so many times over, on other items, each copy of a task; answers vary."""
     rng = np.random.default_rng(0)
-    answer = next(c for c in ("choice", "score", "correct") if c in data.columns)
+    answer = next(c for c in ("choice", "score", "correct", "answer") if c in data.columns)
     parts = []
     for copy in range(number):
         part, mixed = data.copy(), rng.random(len(data)) < 0.3

@@ -29,6 +29,7 @@ NOT_MEASURES = {
     "available_measures": "says which measures can be taken",
     "describe": "describes the data",
     "pareto_front": "compares configurations, and has no estimates of its own; tested in test_frontier",
+    "roc_curve": "the points of a curve; tested in test_detection",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
 }
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
@@ -293,6 +294,7 @@ UNACCOUNTED = {
          "abstention_threshold", "rank_systems"],
         _SPLIT,
     ),
+    "classification": "precision and F1 count calls answered with a class; the flag has all invalid ones",
     "delta0": "two of its terms count calls, and the flag the pairs without two valid answers",
     "validity_gates": "what is invalid is what it measures: each gate counts the calls that reached it",
     "rationale_check": "one term counts all calls with a rationale, the others those whose answer can be checked",
@@ -301,7 +303,7 @@ UNACCOUNTED = {
 
 def damaged(data):
     """The data with every answer valid, and the same with 8 % of them invalid."""
-    name = next(c for c in ("choice", "correct", "score") if c in data.columns)
+    name = next(c for c in ("choice", "correct", "score", "answer") if c in data.columns)
     rng, whole = np.random.default_rng(5), data.copy()
     valid = whole[name].notna() & (whole[name].astype(str) != "invalid")
     whole.loc[~valid, name] = rng.choice(whole.loc[valid, name].to_numpy(), (~valid).sum())

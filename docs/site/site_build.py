@@ -43,6 +43,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
             "docs/reading_a_report.md",
             "docs/measures.md",
             "docs/judges_and_people.md",
+            "docs/classes.md",
             "docs/models.md",
             "bayesian_models",
             "docs/for-r-users.md",

@@ -65,8 +65,12 @@ from judgestats.metrics.consensus.tables_of_judges import correlate_over_judges 
 from judgestats.metrics.consensus.tables_of_judges import side_by_side as side_by_side
 from judgestats.metrics.consensus.validity import level_progression as level_progression
 from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
+from judgestats.metrics.correctness.classification import classification as classification
+from judgestats.metrics.correctness.classification import confusion as confusion
 from judgestats.metrics.correctness.corrected_rates import corrected_difference as corrected_difference
 from judgestats.metrics.correctness.corrected_rates import corrected_rate as corrected_rate
+from judgestats.metrics.correctness.detection import roc as roc
+from judgestats.metrics.correctness.detection import roc_curve as roc_curve
 from judgestats.metrics.correctness.score_errors import score_error as score_error
 from judgestats.metrics.correctness.verdict_accuracy import accuracy as accuracy
 from judgestats.metrics.correctness.verdict_accuracy import gold_agreement as gold_agreement
@@ -104,6 +108,7 @@ from judgestats.verdicts import aggregate as aggregate
 from judgestats.verdicts import compare_scores as compare_scores
 from judgestats.verdicts import composite as composite
 from judgestats.verdicts import dawid_skene as dawid_skene
+from judgestats.verdicts import error_scores as error_scores
 from judgestats.verdicts import weighted_index as weighted_index
 
 __all__ = ["plot"]  # exported although its module has another name

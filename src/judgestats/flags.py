@@ -344,6 +344,18 @@ RATES_DO_NOT_FIT = Flag("rates_do_not_fit", "error rates do not fit these verdic
     "items are unlike the others. Label some of the items that are to be corrected.", "invalid")
 ONE_CLASS = Flag("one_class", "labels of one class only",
     "All labels are alike, so the errors in the other class are not known. Label items of both classes.", "invalid")
+ONE_CLASS_ONLY = Flag("one_class_only", "one class only",
+    "Reference and answers are all of one class, so nothing tells it from another.", "invalid")
+CLASS_NOT_IN_REFERENCE = Flag("class_not_in_reference", "class not in the reference",
+    "No label is of this class, so nothing shows how often the judge finds it.", "invalid")
+CLASS_NEVER_ANSWERED = Flag("class_never_answered", "class never answered",
+    "The judge never gives this class, so nothing shows how often it is right when it does.", "invalid")
+EMPTY_CELL = Flag("empty_cell", "empty cell",
+    "A cell of the two-by-two table is empty, or is so without one of the clusters: the ratio is then 0 or infinite, "
+    "and its logarithm has no interval.", "invalid")
+FEW_BEYOND = Flag("few_beyond", "{n} negatives beyond the threshold",
+    "The threshold at this false positive rate is decided by so few negatives that its interval is rough. Choose a "
+    "higher rate, or label more.")
 FEW_IN_CLASS = Flag("few_in_class", "fewer than 10 labels in a class",
     "The error rate in that class rests on fewer than ten labels, and the interval is rough.")
 FEW_LABELS = Flag("few_labels", "fewer than 30 labels",

@@ -27,7 +27,7 @@ from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
 #: Answers by the order shown: the slot of the candidate chosen, or neither.
 SLOTS = ("first", "tie", "second")
-#: No valid answer; in a tally of ratings it is NaN.
+#: No valid answer; in a tally of ratings it is missing.
 INVALID = "invalid"
 #: What is judged, besides the two candidates of a preference.
 ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
@@ -157,7 +157,8 @@ def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame
 def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Integers, pd.Index]:
     """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
     if kind == "ratings":
-        return _scores(table[column or "score"])
+        name = answer_column(table.columns)
+        return _scores(table[column].rename(name) if column else table[name])
     code = _gold(table) if column else choice_codes(factor_of(table["choice"]))
     turned = reverse & (code >= 0)
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
@@ -196,7 +197,10 @@ def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
 
 
 def _scores(values: Column) -> tuple[Integers, pd.Index]:
-    """Rank of each score among the distinct ones; NaN is no answer."""
+    """Rank of each score, or class, among the distinct ones; NaN is no answer."""
+    if values.name == "answer":
+        code, labels = pd.factorize(values.astype(object).where(values.notna() & (values != ""), None), sort=True)
+        return code, pd.Index(labels, dtype=object)
     if pd.api.types.is_float_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
     else:

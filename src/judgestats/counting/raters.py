@@ -83,7 +83,8 @@ def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
     rows = {g: Factor(code[by_thing.row[unit[one]]], labels) for g, (code, labels) in by_thing.coded.items()}
     rows |= {name: Factor(by_thing.judge[i], by_thing.judges) for name, i in (("judge", one), ("other", two))}
     answer_labels = _shown(by_thing.answers, by_thing.kind)
-    order = np.argsort(answer_labels, kind="stable")
+    classes = answer_labels[-1] is None  # sorted, and none is the last
+    order = np.arange(answer_labels.size) if classes else np.argsort(answer_labels, kind="stable")
     rank = np.empty(len(answer_labels), dtype=np.int32)
     rank[order] = np.arange(len(answer_labels))
     labels = pd.Index([None if x != x else x for x in answer_labels[order]], dtype=object)
@@ -101,7 +102,10 @@ def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | 
     about = [*groups, *(c for c in ABOUT[kind] if c in schema.names())]
     further = [c for c in FURTHER[kind] if c in schema.names() and c not in about]
     key_columns = [*dict.fromkeys([*about, "judge"])]
-    if kind == "ratings":
+    if kind == "ratings" and answer_column(schema.names()) == "answer":
+        label = nw.col("answer").cast(nw.String)
+        data = data.with_columns(nw.when(label != "").then(label).alias("answer"))
+    elif kind == "ratings":
         score = nw.col("score").cast(nw.Float64)
         if not schema["score"].is_numeric():
             return None
@@ -164,6 +168,8 @@ def _distinct(data: LazyFrame, columns: list[str]) -> int:
 
 def _shown(answers: pd.Index, kind: Kind) -> Floats | NDArray[np.object_]:
     """Labels of the answers, and last, where code -1 points, of none."""
+    if kind == "ratings" and answers.dtype == object:  # classes
+        return np.array([*answers, None], dtype=object)
     if kind == "ratings":
         return np.append(answers.to_numpy(dtype=float), np.nan)
     return np.array([*answers, INVALID], dtype=object)

@@ -14,14 +14,17 @@ from judgestats.counting.clustering import CANDIDATES
 from judgestats.counting.judge_answers import ABOUT, INVALID, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
+from judgestats.errors import DesignError
 from judgestats.schema.coding import Codes, combine
-from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, kind_of, names
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, answer_column, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
 from judgestats.schema.opening import engine_errors, one_if
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Column, Floats, Ints
 
 #: Labels of a group -> flag that counts its repeats without a single mode.
 Unsettled = Mapping[tuple[str, ...], str]
+#: How classes get an order.
+ORDER = "Classes in order are read by ratings(frame, classes=[...], ordered=True)."
 #: Code of each verdict among those of which the mode is taken; an abstention is a tie.
 _VERDICTS = {"first": 0.0, "tie": 1.0, "abstain": 1.0, "second": 2.0}
 
@@ -60,9 +63,10 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
     calls = Study.of(study.data.collect(backend="pandas")) if study.lazy else study
     calls = calls.scores if kind == "ratings" else calls
     if kind == "ratings":
-        score = calls.columns.series("score")
-        answers = pd.to_numeric(score, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        unread = bool((np.isnan(answers) & score.notna().to_numpy()).any())
+        column = answer_column(calls.names)
+        answers, classes, unread = _ratings_as_numbers(calls.columns.series(column))
+        if classes is not None and how != "mode":
+            raise DesignError(f"The answers are classes, such as {classes[0]!r}: they have no {how}. {ORDER}")
     else:
         how, choice = "mode", calls.columns["choice"]
         answers = np.array([_VERDICTS.get(x, np.nan) for x in choice.labels], dtype=float)[choice.code]
@@ -83,9 +87,22 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
         one = Factor(code, pd.Index([*SLOTS, INVALID], dtype=object)).recoded({})
         result = units_there.but(choice=one)
     else:
-        result = units_there.but(score=factor_of(together))
+        if classes is None:
+            result = units_there.but(**{column: factor_of(together)})
+        else:
+            code = np.where(np.isnan(together), len(classes), together).astype(int)
+            result = units_there.but(answer=factor_of(pd.Series(np.array([*classes, None], dtype=object)[code])))
     kinds, times = units_there.take(tied).counted(groups)
     return Study(result), f"{how} of repeats", _unsettled(kinds.frame(groups).assign(times=times))
+
+
+def _ratings_as_numbers(values: Column) -> tuple[Floats, pd.Index | None, bool]:
+    """Scores, or codes of classes; the classes; and whether a score is no number."""
+    if values.name == "answer":
+        code, classes = pd.factorize(values.astype(object).where(values.notna() & (values != ""), None), sort=True)
+        return np.where(code < 0, np.nan, code), pd.Index(classes, dtype=object), False
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    return numbers, None, bool((np.isnan(numbers) & values.notna().to_numpy()).any())
 
 
 def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:

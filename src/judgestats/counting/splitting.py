@@ -15,7 +15,7 @@ from narwhals.stable.v2.dtypes import DType
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import Coded, codes_of, column_codes, compact, each, is_constant, joint
-from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
+from judgestats.schema.columns import COUNTS, By, Kind, grouping, names, outcome_columns
 from judgestats.schema.opening import one_if
 from judgestats.typing import Column, EagerFrame, Integers, LazyFrame
 
@@ -61,7 +61,7 @@ class Split:
 
 def open_columns(schema: Mapping[str, DType], keys: Collection[str], kind: Kind) -> list[str]:
     """Columns that may split a cell: neither keys nor columns that describe the outcome of a call."""
-    outcome = {c.name for c in VOCABULARY[kind] if not c.key} | _MADE
+    outcome = outcome_columns(kind, schema) | _MADE
     return [
         name
         for name, dtype in schema.items()

@@ -67,7 +67,7 @@ def describe(data: IntoFrame) -> pd.DataFrame:
             answers_given(table),
         ]
     rows.append(("repeats", _repeats_text(study, table)))
-    own_columns = {c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus")}
+    own_columns = {"gold", *(c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus"))}
     conditions = [
         c
         for c in table.columns
@@ -109,6 +109,11 @@ def _several(study: Study, column: str, most: int = 6) -> str:
 def answers_given(table: pd.DataFrame) -> tuple[str, str]:
     """What the answers are, and the range of the scores or the shares of the two verdicts."""
     name = answer_column(table.columns)
+    if name == "answer":
+        calls, answers = number_of_calls(table), table[name].astype(object)
+        times = calls.groupby(answers.where(answers != "")).sum().sort_values(ascending=False, kind="stable")
+        listed = ", ".join(f"{c} {n:,.0f}" for c, n in times.head(6).items()) + (", ..." if len(times) > 6 else "")
+        return "classes", f"{len(times)}: {listed}; {calls.sum() - times.sum():,.0f} missing"
     if name != "correct":
         number = pd.to_numeric(table[name], errors="coerce")
         return "scores", f"{number.min():g} to {number.max():g}, {number.isna().sum():,} missing"

@@ -24,6 +24,7 @@ from judgestats.counting.selection import require
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import JudgestatsError
+from judgestats.metrics.class_answers import without_classes
 from judgestats.metrics.unknown_clusters import without_unknown_clusters
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
@@ -168,6 +169,7 @@ class Measure:
     table: tuple[str, ...] = ()  # terms that a page lists; empty for all
     terms: tuple[Term, ...] = ()  # meaning of its terms; those it shares with another measure may stand there
     name: str = ""  # if it is not that of the function
+    classes: bool = False  # whether it takes verdicts that are classes
     counted_as: str = ""  # the measure whose pattern it counts, if it is not its own
     have: tuple[Have, ...] = ()  # what the data need besides the frame, as keys of :data:`HAVE`
     assumes: str = ""  # what must be true for the estimate and its interval to mean what they say
@@ -179,7 +181,8 @@ class Measure:
         record = replace(self, name=name, counted_as=self.counted_as or name)
         one = any(record.function is function for record in _RECORDS.values())  # with two records
         stimuli = record.pattern.stimulus if record.pattern else ()
-        checked = function if one else checked_arguments(engine_errors(without_unknown_clusters(function, stimuli)))
+        guarded: Any = function if self.classes or self.input == "P" else without_classes(function, name)
+        checked = function if one else checked_arguments(engine_errors(without_unknown_clusters(guarded, stimuli)))
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked

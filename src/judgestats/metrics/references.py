@@ -238,14 +238,15 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
         [right["first"].astype(str), right["second"].astype(str), "tie"],
         default="",
     )
-    winners = _pairs(right).assign(gold=winner)
+    winners = unordered_pairs(right).assign(gold=winner)
     winners = winners[winners["gold"] != ""].groupby(["item", "_low", "_high"], dropna=False, sort=False)["gold"]
     settled = winners.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: a tie
-    keyed = _pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
+    keyed = unordered_pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
     return others.assign(gold=keyed["gold"].astype(object).where(keyed["gold"].notna(), None).to_numpy())
 
 
-def _pairs(table: pd.DataFrame) -> pd.DataFrame:
+def unordered_pairs(table: pd.DataFrame) -> pd.DataFrame:
+    """Item and candidates, ``_low`` and ``_high``, of each comparison, whatever their order."""
     one, two = table["first"].astype(str), table["second"].astype(str)
     low, high = one.where(one <= two, two), two.where(one <= two, one)
     return pd.DataFrame({"item": table["item"].astype(str), "_low": low, "_high": high})

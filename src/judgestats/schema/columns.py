@@ -32,7 +32,9 @@ STATUSES = (
 YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed")
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
 #: Columns that hold what a rating came to: the first of them that is there.
-ANSWERS = ("score", "correct", "mean")
+ANSWERS = ("score", "correct", "mean", "answer")
+#: Those that hold no number.
+VERDICTS = ("correct", "answer")
 #: Columns that are conditions of a call where they vary.
 CONDITIONS = (
     "strategy",
@@ -104,8 +106,9 @@ RATINGS: tuple[Column, ...] = (
     Column("system", "text", "whose response it was; absent where one thing is judged", key=True, default=""),
     Column("item", "text", "what was judged: a prompt, a document", required=True, key=True),
     Column("criterion", "text", "what was rated", key=True, default="overall"),
-    Column("score", "number", "the score; or correct; or mean, sd and runs", required=True),
+    Column("score", "number", "the score; or correct; or answer; or mean, sd and runs", required=True),
     Column("correct", "boolean", "the verdict, where it is right or wrong"),
+    Column("answer", "category", "the verdict, where it is a class"),
     Column("mean", "number", "mean score over runs"),
     Column("sd", "number", "standard deviation over runs"),
     Column("runs", "integer", "number of runs behind a mean"),
@@ -144,7 +147,7 @@ UNIT_COLUMNS = (
 
 
 def required(kind: Kind) -> list[str]:
-    """Names a frame of this kind must have (``score`` may be replaced by ``correct`` or ``mean``)."""
+    """Names a frame of this kind must have (``score`` may be replaced by another of :data:`ANSWERS`)."""
     return [c.name for c in VOCABULARY[kind] if c.required]
 
 
@@ -152,6 +155,12 @@ def answer_column(present: Iterable[str]) -> str:
     """Column of a ratings frame that holds the answers; ``score`` where there is none."""
     present = set(present)
     return next((c for c in ANSWERS if c in present), "score")
+
+
+def outcome_columns(kind: Kind, present: Iterable[str]) -> set[str]:
+    """Canonical columns that say what came of a call; an ``answer`` beside a score may be that of the system."""
+    beside = kind == "ratings" and answer_column(present) != "answer"
+    return {c.name for c in VOCABULARY[kind] if not c.key} - ({"answer"} if beside else set())
 
 
 def key_columns(kind: Kind, present: Iterable[str]) -> list[str]:
@@ -192,8 +201,8 @@ def kind_of(columns: Iterable[str]) -> Kind:
     listed = ", ".join(map(str, columns)) or "none"
     raise SchemaError(
         f"This is neither canonical frame. Columns: {listed}. A preferences frame needs "
-        f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or correct, or mean). "
-        "Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
+        f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or correct, answer or "
+        "mean). Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
     )
 
 

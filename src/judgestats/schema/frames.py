@@ -12,10 +12,11 @@ from narwhals.stable.v2.typing import Frame, IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
+from judgestats.schema.classes import with_classes
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
-from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, required
+from judgestats.schema.columns import COUNTS, LARGEST, VERDICTS, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
-from judgestats.schema.opening import opened
+from judgestats.schema.opening import frame_columns, opened
 from judgestats.schema.validation import raise_faults
 from judgestats.typing import Column as Series
 from judgestats.typing import EagerFrame
@@ -104,6 +105,8 @@ def ratings(
     off_scale: Literal["error", "missing"] = "error",
     counts: str | Literal[False] | None = None,
     labels: Mapping[Any, str] | None = None,
+    classes: Sequence[str] | None = None,
+    ordered: bool = False,
     **columns: str | None,
 ) -> Any:
     """Map any frame onto the canonical ratings frame, and validate it.
@@ -121,7 +124,13 @@ def ratings(
         the number of scores behind a mean is ``runs``.
     labels : mapping, optional
         Verdicts of the table to ``right``, ``wrong`` or ``invalid``, e.g. ``{"C": "right", "I": "wrong"}``. Booleans, 0
-        and 1, yes and no, right and wrong, pass and fail need no entry.
+        and 1, yes and no, right and wrong, pass and fail need no entry. Of a column ``answer``: spellings of the table
+        to classes, or to ``invalid``.
+    classes : sequence of str, optional
+        What ``answer`` may be: any other answer is refused. By default the classes that occur.
+    ordered : bool
+        Whether `classes` are in order, from the lowest: ``score`` is then the place of each, from 1, and measures of
+        scores can be had.
     **columns : str or None
         Canonical name = name in the table, as in :func:`preferences`.
 
@@ -131,7 +140,8 @@ def ratings(
         Of the kind given, with the canonical columns first. A missing score stays: it is a row of
         :func:`judgestats.check`, excluded by every measure. Without a ``criterion`` there is one, ``overall``.
         Verdicts that are right or wrong stand in ``correct``, as booleans, in place of ``score``: those of a column
-        ``correct``, or a score of booleans or words.
+        ``correct``, or a score of booleans or words. Verdicts that are classes (``safe``, ``refusal``) stand in
+        ``answer``: measures of agreement, :func:`judgestats.classification` and :func:`judgestats.confusion` take them.
 
     Raises
     ------
@@ -160,9 +170,10 @@ def ratings(
     choose(off_scale, ("error", "missing"), "off_scale")
     scale = score_range(scale)
     mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), columns), "ratings", columns, counts))
+    mapped = _in_order(with_classes(mapped, classes, ordered), "ratings")
     if "criterion" not in mapped.collect_schema().names():
         mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")
-    if answer_column(mapped.collect_schema().names()) == "correct":
+    if answer_column(mapped.collect_schema().names()) in VERDICTS:
         scale = None
     if scale is not None and off_scale == "missing":
         score = answer_column(mapped.collect_schema().names())
@@ -332,15 +343,19 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
     """Translate verdicts by `labels` into right, wrong and invalid."""
     if not labels:
         return frame
+    answers = columns.get("answer", "answer")
+    of_classes = (
+        answers is not None and answers in frame_columns(opened(frame)) and not {"score", "correct"} & {*columns}
+    )
     unknown = [target for target in labels.values() if target not in ("right", "wrong", "invalid")]
-    if unknown:
+    if unknown and not of_classes:
         raise SchemaError(
             f"labels= of ratings say which verdicts are 'right', 'wrong' or 'invalid'; got {unknown[0]!r}. Labels of "
             "first, second and tie are for preferences."
         )
     data = opened(frame)
     present = data.collect_schema().names()
-    sources = (columns.get(n, n) for n in ("correct", "score"))
+    sources = (answers,) if of_classes else (columns.get(n, n) for n in ("correct", "score"))
     source = next((c for c in sources if c is not None and c in present), None)
     if source is None:
         raise SchemaError(

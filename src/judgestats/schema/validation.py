@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from itertools import compress
 from typing import Any
@@ -14,18 +13,21 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
+from judgestats.schema.classes import alike
 from judgestats.schema.coding import Coded, Codes, candidates, column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
     CALL,
     CHOICES,
     COUNTS,
     LARGEST,
+    VERDICTS,
     VOCABULARY,
     Column,
     Kind,
     N,
     answer_column,
     kind_of,
+    outcome_columns,
     unit_columns,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
@@ -142,7 +144,7 @@ def in_codes(data: EagerFrame, kind: Kind, columns: Factors | None = None) -> Ea
 
 
 #: Columns of labels that are no key of a call.
-_ANSWERED = ("choice", "status", "gold", "better", "target")
+_ANSWERED = ("choice", "answer", "status", "gold", "better", "target")
 
 
 def refuse_doubled(frame: IntoFrame) -> None:
@@ -206,8 +208,10 @@ def faults_of(data: EagerFrame, kind: Kind, scale: tuple[float, float] | None = 
     if undeclared(data):
         remedy = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
         yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), remedy=remedy, advice=UNDECLARED)
-    if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
+    if kind == "ratings" and scale is not None and answer_column(data.columns) not in VERDICTS:
         yield from _off_scale(data, scale)
+    if kind == "ratings":
+        yield from _classes_alike(data)
     if kind == "preferences":
         yield from _strange_gold(data)
         yield from _strange_strength(data)
@@ -370,7 +374,7 @@ def _same(data: EagerFrame, one: str, two: str) -> Mask:
 def _duplicates(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     """Keys (all but the answer) are unique; of counts of identical calls, keys and answer."""
     answer = "choice" if kind == "preferences" else answer_column(data.columns)
-    answers = {c.name for c in VOCABULARY[kind] if not c.key} - ({answer} if COUNTS in data.columns else set())
+    answers = outcome_columns(kind, data.columns) - ({answer} if COUNTS in data.columns else set())
     schema = data.collect_schema()
     canonical = {c.name for c in VOCABULARY[kind]}
     keys = [
@@ -528,6 +532,8 @@ def _empty_texts(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     meant = data["stimulus"].to_pandas().eq("vacuum").to_numpy(bool) if "stimulus" in data.columns else False
     for column in data.columns:
         words = set(str(column).lower().split("_"))
+        if kind == "ratings" and column == answer_column(data.columns):  # a verdict
+            continue
         if not words <= _SIZES | _TEXTS | _SIDES or (kind == "preferences") is not bool(words & _SIDES):
             continue
         values = data[column].to_pandas()
@@ -546,31 +552,40 @@ def _look_alikes(data: EagerFrame) -> Iterator[Finding]:
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
         values = {c: _labels(data[c].to_pandas()) for c in have}
-        groups: dict[str, list[str]] = {}
-        for value in pd.unique(pd.concat(values.values())) if have else ():
-            groups.setdefault(_as_seen(value), []).append(value)
-        alike = [sorted(group) for group in groups.values() if len(group) > 1]
-        if alike:
-            every = [v for group in alike for v in group]
-            cells = [data[c].to_pandas().astype("string").isin(every) for c in have]
+        if groups := alike(pd.unique(pd.concat(values.values())) if have else ()):
+            cells = [data[c].to_pandas().astype("string").isin([v for group in groups for v in group]) for c in have]
             rows = np.logical_or.reduce([c.fillna(False).to_numpy(dtype=bool) for c in cells])
-            examples = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
-            more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
-            what = f"ids that look alike are taken as different: {examples}{more}"
+            what = f"ids that look alike are taken as different: {_examples(groups)}"
             yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
+
+
+def _examples(groups: list[list[str]]) -> str:
+    """The first groups of labels that look alike."""
+    listed = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in groups[:3])
+    return listed + (f"; and {len(groups) - 3} more" if len(groups) > 3 else "")
+
+
+def _classes_alike(data: EagerFrame) -> Iterator[Finding]:
+    """Classes that differ in case or blanks only: they would be counted as two."""
+    if answer_column(data.columns) != "answer":
+        return
+    answers = data["answer"].to_pandas()
+    if groups := alike(_labels(answers)):
+        rows = answers.astype("string").isin([v for group in groups for v in group]).fillna(False).to_numpy(dtype=bool)
+        one, other = groups[0][:2]
+        yield Finding(
+            "fault",
+            "answer",
+            f"classes look alike: {_examples(groups)}",
+            _where(rows),
+            remedy=f"Write labels={{{one!r}: {other!r}}} if they are one class.",
+            advice=(("labels", one),),
+        )
 
 
 def _labels(values: Series) -> Series:
     """The labels that occur in a column, as text, in the order of their first rows."""
     return pd.Series(pd.unique(values.dropna())).astype("string")
-
-
-def _as_seen(text: str) -> str:
-    """A text without invisible characters, in one case."""
-    if text.isascii():
-        return " ".join(text.lower().split())
-    plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    return " ".join(plain.casefold().split())
 
 
 def counts_in_words(data: EagerFrame, source: str) -> str:

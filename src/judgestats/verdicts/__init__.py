@@ -1,5 +1,6 @@
 """From several calls to one verdict (:func:`aggregate`), from criteria to one score (:func:`composite`), and from
-scores to verdicts (:func:`compare_scores`); and from indicators to one known value (:func:`weighted_index`).
+scores to verdicts (:func:`compare_scores`); from indicators to one known value (:func:`weighted_index`), and from error
+marks to scores (:func:`error_scores`).
 
 May import schema, results, kernels and errors; independent of files, measures and models.
 """
@@ -7,5 +8,6 @@ May import schema, results, kernels and errors; independent of files, measures a
 from judgestats.verdicts.aggregation import aggregate, dawid_skene
 from judgestats.verdicts.comparisons import compare_scores
 from judgestats.verdicts.composites import composite, weighted_index
+from judgestats.verdicts.error_marks import error_scores
 
-__all__ = ["aggregate", "compare_scores", "composite", "dawid_skene", "weighted_index"]
+__all__ = ["aggregate", "compare_scores", "composite", "dawid_skene", "error_scores", "weighted_index"]

@@ -11,17 +11,17 @@ import pandas as pd
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.schema.coding import column_codes
-from judgestats.schema.columns import RATINGS, key_columns
+from judgestats.schema.columns import RATINGS, answer_column, key_columns
 from judgestats.typing import Floats, Ints, Mask, Seed
 from judgestats.verdicts.call_groups import PANEL, CallGroups, in_order, refuse_repeats
 from judgestats.verdicts.latent_classes import DAWID_SKENE, Labels, verdicts_of
 
 #: What can be done with the scores of a panel.
-SUMMARIES = ("mean", "median", "trimmed")
+SUMMARIES = ("mean", "median", "trimmed", "mode")
 #: Whether judges' scores of their own systems are left out: True where names are the same, or system -> judge.
 Authors = bool | Mapping[str, str]
 #: Columns of a rating, not of what was rated.
-_OF_THE_RATING = ("score", "mean", "sd", "runs", "status", "rationale", "n", "n_calls")
+_OF_THE_RATING = ("score", "answer", "mean", "sd", "runs", "status", "rationale", "n", "n_calls")
 _NOT_OVER = ("system", "item", "criterion", *_OF_THE_RATING)
 
 
@@ -40,6 +40,8 @@ def aggregate_scores(
     if not 0 <= trim < 0.5:
         raise DesignError(f"trim={trim!r} is not a share to cut from each end. Allowed: at least 0 and below 0.5.")
     scores = panel_scores(ratings, over, by, exclude_own)
+    if scores.classes is not None and how not in ("mode", DAWID_SKENE):
+        raise DesignError(f"how={how!r} needs numbers, and the answers are classes. Allowed: 'mode', {DAWID_SKENE!r}.")
     groups, values, own = scores.groups, scores.values, scores.own
     codes, valid = groups.codes, ~own & ~np.isnan(values)
     present = np.bincount(codes.code[valid], minlength=codes.size)
@@ -53,11 +55,20 @@ def aggregate_scores(
         labels = labels_of_scores(scores, by)
         best, confidence = verdicts_of(labels, *starts, CONF_LEVEL)
         undecided = (best == -1) & ~incomplete
-        summary = np.where(best < 0, np.nan, np.asarray(labels.classes, dtype=float)[best])
+        place = range(len(labels.classes)) if scores.classes is not None else labels.classes
+        summary = np.where(best < 0, np.nan, np.asarray(place, dtype=float)[best])
         result["confidence"] = np.where(incomplete, np.nan, confidence)
+    elif how == "mode":
+        summary = _modes(values[valid], codes.code[valid].astype(np.int64), codes.size)
+        undecided = np.isnan(summary) & ~incomplete
     else:
         summary = summarise(values[valid], codes.code[valid].astype(np.int64), codes.size, how, trim)
-    result["score" if "score" in ratings.columns else "mean"] = np.where(incomplete, np.nan, summary)
+    summary = np.where(incomplete, np.nan, summary)
+    if scores.classes is None:
+        result["score" if "score" in ratings.columns else "mean"] = summary
+    else:
+        none = np.isnan(summary)
+        result["answer"] = np.where(none, None, scores.classes[np.where(none, 0, summary).astype(int)])
     result["status"] = np.where(incomplete, groups.first_status(~own & np.isnan(values)), "ok")
     result.loc[undecided, "status"] = "undecided"
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
@@ -71,6 +82,7 @@ class PanelScores:
     groups: CallGroups
     values: Floats
     own: Mask
+    classes: pd.Index | None = None  # of which `values` are the codes, sorted
 
 
 def panel_scores(ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], exclude_own: Authors) -> PanelScores:
@@ -80,15 +92,29 @@ def panel_scores(ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], 
     unit = [c for c in dict.fromkeys([*key_columns("ratings", ratings.columns), *by]) if c not in over]
     groups = CallGroups.of(ratings, unit, over, by)
     refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
-    values = ratings["score" if "score" in ratings.columns else "mean"].to_numpy(dtype=float)
-    return PanelScores(groups, values, _own(ratings, over, exclude_own))
+    own, column = _own(ratings, over, exclude_own), answer_column(ratings.columns)
+    if column != "answer":
+        return PanelScores(groups, ratings[column].to_numpy(dtype=float), own)
+    answers = ratings[column].astype(object)
+    code, classes = pd.factorize(answers.where(answers.notna() & (answers != ""), None), sort=True)
+    return PanelScores(groups, np.where(code < 0, np.nan, code), own, pd.Index(classes, dtype=object))
 
 
 def labels_of_scores(scores: PanelScores, by: Sequence[str]) -> Labels:
     """Labels of a panel on responses: each different score is a class."""
     valid = np.flatnonzero(~scores.own & ~np.isnan(scores.values))
     classes, label = np.unique(scores.values[valid], return_inverse=True)
-    return scores.groups.rater_labels(valid, label.reshape(-1), classes.tolist(), by)
+    names = classes.tolist() if scores.classes is None else scores.classes[classes.astype(int)].tolist()
+    return scores.groups.rater_labels(valid, label.reshape(-1), names, by)
+
+
+def _modes(values: Floats, code: Ints, size: int) -> Floats:
+    """The most frequent value of each group, NaN where several are, or none."""
+    value, values = np.unique(values, return_inverse=True)[::-1]
+    times = np.bincount(code * values.size + value, minlength=size * values.size).reshape(size, values.size)
+    most = times.max(axis=1, initial=0)
+    single = ((times == most[:, None]) & (times > 0)).sum(axis=1) == 1
+    return np.where(single, values[times.argmax(axis=1)], np.nan) if values.size else np.full(size, np.nan)
 
 
 def summarise(values: Floats, code: Ints, size: int, how: str, trim: float) -> Floats:

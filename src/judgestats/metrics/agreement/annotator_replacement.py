@@ -56,6 +56,7 @@ _ALONE = "call(s) without the answers of two people"
              "How often the person is as close to the other people as the judge, less how often the judge is.",
              neutral=0.0),
     ),
+    classes=True,
     have=("people",),
     assumes=(
         "Each person left out is as good a judge of the items as the others; items are independent, unless they "
@@ -176,15 +177,17 @@ def alternative_annotator_test(
     calls, people, kind = matched_calls(raters.models, raters.people, groups, shared)
     if (calls["n"] != 1).any() or (people["n"] != 1).any():
         raise DesignError("The test compares single answers, and some rows carry a count. Give one row a call.")
-    how = "accuracy" if alignment == "accuracy" or (alignment == "auto" and kind == "preferences") else "rmse"
-    if how == "rmse" and kind == "preferences":
-        raise DesignError("alignment='rmse' is of scores, and these are preferences. Use 'accuracy'.")
+    labels = not pd.api.types.is_numeric_dtype(calls["answer"])  # sides of a pair, or classes
+    how = "accuracy" if alignment == "accuracy" or (alignment == "auto" and labels) else "rmse"
+    if how == "rmse" and labels:
+        what = "preferences" if kind == "preferences" else "classes"
+        raise DesignError(f"alignment='rmse' is of scores, and these are {what}. Use 'accuracy'.")
     answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
     people = people[answered[1]]
     people = people[people.groupby("thing")["judge"].transform("size") > 1]
     keys = [*groups, "judge"]
     invalid, without_two_people = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
-    assumed = alignment == "auto" and kind == "ratings" and _whole(calls["answer"][answered[0]], people["answer"])
+    assumed = alignment == "auto" and not labels and _whole(calls["answer"][answered[0]], people["answer"])
     units = _advantages(calls[answered[0]], people, keys, how, cluster_columns or ())
     column, dependent = _cluster(raters.study, units, [*keys, "annotator"], cluster_columns)
     both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)

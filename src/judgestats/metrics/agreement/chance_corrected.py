@@ -327,6 +327,7 @@ Interval = Literal["asymptotic", "percentile", "bca"]
     needs=(pairs_of_judges,),
     caption="Agreement beyond chance of each pair of judges, on the items that both judged.",
     terms=(Term("kappa", "κ (Cohen)"),),
+    classes=True,
     have=("judges",),
     assumes="Each judge has its own distribution of answers; units are independent, unless they share a cluster.",
 )
@@ -467,6 +468,7 @@ def kappa(
     "asymptotic, t, over clusters too; bootstrap",
     "Gwet 2008",
     terms=(Term("ac1", "AC1 (Gwet)"),),
+    classes=True,
     have=("judges",),
     assumes=(
         "Only items that are hard are answered at random (Gwet); units are independent, unless they share a cluster."
@@ -554,6 +556,7 @@ def ac1(
     plot="kappa_matrix",
     counted_as="kappa",
     terms=(Term("pi", "π (Scott)"),),
+    classes=True,
     have=("judges",),
     assumes="Both judges have one distribution of answers; units are independent, unless they share a cluster.",
 )

@@ -58,6 +58,7 @@ def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
         Term("constant_answer", "share of equal answers of the best constant answer"),
         Term("base_rate", "share of people's answers"),
     ),
+    classes=True,
     have=("people",),
     assumes="People and judges answered the same items; items are independent of each other.",
 )
@@ -87,8 +88,8 @@ def judge_against_people(
         With columns ``role`` and ``answer``. Role ``people`` (``judge`` missing): each person with each other person;
         ``judge``: the judge with each person. ``n`` counts pairs of answers on a rated item. Terms:
 
-        - ``kappa`` (preferences): Cohen's kappa of the pooled pairs; among people, each pair counts in both orders
-          (Scott's pi);
+        - ``kappa`` (preferences, classes): Cohen's kappa of the pooled pairs; among people, each pair counts in both
+          orders (Scott's pi);
         - ``concordance`` (ratings): Lin's concordance correlation of the pooled pairs, which is quadratically weighted
           kappa, and 1 only where the scores are equal;
         - ``agreement``: share of pairs with equal answers;
@@ -148,7 +149,9 @@ def judge_against_people(
     if not raters.humans:
         message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
         raise DesignError(message, advice=(("humans", None),))
-    kind = kind_of(raters.models.columns)
+    kind: str = kind_of(raters.models.columns)
+    if answer_column(raters.models.columns) == "answer":
+        kind = "classes"
     groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
     people_groups = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
     column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
@@ -319,7 +322,7 @@ def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str,
             answer = answer.where(~answer.isin(["first", "second"]), chosen)
     else:
         scores = people[answer_column(people.columns)]
-        answer = pd.to_numeric(scores, errors="coerce").astype(object)
+        answer = (scores if kind == "classes" else pd.to_numeric(scores, errors="coerce")).astype(object)
     n = call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
     table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
     for key, part in each_group(table, groups):
@@ -339,7 +342,7 @@ def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str,
             }
             continue
         top = totals.idxmax()
-        listed = [("base_rate", a) for a in totals.index if kind == "preferences" or len(totals) <= MOST_LEVELS]
+        listed = [("base_rate", a) for a in totals.index if kind != "ratings" or len(totals) <= MOST_LEVELS]
         for term, label in [*listed, ("constant_answer", top)]:
             share = _clustered_share(size * answers["_answer"].eq(label).to_numpy(), size, answers, column, conf_level)
             yield {**row, "term": term, "answer": label, **share, "flag": flags.join(share["flag"], invalid)}

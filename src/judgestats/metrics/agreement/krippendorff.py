@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.judge_answers import Labels, labels_of
-from judgestats.counting.repeats import one_answer, plain
+from judgestats.counting.repeats import ORDER, one_answer, plain
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -39,7 +39,7 @@ from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint
-from judgestats.schema.columns import By, answer_column, kind_of, names
+from judgestats.schema.columns import VERDICTS, By, answer_column, kind_of, names
 from judgestats.typing import Floats, Record
 
 #: So many answers are looked at for the scales of judges where identical ones are counted.
@@ -53,7 +53,7 @@ def _level_of(data: IntoFrame) -> Level:
     """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
     present = column_names(data)
     name = answer_column(present)
-    if kind_of(present) == "preferences" or name == "correct":
+    if kind_of(present) == "preferences" or name in VERDICTS:
         return "nominal"
     values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
     numbers = values.to_numpy(dtype=float)
@@ -70,6 +70,7 @@ def _level_of(data: IntoFrame) -> Level:
     needs=(several_judges,),
     arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
     terms=(Term("alpha", "α (Krippendorff)"),),
+    classes=True,
     have=("judges",),
     assumes=(
         "Judges are interchangeable; units are independent, unless they share a cluster; answers are missing at random."
@@ -159,6 +160,10 @@ def alpha(
     study, column, dependent = units_and_cluster(study, by, cluster)
     labels = labels_of(study, by, [column] if column else [])
     values = positions(labels.answers)
+    if level_of_measurement != "nominal" and labels.answers.dtype == object and np.isnan(values).any():
+        raise DesignError(
+            f"level_of_measurement={level_of_measurement!r} needs an order, and classes have none. {ORDER}"
+        )
     if level_of_measurement == "ratio" and labels.kind == "preferences":
         raise DesignError(
             "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."

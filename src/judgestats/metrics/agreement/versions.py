@@ -94,6 +94,7 @@ def _from_version(data: Calls, options: Options) -> pd.DataFrame:
         Term("correlation_change", "change of correlation with people (resolution)", neutral=0.0),
         Term("mean_shift", "shift of the mean score (criterion)", neutral=0.0),
     ),
+    classes=True,
     have=("conditions",),
     assumes=(
         "Both versions judged the same items and differ in nothing else; items are independent, unless they share "
@@ -291,9 +292,14 @@ class _Pair:
         """Cluster column."""
         return self.plan.cluster[0]
 
+    @property
+    def numbers(self) -> bool:
+        """Whether the answers are scores, not classes or sides of a pair."""
+        return self.kind == "ratings" and answer_column(self.calls.columns) != "answer"
+
     def rows(self) -> Iterator[Record]:
         """Rows of all terms."""
-        apart = self._versions_apart() if self.kind == "ratings" else {}
+        apart = self._versions_apart() if self.numbers else {}
         answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
         lost = flags.INVALID_EXCLUDED.of(int((answer.isna() | (answer.astype(str) == "invalid")).sum()))
         for row in self._term_rows():
@@ -322,7 +328,7 @@ class _Pair:
 
     def _term_rows(self) -> Iterator[Record]:
         yield from self._flips()
-        if self.kind == "ratings":
+        if self.numbers:
             yield self._mean_shift()
         if len(self.people):
             yield from self._agreement()
@@ -479,7 +485,7 @@ class _Pair:
 
     def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Statistic]]:
         n = both["n"].to_numpy(dtype=float)
-        if self.kind == "preferences":
+        if not self.numbers:
             return {"kappa_change": kappa_of(both, n)}
         counts, concordance = concordance_of(both, n)
         return {"concordance_change": (counts, concordance), "correlation_change": (counts, pearson_of_totals)}

@@ -69,6 +69,7 @@ _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
         Term("one_sided", "tie in one order only", "pair", "pairs", "higher",
              "The judge picks a side in one order and calls a tie in the other."),
     ),
+    classes=True,
     have=("orders",),
     assumes="The two calls of a pair differ in nothing but the order; pairs are independent of each other.",
 )  # fmt: skip
@@ -87,9 +88,9 @@ def consistency(
     Parameters
     ----------
     calls : frame
-        Preferences, or over repeats ratings (the same score). Or, over orders, a tally: ``judge, forward, reverse,
-        n``, each answer *by slot*, ``forward`` being one order and ``reverse`` the other. Over repeats a column ``n``
-        counts identical answers.
+        Preferences, or over repeats ratings (the same score, or class). Or, over orders, a tally: ``judge, forward,
+        reverse, n``, each answer *by slot*, ``forward`` being one order and ``reverse`` the other. Over repeats a
+        column ``n`` counts identical answers.
     over : {'order', 'replicate'}
         Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
         candidates, order and conditions; only ``replicate`` differs).
@@ -205,7 +206,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
     """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
     data, present = study.data, study.names
-    kind: Kind = "ratings" if "score" in present and "choice" not in present else "preferences"
+    kind: Kind = "ratings" if {"score", "answer"} & {*present} and "choice" not in present else "preferences"
     lacking = [c for c in required("preferences") if c not in present] if kind == "preferences" else []
     if lacking:
         raise DesignError(
@@ -229,7 +230,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
         about = [c for c in ABOUT[kind] if c in present]
         refuse_splits(splits_of(study.data.to_native(), [*keys, *about]), [*keys, *about])
     unit = list(dict.fromkeys([*about, *keys]))
-    answer = "choice" if kind == "preferences" else "score"
+    answer = "choice" if kind == "preferences" else "score" if "score" in present else "answer"
     if study.lazy:
         numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
         study = Study.of(study.data.select(*unit, answer, *numbers).collect(backend="pandas").to_native())
@@ -254,7 +255,8 @@ def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: st
         answer = np.array([_ANSWERS.get(x, 0) for x in choice.labels], dtype=np.int64)[choice.code]
         is_valid = answer != _ANSWERS["invalid"]
     else:
-        answer = pd.factorize(pd.to_numeric(study.columns.series(column)))[0]
+        values = study.columns.series(column)
+        answer = pd.factorize(values if column == "answer" else pd.to_numeric(values))[0]
         is_valid = answer >= 0
     weight = np.ones(size) if study.weight is None else study.weight
     valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (is_valid, ~is_valid))

@@ -7,6 +7,9 @@ from judgestats.reporting.plots.canvas import Picture as Picture
 from judgestats.reporting.plots.conditions import lines as lines
 from judgestats.reporting.plots.confidence import reliability as reliability
 from judgestats.reporting.plots.confidence import risk_coverage as risk_coverage
+from judgestats.reporting.plots.confusion_tables import confusion as confusion
+from judgestats.reporting.plots.detection_curves import precision_recall as precision_recall
+from judgestats.reporting.plots.detection_curves import roc as roc
 from judgestats.reporting.plots.forests import agreement_shift as agreement_shift
 from judgestats.reporting.plots.forests import calibration as calibration
 from judgestats.reporting.plots.forests import forest as forest

@@ -13,9 +13,8 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import number
 from judgestats.reporting.plots import canvas, short_names
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
+from judgestats.reporting.plots.matrices import SEQUENTIAL, Shading, heat, name_sides
 
 
 @canvas.picture(needs="target sensitivity")
@@ -103,7 +102,7 @@ def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: 
     reached = fit.reindex_like(wide) >= level
     wide.columns = reached.columns = [f"{c:g}" for c in wide.columns]
     bar = "right choices, share of all calls (a tie is a miss)"
-    ax = heat(wide, wide, SEQUENTIAL, Normalize(0, 1), ~reached & reached, ax, title, number, None, bar=bar)
+    ax = heat(wide, wide, Shading(SEQUENTIAL, Normalize(0, 1), bar), ~reached & reached, ax, title)
     for i, first in enumerate(reached.to_numpy().argmax(axis=1)):
         if reached.iat[i, first]:
             ax.plot(

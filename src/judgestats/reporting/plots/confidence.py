@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.plots import canvas, short_names
-
-#: Most panels side by side.
-ACROSS = 4
+from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots.judge_panels import ACROSS, name_panels, square_panels
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
@@ -44,7 +42,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     estimates = estimate_rows.chosen(result, ["reliability"], *columns, source="confidence_calibration")
     estimates = estimates.assign(_who=estimate_rows.whose(estimates))
     estimate_rows.one_row_each(estimates, ["_who", "level"])
-    axes = _panels(ax, estimate_rows.distinct(estimates["_who"]))
+    axes = square_panels(ax, estimate_rows.distinct(estimates["_who"]))
     for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
         curve = estimates[estimates["_who"] == who].sort_values("level")
         color = canvas.style_of(0)["color"]
@@ -57,7 +55,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
         canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if i % ACROSS == 0 else "")
-    _names(axes, estimate_rows.distinct(estimates["_who"]), title)
+    name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
     return canvas.Picture(axes, estimates)
 
 
@@ -94,7 +92,7 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
     label = {"_who": estimate_rows.whose(result)}
     estimates, points = estimates.assign(**label), result.assign(**label)
     estimate_rows.one_row_each(estimates, ["_who", "term", "level"])
-    axes = _panels(ax, estimate_rows.distinct(estimates["_who"]))
+    axes = square_panels(ax, estimate_rows.distinct(estimates["_who"]))
     top = float(np.nanmax(estimates.loc[estimates["term"] == "risk_curve", "conf_high"]))
     for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
         of_judge = estimates[estimates["_who"] == who].set_index(["term", "level"])
@@ -113,22 +111,6 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
             panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
                            fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
         canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
-    _names(axes, estimate_rows.distinct(estimates["_who"]), title)
+    name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
     on_curve = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
     return canvas.Picture(axes, points[on_curve])
-
-
-def _panels(ax: Any, names: list[str]) -> list[Any]:
-    """Square axes, one a judge."""
-    return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=ACROSS)
-
-
-def _names(axes: list[Any], names: list[str], title: str | None) -> None:
-    """Put the judges above the panels, and a title above all."""
-    short = short_names.shortened(names)
-    for panel, name in zip(axes, short, strict=True):
-        panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")
-    if short.key:
-        canvas.key_below(axes[0], short.key)
-    if title:
-        canvas.headed([*axes, axes[0]], title)

@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import in_words, number
+from judgestats.reporting.formatting import in_words
 from judgestats.reporting.plots import canvas, short_names
-from judgestats.reporting.plots.matrices import SEQUENTIAL, heat, name_sides
+from judgestats.reporting.plots.matrices import SEQUENTIAL, Shading, heat, name_sides
 
 #: More pairs of judges than these are a matrix, not rows.
 MOST_PAIRS = 15
@@ -98,7 +98,8 @@ def _pair_heat(
 ) -> Any:
     """Heat map of pairs; what has no row is empty, not "n/a". `most`: judges up to which cells may have numbers."""
     nowhere = pd.DataFrame(False, index=wide.index, columns=wide.columns)
-    ax = heat(wide, wide, SEQUENTIAL, scale, nowhere, ax, title, number, None, bar=bar, numbers=len(wide) <= most)
+    shading = Shading(SEQUENTIAL, scale, bar, numbers=len(wide) <= most)
+    ax = heat(wide, wide, shading, nowhere, ax, title)
     for text in list(ax.texts):
         if text.get_text() == "n/a":
             column, row = (int(p) for p in text.get_position())

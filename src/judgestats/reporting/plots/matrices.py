@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -87,7 +87,7 @@ def score_matrix(
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
     bar = f"rank by the judge (1 = lowest, {values.shape[1]} = highest)" if shade == "rank" else "mean score"
-    ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread, bar=bar)
+    ax = heat(values, colored, Shading(SEQUENTIAL, Normalize(low, high), bar, spread=spread), own, ax, title)
     sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
     _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
     cells = values.rename_axis(index="judge", columns="system").stack()
@@ -146,7 +146,8 @@ def deviation_matrix(
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation (points of the scale)"
-    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None, bar=bar)
+    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, signed)
+    ax = heat(values, values, shading, own, ax, title)
     _legend_below(ax, [], own)
     if one:
         ax.set_xlabel("")
@@ -202,26 +203,28 @@ def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str,
     return pd.DataFrame(np.array(own, dtype=bool).reshape(values.shape), index=values.index, columns=values.columns)
 
 
+class Shading(NamedTuple):
+    """Colours of a heat map, what they mean (written along the bar), and the numbers in its cells."""
+
+    colors: Colormap
+    norm: Normalize
+    bar: str
+    formatted: Callable[[float, int], str] = number
+    spread: pd.DataFrame | None = None  # beside each number
+    numbers: bool = True  # write them where cells are few
+
+
 def heat(
     values: pd.DataFrame,
     colored: pd.DataFrame,
-    colors: Colormap,
-    norm: Normalize,
+    shading: Shading,
     own: pd.DataFrame,
     ax: Any,
     title: str | None,
-    formatted: Any,
-    spread: pd.DataFrame | None,
-    *,
-    bar: str,
-    numbers: bool = True,
 ) -> Any:
-    """Draw a heat map: numbers in cells (as `formatted` writes them), coloured by `colored`; framed where `own`.
-
-    `bar`: what the colours mean, written along the colour bar. `numbers`: write them where cells are few.
-    """
+    """Draw a heat map: numbers in cells, coloured by `colored`; framed where `own`."""
     rows, columns = values.shape
-    with_numbers = numbers and rows * columns <= MOST_NUMBERS
+    with_numbers = shading.numbers and rows * columns <= MOST_NUMBERS
     across, down = short_names.shortened(values.columns, 24), short_names.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
     cell = (0.78, 0.42 if rows <= 15 else 0.3) if with_numbers else (0.27, 0.24)  # inches
@@ -231,13 +234,19 @@ def heat(
     ax = canvas.new_axes(ax, width, max(2.6, 0.9 + 0.62 * over + cell[1] * len(down)))
     masked = np.ma.masked_invalid(colored.to_numpy(float))
     mesh = ax.pcolormesh(
-        np.arange(columns + 1), np.arange(rows + 1), masked, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
+        np.arange(columns + 1),
+        np.arange(rows + 1),
+        masked,
+        cmap=shading.colors,
+        norm=shading.norm,
+        edgecolors="white",
+        linewidth=1.0,
     )
     ax.set_facecolor("#fbfbfc")
     if with_numbers:
         for i in range(rows):
             for j in range(columns):
-                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, formatted, spread)
+                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], shading)
     for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
         ax.add_patch(
             Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
@@ -256,22 +265,22 @@ def heat(
     scale.solids.set_edgecolor("face")  # else there are light stripes between its colours
     scale.outline.set_visible(False)
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
-    scale.set_label("\n".join(textwrap.wrap(bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
+    scale.set_label("\n".join(textwrap.wrap(shading.bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
     canvas.below(ax, *estimate_rows.distinct([across.key, down.key]))
     return ax
 
 
-def _cell(
-    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, formatted: Any, spread: Any
-) -> None:
+def _cell(ax: Any, i: int, j: int, value: float, shade: float, shading: Shading) -> None:
     if np.isnan(value):
         canvas.small(ax, j + 0.5, i + 0.5, "n/a", ha="center")
         return
-    ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
-    sd = np.nan if spread is None else spread.iat[i, j]
+    ink = "white" if canvas.is_dark(shading.colors(shading.norm(shade))) else canvas.INK
+    sd = np.nan if shading.spread is None else shading.spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
-    ax.text(j + 0.5, middle, formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
+    ax.text(
+        j + 0.5, middle, shading.formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink
+    )
     if not np.isnan(sd):
         look = {"ha": "center", "fontsize": canvas.SMALL - 1, "color": ink, "alpha": 0.85}
         canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)

@@ -12,7 +12,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import signed
 from judgestats.reporting.plots import canvas, point_labels, short_names
-from judgestats.reporting.plots.matrices import DIVERGING, heat, name_sides
+from judgestats.reporting.plots.matrices import DIVERGING, Shading, heat, name_sides
 
 #: The darkest colour means at least this change.
 LEAST_REACH = 0.05
@@ -71,7 +71,8 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     reach = max(float(np.nanmax(np.abs(values.to_numpy(float)))), LEAST_REACH)
     judges = "mean over judges" if judge is None else short_names.literal(judge)
     bar = f"change of |b|, {judges} (blue: the bias falls)"
-    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None, bar=bar)
+    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, signed)
+    ax = heat(values, values, shading, sure, ax, title)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
         text.set_fontweight("bold" if bold else "normal")
     if sure.to_numpy().any():

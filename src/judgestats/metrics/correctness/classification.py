@@ -1,0 +1,486 @@
+"""Verdicts as classes beside the right ones: :func:`classification` and :func:`confusion`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+
+from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import Counts, size_flag
+from judgestats.counting.patterns import InvalidVerdict
+from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.cluster_robust import jackknife_interval
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
+from judgestats.kernels.proportions import clustered_ratios, newcombe, normal_quantile, quotient
+from judgestats.metrics.clustered import jackknifed
+from judgestats.metrics.correctness.class_counts import ClassCounts, People, class_counts, lost
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.references import Humans
+from judgestats.metrics.requirements import gold_column
+from judgestats.results import estimates, with_interval
+from judgestats.schema.columns import By, names
+from judgestats.typing import Floats, Record
+
+#: Sums (..., 4) of true positives, false positives, false negatives and true negatives -> statistic (...,).
+Statistic = Callable[[Floats], Floats]
+
+
+def _mcc(sums: Floats) -> Floats:
+    tp, fp, fn, tn = np.moveaxis(sums, -1, 0)
+    below = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    return quotient(tp * tn - fp * fn, below, below > 0)
+
+
+def _ratio_positive(sums: Floats) -> Floats:
+    tp, fp, fn, tn = np.moveaxis(sums, -1, 0)
+    return _safe(tp * (fp + tn), fp * (tp + fn))
+
+
+def _ratio_negative(sums: Floats) -> Floats:
+    tp, fp, fn, tn = np.moveaxis(sums, -1, 0)
+    return _safe(fn * (fp + tn), tn * (tp + fn))
+
+
+def _odds_ratio(sums: Floats) -> Floats:
+    tp, fp, fn, tn = np.moveaxis(sums, -1, 0)
+    return _safe(tp * tn, fp * fn)
+
+
+def _safe(top: Floats, bottom: Floats) -> Floats:
+    """Ratios of which neither side is 0, else NaN: their logarithm has no interval."""
+    return quotient(top, bottom, (top > 0) & (bottom > 0))
+
+
+#: Ratios -> statistic and the cells (of tp, fp, fn, tn) whose reciprocals make up the variance of the logarithm.
+_RATIOS: dict[str, tuple[Statistic, Callable[[Floats], float]]] = {
+    "likelihood_ratio_positive": (
+        _ratio_positive,
+        lambda c: 1 / c[0] - 1 / (c[0] + c[2]) + 1 / c[1] - 1 / (c[1] + c[3]),
+    ),
+    "likelihood_ratio_negative": (
+        _ratio_negative,
+        lambda c: 1 / c[2] - 1 / (c[0] + c[2]) + 1 / c[3] - 1 / (c[1] + c[3]),
+    ),
+    "diagnostic_odds_ratio": (_odds_ratio, lambda c: float((1 / c).sum())),
+}
+
+
+def _class_shares(tables: Floats, kind: str) -> tuple[Floats, Floats]:
+    """Precision, sensitivity or F1 of each class (..., K) of tables (..., K, K) answer x reference; and its support."""
+    right = np.diagonal(tables, axis1=-2, axis2=-1)
+    answered, support = tables.sum(axis=-1), tables.sum(axis=-2)
+    below = {"precision": answered, "sensitivity": support, "f1": (answered + support) / 2}[kind]
+    return quotient(right, below, below > 0), support
+
+
+def _average(kind: str, weighted: bool) -> Statistic:
+    """Mean over the classes that have the share, by their support if weighted."""
+
+    def mean(flat: Floats) -> Floats:
+        classes = math.isqrt(flat.shape[-1])
+        shares, support = _class_shares(flat.reshape(*flat.shape[:-1], classes, classes), kind)
+        weight = np.where(np.isfinite(shares), support if weighted else 1.0, 0.0)
+        total = weight.sum(axis=-1)
+        return quotient((np.where(np.isfinite(shares), shares, 0.0) * weight).sum(axis=-1), total, total > 0)
+
+    return mean
+
+
+def _mcc_of_all(flat: Floats) -> Floats:
+    """Matthews correlation of several classes (Gorodkin 2004)."""
+    classes = math.isqrt(flat.shape[-1])
+    tables = flat.reshape(*flat.shape[:-1], classes, classes)
+    n, right = flat.sum(axis=-1), np.trace(tables, axis1=-2, axis2=-1)
+    answered, support = tables.sum(axis=-1), tables.sum(axis=-2)
+    below = np.sqrt((n**2 - (answered**2).sum(axis=-1)) * (n**2 - (support**2).sum(axis=-1)))
+    return quotient(right * n - (answered * support).sum(axis=-1), below, below > 0)
+
+
+_TERMS = (
+    Term(
+        "sensitivity",
+        "sensitivity (recall)",
+        "call",
+        "valid calls of the class",
+        "lower",
+        "Of what is of the class, the share that the judge says is.",
+    ),
+    Term(
+        "specificity",
+        "",
+        "call",
+        "valid calls of other classes",
+        "lower",
+        "Of what is not of the class, the share that the judge says is not.",
+    ),
+    Term("precision", "precision (positive predictive value)"),
+    Term("prevalence", "share of the class"),
+    Term("answered", "share of answers"),
+    Term("f1", "F1"),
+    Term("mcc", "MCC (Matthews)", neutral=0.0),
+    Term("informedness", "informedness (Youden)", neutral=0.0),
+    Term("likelihood_ratio_positive", "positive likelihood ratio", neutral=1.0),
+    Term("likelihood_ratio_negative", "negative likelihood ratio", neutral=1.0),
+    Term("diagnostic_odds_ratio", neutral=1.0),
+)
+
+
+@Measure(
+    "Which classes does the judge miss, and which does it raise falsely?",
+    "accuracy",
+    "P, R, counts",
+    "Wilson, clustered; t, jackknife; ratios: on logarithms",
+    "Matthews 1975; Gorodkin 2004; Youden 1950",
+    frames=("ratings",),
+    needs=(gold_column,),
+    counted_as="kappa",
+    terms=_TERMS,
+    classes=True,
+    have=("gold",),
+    assumes="The labels are right: errors in them count as errors of the judge; items are independent.",
+)
+def classification(
+    data: IntoFrame,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    positive: object = None,
+    people: People = "majority",
+    invalid: InvalidVerdict = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Sensitivity, specificity, precision and their kin of each judge, for each class and over all.
+
+    Parameters
+    ----------
+    data : frame
+        Ratings whose verdicts are classes (``answer``), yes or no (``correct``), or a few different scores; or
+        preferences, whose classes are the slots ``first``, ``second`` and ``tie``. Or a tally: ``judge, other, answer,
+        other_answer, n``, the answer of the judge and the right one (a printed confusion table, say).
+    humans : str, sequence of str, or mapping, optional
+        People, whose answers are the reference, as in :func:`judge_against_people`.
+    gold : str, optional
+        The right answers: a column, or a judge whose answers count as right. By default the column ``gold`` if there is
+        one, else the people whom a column ``rater_type`` names.
+    positive : class, optional
+        The class that is to be detected: only its rows are returned, beside those over all classes. By default each
+        class has rows, so that nothing is taken as positive without being asked for.
+    people : {'majority', 'each'}
+        With several people: the class that most of them gave, where one is most frequent (even votes are no label, and
+        counted in the flag); or each of them in turn, pooled, with intervals clustered by item. ``other`` says which.
+    invalid : {'drop', 'wrong'}
+        An invalid or missing verdict is left out, or a class ``invalid`` of its own, which is never right.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        Column that calls share, by which intervals are clustered, as in :func:`gold_agreement`.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per ``judge`` and ``other`` (the reference). Where ``class`` is set, of this class against all others:
+        ``sensitivity``, ``specificity``, ``precision``, ``negative_predictive_value``, ``prevalence`` (share in the
+        reference), ``answered`` (share in the judge's answers), ``f1``, ``balanced_accuracy``, ``informedness``
+        (sensitivity + specificity - 1), ``mcc``, the two likelihood ratios and ``diagnostic_odds_ratio``. With
+        ``class`` empty, over all classes: ``accuracy`` (which is also the micro average of precision, sensitivity and
+        F1), ``mcc``, and ``macro_`` and ``weighted_`` averages of ``precision``, ``sensitivity`` and ``f1``, over the
+        classes that have them, weighted by their numbers in the reference. NaN, flagged, where a class does not occur
+        on the side that is divided by, and for ratios with an empty cell.
+
+    Raises
+    ------
+    DesignError
+        If nothing says what is right, `positive` is no class, or there are more than 50 different answers.
+    SchemaError
+        If a column is missing or contains invalid values.
+
+    See Also
+    --------
+    confusion : The table of both classes.
+    roc : The same for scores.
+    kappa : Agreement beyond chance.
+    corrected_rate : The rate of a class, corrected for these errors.
+
+    Notes
+    -----
+    Shares have Wilson's interval, by cluster with the effective number of calls. F1 is 2J / (1 + J) of the share J of
+    true positives among all that are of the class or said to be, and has the interval of J. Informedness: Newcombe's
+    interval of a difference, by cluster t with pseudo-observations; balanced accuracy is (1 + informedness) / 2. MCC
+    and averages: t, from the jackknife of clusters, or of calls. Ratios: normal on the logarithm, by the delta method,
+    or t from the jackknife of clusters.
+
+    References
+    ----------
+    Matthews, B. W. (1975). Biochimica et Biophysica Acta 405, 442-451. Gorodkin, J. (2004). Computational Biology and
+    Chemistry 28, 367-374. Youden, W. J. (1950). Cancer 3, 32-35. Simel, D. L., Samsa, G. P., Matchar, D. B. (1991).
+    Journal of Clinical Epidemiology 44, 763-770.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"judge": "g", "other": "gold", "answer": ["safe", "safe", "unsafe", "unsafe"],
+    ...                       "other_answer": ["safe", "unsafe", "safe", "unsafe"], "n": [70, 10, 4, 16]})
+    >>> of_unsafe = classification(table, positive="unsafe")
+    >>> of_unsafe = of_unsafe[of_unsafe["term"].isin(["accuracy", "sensitivity", "specificity", "precision"])]
+    >>> of_unsafe[["class", "term", "estimate", "conf_low", "conf_high"]].round(3)
+         class         term  estimate  conf_low  conf_high
+    0              accuracy     0.860     0.779      0.915
+    8   unsafe  sensitivity     0.615     0.425      0.776
+    9   unsafe  specificity     0.946     0.869      0.979
+    10  unsafe    precision     0.800     0.584      0.919
+    """
+    counts = class_counts(data, humans, gold, people, invalid, by, cluster, conf_level)
+    rows = [row for c in counts.chosen(positive) for row in _class_rows(counts, c)]
+    rows += _rows_over_all(counts)
+    order = {name: i for i, name in enumerate(["", *counts.classes])}
+    rows.sort(key=lambda row: order[row["class"]])
+    return estimates(rows, [*dict.fromkeys(names(by)), "judge", "other"], ("class",))
+
+
+@Measure(
+    "Which class does the judge take for which?",
+    "accuracy",
+    "P, R, counts",
+    "Wilson, clustered",
+    "ours",
+    plot="confusion",
+    frames=("ratings",),
+    needs=(gold_column,),
+    counted_as="kappa",
+    terms=(Term("confusion", "share of answers, by right class"),),
+    classes=True,
+    have=("gold",),
+    assumes="The labels are right; items are independent.",
+)
+def confusion(
+    data: IntoFrame,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    people: People = "majority",
+    invalid: InvalidVerdict = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Confusion table of each judge: how often it answers each class where each class is right.
+
+    Parameters
+    ----------
+    data, humans, gold, people, invalid, by, cluster, conf_level
+        As in :func:`classification`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per ``judge`` and ``other`` (the reference), a row for each ``answer`` and ``reference``: ``count``, and as
+        ``estimate`` its share of the calls whose ``reference`` is this class, ``n`` of them, with Wilson's interval.
+
+    Raises
+    ------
+    DesignError, SchemaError
+        As :func:`classification`.
+
+    See Also
+    --------
+    classification : Sensitivity, precision and others of this table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"judge": "g", "other": "gold", "answer": ["safe", "safe", "unsafe", "unsafe"],
+    ...                       "other_answer": ["safe", "unsafe", "safe", "unsafe"], "n": [70, 10, 4, 16]})
+    >>> confusion(table)[["reference", "answer", "count", "estimate", "n"]].round(3)
+      reference  answer  count  estimate     n
+    0      safe    safe   70.0     0.946  74.0
+    1      safe  unsafe    4.0     0.054  74.0
+    2    unsafe    safe   10.0     0.385  26.0
+    3    unsafe  unsafe   16.0     0.615  26.0
+    """
+    counts = class_counts(data, humans, gold, people, invalid, by, cluster, conf_level)
+    rows: list[Record] = []
+    for j, reference in enumerate(counts.classes):
+        for i, answer in enumerate(counts.classes):
+            if reference == "invalid" and not (counts.reference == j).any():
+                continue
+            hit, of_class = counts.answer == i, counts.reference == j
+            without = {what: mask & of_class for what, mask in counts.without.items()}
+            cells = counts.counts.rates("confusion", hit, counts.valid & of_class, left_out=without, answer=answer)
+            rows += [row | {"reference": reference, "count": row["estimate"] * row["n"]} for row in cells]
+    groups = [*dict.fromkeys(names(by)), "judge", "other"]
+    result = estimates(rows, groups, ("reference", "answer", "count"))
+    return result.assign(count=result["count"].fillna(0.0).round(6))
+
+
+def _class_rows(counts: ClassCounts, c: int) -> Iterator[Record]:
+    """Rows of one class against all others."""
+    table, valid = counts.counts, counts.valid
+    said, true = valid & (counts.answer == c), valid & (counts.reference == c)
+    labels: Record = {"class": counts.classes[c]}
+    of_class, everywhere = counts.reference == c, np.ones(len(said), dtype=bool)
+    for term, hit, trial, among in (
+        ("sensitivity", said, true, of_class),
+        ("specificity", ~said, valid & ~true, ~of_class),
+        ("precision", true, said, everywhere),
+        ("negative_predictive_value", ~true, valid & ~said, everywhere),
+        ("prevalence", true, valid, everywhere),
+        ("answered", said, valid, everywhere),
+    ):
+        without = {what: mask & among for what, mask in counts.without.items()}
+        yield from _reasoned(table.rates(term, hit, trial, left_out=without, **labels), term)
+    for row in _reasoned(table.rates("f1", said & true, said | true, left_out=counts.without, **labels), "f1"):
+        yield _f1_of_share(row)
+    cells = np.column_stack([said & true, said & ~true, true & ~said, valid & ~true & ~said]) * table.n[:, None]
+    for key, rows in table.rows_of_groups():
+        group, sums = table.where(rows), cells[rows]
+        common = flags.join(table.clusters.flag, *lost(counts, rows))
+        for row in _rows_of_table(group, sums, table.conf_level):
+            yield {**key, **labels, **row, "flag": flags.join(row.get("flag", ""), common)}
+
+
+def _reasoned(rows: list[Record], term: str) -> list[Record]:
+    """The rows of a share, with the reason why one has no denominator."""
+    reason = flags.CLASS_NEVER_ANSWERED if term == "precision" else flags.CLASS_NOT_IN_REFERENCE
+    if term in ("specificity", "negative_predictive_value"):
+        reason = flags.ONE_CLASS_ONLY
+    return [
+        row
+        if row["n"]
+        else {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f != flags.NO_DATA), reason)}
+        for row in rows
+    ]
+
+
+def _f1_of_share(row: Record) -> Record:
+    """F1 and its interval from those of the share of true positives among all that are positive on either side."""
+    share = row["estimate"]
+    scaled = {c: 2 * row[c] / (1 + row[c]) for c in ("estimate", "conf_low", "conf_high")}
+    return {**row, **scaled, "std_error": row["std_error"] * 2 / (1 + share) ** 2}
+
+
+def _rows_of_table(group: Counts, cells: Floats, conf_level: float) -> Iterator[Record]:
+    """Balanced accuracy, informedness, MCC and ratios of a table of tp, fp, fn and tn, from its cells (R, 4)."""
+    total = cells.sum(axis=0)
+    positives, negatives, n = total[0] + total[2], total[1] + total[3], float(total.sum())
+    sums, alike, column = _units(group, cells)
+    informed: Record = {"estimate": math.nan, "n": n, "flag": flags.ONE_CLASS_ONLY}
+    if positives and negatives:
+        informed = _informedness(total, sums, column, conf_level) | {"n": n}
+    yield {"term": "informedness", **informed}
+    half: Record = {c: (1 + informed[c]) / 2 for c in ("estimate", "conf_low", "conf_high") if c in informed}
+    error = {"std_error": informed["std_error"] / 2} if "std_error" in informed else {}
+    yield {"term": "balanced_accuracy", **informed, **half, **error}
+    yield {"term": "mcc", "n": n, **_jackknifed(_mcc, sums, alike, column, conf_level)}
+    for term, (statistic, variance) in _RATIOS.items():
+        yield {"term": term, "n": n, **_ratio(statistic, variance, total, sums, alike, column, conf_level)}
+
+
+def _units(group: Counts, cells: Floats) -> tuple[Floats, Floats, str]:
+    """Sums over the clusters of a group, how many clusters each stands for, and their column; calls without one."""
+    column = group.clusters.column
+    n = group.n
+    if column is None:
+        there = n > 0
+        return cells[there] / n[there, None], n[there], ""
+    unit = group.columns.codes([column])
+    alike = np.ones(unit.size) if group.alike is None else group.alike[unit.first]
+    sums = sums_within(cells, unit.code, unit.size) / alike[:, None]
+    there = sums.sum(axis=1) > 0
+    return sums[there], alike[there], column
+
+
+def _informedness(total: Floats, sums: Floats, column: str, conf_level: float) -> Record:
+    tp, fp, fn, tn = total
+    estimate = tp / (tp + fn) - fp / (fp + tn)
+    size = size_flag(total.sum())
+    if not column:
+        low, high = newcombe(tp, tp + fn, fp, fp + tn, conf_level)
+        error = math.sqrt(tp * fn / (tp + fn) ** 3 + fp * tn / (fp + tn) ** 3)
+        return with_interval(error, low, high, estimate=estimate, method="Newcombe", flag=size)
+    k, n = sums[:, :2], sums[:, :2] + sums[:, 2:]
+    _, error, low, high = clustered_ratios(k, n, np.array([1.0, -1.0]), conf_level, bound=1.0)
+    few = flags.few_clusters(sums.sum(axis=1))
+    method = f"t with pseudo-observations, clustered by {column} ({clusters_note(sums.sum(axis=1))})"
+    return with_interval(error, low, high, estimate=estimate, method=method, flag=flags.join(few, size))
+
+
+def _jackknifed(
+    statistic: Statistic, sums: Floats, alike: Floats, column: str, conf_level: float, least: float = -1.0
+) -> Record:
+    """A coefficient with t from the jackknife of clusters, or of calls."""
+    total = alike @ sums
+    value = float(statistic(total))
+    size = size_flag(total.sum())
+    if math.isnan(value):
+        return {"estimate": value, "flag": flags.join(flags.ONE_CLASS_ONLY, size)}
+    cells = jackknifed(value, statistic(total - sums), sums.sum(axis=1), column or "call", conf_level, alike=alike)
+    if "conf_low" in cells:
+        cells["conf_low"] = max(cells["conf_low"], least)
+    if not column:
+        cells["method"] = cells["method"].replace("clustered by call", "of calls")
+        cells["flag"] = flags.join(*(f for f in cells["flag"].split("; ") if f != flags.FEW_CLUSTERS))
+    return {"estimate": value, **cells, "flag": flags.join(cells["flag"], size)}
+
+
+def _ratio(
+    statistic: Statistic,
+    variance: Callable[[Floats], float],
+    total: Floats,
+    sums: Floats,
+    alike: Floats,
+    column: str,
+    conf_level: float,
+) -> Record:
+    """A ratio with its interval on the logarithm."""
+    value = float(statistic(total))
+    size = size_flag(total.sum())
+    if math.isnan(value):
+        return {"estimate": value, "flag": flags.join(flags.EMPTY_CELL, size)}
+    if not column:
+        error = math.sqrt(max(variance(total), 0.0))
+        low, high = (value * math.exp(s * normal_quantile(conf_level) * error) for s in (-1, 1))
+        return with_interval(value * error, low, high, estimate=value, method="delta method, on logarithms", flag=size)
+    n = sums.sum(axis=1)
+    method = f"t, jackknife of the logarithm, clustered by {column} ({clusters_note(n, alike)})"
+    row: Record = {"estimate": value, "method": method}
+    few = flags.join(flags.few_clusters(n, alike=alike), size)
+    with np.errstate(invalid="ignore"):
+        without = np.log(statistic(total - sums))
+    if few.startswith(flags.ONE_UNIT) or not np.isfinite(without).all():
+        return {**row, "flag": flags.join(few, flags.EMPTY_CELL if not np.isfinite(without).all() else "")}
+    error, low, high, _ = jackknife_interval(math.log(value), without, n, conf_level, alike)
+    if math.isnan(error):
+        return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
+    return with_interval(value * error, math.exp(low), math.exp(high), **row, flag=few)
+
+
+def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
+    """Rows over all classes."""
+    table, k = counts.counts, len(counts.classes)
+    labels: Record = {"class": ""}
+    right = counts.valid & (counts.answer == counts.reference)
+    yield from table.rates("accuracy", right, counts.valid, left_out=counts.without, **labels)
+    cell = counts.answer * k + counts.reference
+    for key, rows in table.rows_of_groups():
+        there = rows[counts.valid[rows]]
+        group = table.where(there)
+        sums, alike, column = _units(group, np.eye(k * k)[cell[there]] * group.n[:, None])
+        n = float((alike @ sums).sum())
+        common = flags.join(table.clusters.flag, *lost(counts, rows))
+        statistics: dict[str, Statistic] = {"mcc": _mcc_of_all}
+        for average, weighted in (("macro", False), ("weighted", True)):
+            statistics |= {f"{average}_{s}": _average(s, weighted) for s in ("precision", "sensitivity", "f1")}
+        for term, statistic in statistics.items():
+            row: Record = {"estimate": math.nan, "flag": flags.NO_DATA}
+            if n:
+                row = _jackknifed(statistic, sums, alike, column, table.conf_level, -1.0 if term == "mcc" else 0.0)
+            yield {**key, **labels, "term": term, "n": n, **row, "flag": flags.join(row["flag"], common)}

@@ -1,0 +1,364 @@
+"""How well scores tell yes from no: :func:`roc` and :func:`roc_curve`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import expit, logit, stdtr, stdtrit
+
+from judgestats import flags
+from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import size_flag
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.errors import DesignError, suggestion
+from judgestats.kernels.cluster_robust import linearised_error
+from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.proportions import wilson
+from judgestats.kernels.receiver_operating import (
+    Levels,
+    auroc,
+    average_precision,
+    levels,
+    operating_point,
+    partial_area,
+    placements,
+    precision_influence,
+    two_sample_variance,
+)
+from judgestats.kernels.resampling import generator, percentile_interval
+from judgestats.metrics.correctness.score_labels import Detection, detections
+from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.references import Humans
+from judgestats.results import estimates, with_interval
+from judgestats.schema.columns import By, names
+from judgestats.typing import Floats, Ints, Record, Seed
+
+
+@Measure(
+    "How well do the scores tell yes from no?",
+    "accuracy",
+    "R",
+    "DeLong, Obuchowski: t on the logit; operating points: percentile bootstrap",
+    "DeLong et al. 1988; Obuchowski 1997",
+    plot="roc, precision_recall (of roc_curve)",
+    terms=(
+        Term("auroc", "area under the ROC curve", neutral=0.5),
+        Term("average_precision"),
+        Term("sensitivity_at_fpr", "sensitivity at the false positive rate"),
+        Term("threshold_at_fpr", "threshold at the false positive rate"),
+        Term("partial_auroc", "area up to the false positive rate"),
+        Term("auroc_difference", "difference of areas", neutral=0.0),
+    ),
+    have=("gold",),
+    assumes="The labels are right; a higher score says yes more strongly; items are independent.",
+)
+def roc(
+    data: IntoFrame,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    value: str | None = None,
+    positive: object = None,
+    fpr: float | Sequence[float] | None = None,
+    baseline: str | None = None,
+    by: By = (),
+    cluster: Cluster = "auto",
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Area under the ROC curve of each judge's scores, average precision, and operating points.
+
+    Parameters
+    ----------
+    data : frame
+        Ratings: any ``score`` ranks (a scale, a probability), higher meaning yes.
+    humans, gold
+        What is right, as in :func:`classification`: yes or no, 0 or 1, or classes. Of several people the majority.
+    value : str, optional
+        The column that holds the scores (``confidence``, say); ``score`` by default.
+    positive : class, optional
+        The label that is to be detected; needed where the labels are not yes and no.
+    fpr : float or sequence of float, optional
+        False positive rates at which sensitivity, its threshold, and the area up to there are wanted.
+    baseline : str, optional
+        A judge: the other judges' areas less its area, on the verdicts that both have.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        Column that calls share, by which intervals are clustered, as in :func:`gold_agreement`.
+    n_resamples, seed
+        Of the bootstrap of operating points.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per ``judge``, ``other`` (the reference) and ``class`` (what is detected): ``auroc`` and ``average_precision``;
+        for each `fpr`, in a column of this name, ``sensitivity_at_fpr``, ``threshold_at_fpr`` (scores at or above it
+        are called positive; the lowest whose false positive rate does not exceed `fpr`) and ``partial_auroc`` (the
+        area up to `fpr`, at most `fpr`); with `baseline`, ``auroc_difference`` with ``p_value``. NaN, flagged, without
+        positives or without negatives. An area of 0 or 1 has no interval.
+
+    Raises
+    ------
+    DesignError
+        If nothing says what is right or which label is to be detected, an `fpr` is not between 0 and 1, or `baseline`
+        is no judge.
+    SchemaError
+        If the data are no ratings, or a score is no number.
+
+    See Also
+    --------
+    roc_curve : The points of the curve.
+    classification : The same for verdicts that are classes.
+    detection_threshold : The step of a ladder that a judge detects.
+    confidence_calibration : Whether confidences are right as often as they say.
+
+    Notes
+    -----
+    The area is the chance that a positive has a higher score than a negative, ties counting half. Its variance is
+    DeLong's, or Obuchowski's where calls share a cluster; the interval is t on the logit, that of a difference t.
+    Average precision is the mean, over the positives, of the precision at their score (no interpolation); its variance
+    is that of its linear approximation. A threshold that is chosen on the data that it is then judged by looks too
+    good: the percentile bootstrap, which chooses it anew in each resample, has the interval of both.
+
+    References
+    ----------
+    DeLong, E. R., DeLong, D. M., Clarke-Pearson, D. L. (1988). Biometrics 44, 837-845. Obuchowski, N. A. (1997).
+    Biometrics 53, 567-578.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "item": list("abcdefgh"), "score": [.9, .8, .7, .6, .5, .4, .3, .2],
+    ...                        "gold": [1, 1, 0, 1, 1, 0, 0, 0]})
+    >>> roc(scores)[["judge", "class", "term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+      judge class               term  estimate  conf_low  conf_high    n
+    0     g     1              auroc     0.875     0.184      0.995  8.0
+    1     g     1  average_precision     0.888     0.293      0.993  8.0
+    """
+    wanted = [] if fpr is None else [float(fpr)] if isinstance(fpr, int | float) else [float(f) for f in fpr]
+    if any(not 0 < f < 1 for f in wanted):
+        raise DesignError(f"fpr={fpr!r} must be between 0 and 1.")
+    each = list(detections(data, humans, gold, value, positive, by, cluster))
+    judges = sorted({str(d.key["judge"]) for d in each})
+    if baseline is not None and baseline not in judges:
+        raise DesignError(
+            f"baseline={baseline!r} is no judge. Judges: {', '.join(judges)}.{suggestion(baseline, judges)}"
+        )
+    rows: list[Record] = []
+    for one in each:
+        rows += _area_rows(one, conf_level)
+        rows += [row for f in wanted for row in _rows_at(one, f, n_resamples, seed, conf_level)]
+    groups = list(dict.fromkeys(names(by)))
+    if baseline is not None:
+        of_group = {tuple(map(str, (d.key[c] for c in groups))): d for d in each if str(d.key["judge"]) == baseline}
+        for one in each:
+            other = of_group.get(tuple(map(str, (one.key[c] for c in groups))))
+            if str(one.key["judge"]) != baseline and other is not None:
+                rows.append({**one.key, **_difference(one, other, conf_level)})
+    extra = [*(["fpr"] if wanted else []), *(["p_value"] if baseline is not None else [])]
+    return estimates(rows, [*groups, "judge", "other", "class"], extra)
+
+
+def roc_curve(
+    data: IntoFrame,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    value: str | None = None,
+    positive: object = None,
+    by: By = (),
+    conf_level: float = CONF_LEVEL,
+) -> pd.DataFrame:
+    """Points of the ROC curve, and of precision by recall, of each judge.
+
+    Parameters
+    ----------
+    data, humans, gold, value, positive, by, conf_level
+        As in :func:`roc`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge a row for each different score, falling: ``threshold``, ``fpr``, ``tpr`` (with ``tpr_low`` and
+        ``tpr_high``, Wilson's interval at this threshold, of calls taken as independent) and ``precision``, of calling
+        positive what is at or above the threshold. The first row calls nothing positive.
+
+    Raises
+    ------
+    DesignError, SchemaError
+        As :func:`roc`.
+
+    See Also
+    --------
+    roc : Areas under these curves.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "item": list("abcd"), "score": [.9, .8, .8, .2], "gold": [1, 1, 0, 0]})
+    >>> roc_curve(scores)[["threshold", "fpr", "tpr", "precision"]]
+       threshold  fpr  tpr  precision
+    0        inf  0.0  0.0        NaN
+    1        0.9  0.0  0.5   1.000000
+    2        0.8  0.5  1.0   0.666667
+    3        0.2  1.0  1.0   0.500000
+    """
+    parts = []
+    for one in detections(data, humans, gold, value, positive, by, False):
+        at = levels(one.score, one.positive, one.weight)
+        hits, false = (np.append(0.0, np.cumsum(x)) for x in (at.positive, at.negative))
+        m, n = (max(float(x[-1]), math.nan) if x[-1] else math.nan for x in (hits, false))
+        low, high = wilson(hits, np.full(hits.size, np.nan_to_num(m)), conf_level)
+        with np.errstate(invalid="ignore"):
+            precision = hits / (hits + false)
+        points = {"threshold": np.append(np.inf, at.score), "fpr": false / n, "tpr": hits / m, "tpr_low": low}
+        parts.append(pd.DataFrame({**one.key, **points, "tpr_high": high, "precision": precision}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _area_rows(one: Detection, conf_level: float) -> Iterator[Record]:
+    """Rows of the areas under both curves."""
+    n = float(one.weight.sum())
+    m = float(one.weight[one.positive].sum())
+    common = {**one.key, "n": n}
+    if not 0 < m < n:
+        for term in ("auroc", "average_precision"):
+            flag = flags.join(flags.ONE_CLASS_ONLY if n else flags.NO_DATA, one.flag)
+            yield {**common, "term": term, "estimate": math.nan, "flag": flag}
+        return
+    at = levels(one.score, one.positive, one.weight)
+    area = float(auroc(at.positive, at.negative))
+    variance, df = two_sample_variance(placements(at, one.positive), area, one.positive, one.weight, one.unit)
+    method = "DeLong, t on the logit" if one.unit is None else f"Obuchowski, t on the logit, {_by(one)}"
+    row = _on_logit(area, math.sqrt(variance) if variance > 0 else math.nan, df, conf_level)
+    yield {**common, "term": "auroc", "estimate": area, "method": method, **row, "flag": _flag(one, row)}
+    precision = float(average_precision(at.positive, at.negative))
+    error, df = _linear_error(precision_influence(at, one.positive) / m, one)
+    method = "linear approximation, t on the logit" + ("" if one.unit is None else f", {_by(one)}")
+    row = _on_logit(precision, error, df, conf_level)
+    yield {
+        **common,
+        "term": "average_precision",
+        "estimate": precision,
+        "method": method,
+        **row,
+        "flag": _flag(one, row),
+    }
+
+
+def _linear_error(influence: Floats, one: Detection) -> tuple[float, float]:
+    """Standard error of the sum of influences, and its degrees of freedom."""
+    if one.unit is None:
+        n = float(one.weight.sum())
+        return math.sqrt(n / (n - 1) * float(one.weight @ influence**2)), n - 1
+    return linearised_error(_sums(one, influence * one.weight), _sums(one, one.weight))
+
+
+def _sums(one: Detection, values: Floats) -> Floats:
+    """Sums (G,) over clusters."""
+    assert one.unit is not None
+    return np.bincount(one.unit, values).astype(np.float64)
+
+
+def _by(one: Detection) -> str:
+    return f"clustered by {one.column} ({clusters_note(_sums(one, one.weight))})"
+
+
+def _flag(one: Detection, row: Record) -> str:
+    """Flags of an area."""
+    smallest = min(float(one.weight[rows].sum()) for rows in (one.positive, ~one.positive))
+    few = ""
+    if one.unit is not None:
+        few = flags.few_clusters(_sums(one, one.weight), hits=_sums(one, one.weight * one.positive))
+    small = flags.FEW_IN_CLASS if smallest < 10 else ""
+    return flags.join(row.get("flag", ""), few, size_flag(float(one.weight.sum())), small, one.flag)
+
+
+def _on_logit(value: float, error: float, df: float, conf_level: float) -> Record:
+    """Student's interval of a share on the logit; none at 0 and 1."""
+    if not 0 < value < 1 or not error > 1e-12 or math.isnan(df):
+        return {"flag": flags.NO_SPREAD}
+    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error / (value * (1 - value))
+    return with_interval(error, expit(logit(value) - half), expit(logit(value) + half), flag="")
+
+
+def _rows_at(one: Detection, fpr: float, n_resamples: int, seed: Seed, conf_level: float) -> Iterator[Record]:
+    """Sensitivity, threshold and area at a false positive rate, with percentile intervals."""
+    at = levels(one.score, one.positive, one.weight)
+    n = float(one.weight.sum())
+
+    def point(positive: Floats, negative: Floats) -> tuple[float, float, float]:
+        rate, level = operating_point(positive, negative, fpr)
+        threshold = math.inf if level < 0 else float(at.score[int(level)])
+        return (
+            float(rate),
+            threshold if positive.sum() and negative.sum() else math.nan,
+            float(partial_area(positive, negative, fpr)),
+        )
+
+    values = point(at.positive, at.negative)
+    draws = _draws(one, at, point, n_resamples, seed) if not math.isnan(values[0]) else np.empty((0, 3))
+    units = float((at.positive.sum() + at.negative.sum()) if one.unit is None else np.unique(one.unit).size)
+    what = "calls" if one.unit is None else one.column
+    method = f"percentile bootstrap of {what}, threshold chosen anew, B = {n_resamples:,}"
+    fewest = fpr * at.negative.sum()
+    for i, term in enumerate(("sensitivity_at_fpr", "threshold_at_fpr", "partial_auroc")):
+        low, high = percentile_interval(draws[:, i], conf_level, units) if len(draws) else (math.nan, math.nan)
+        spread = draws[:, i][np.isfinite(draws[:, i])]
+        error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
+        few = flags.FEW_BEYOND.of(round(float(fewest), 1)) if fewest < 5 else ""
+        if one.unit is not None:
+            few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
+        missing = flags.ONE_CLASS_ONLY if math.isnan(values[i]) else ""
+        flag = flags.join(missing, few, size_flag(n), one.flag)
+        row = with_interval(error, min(low, values[i]), max(high, values[i]), method=method, flag=flag)
+        yield {**one.key, "term": term, "fpr": fpr, "estimate": values[i], "n": n, **row}
+
+
+def _draws(
+    one: Detection, at: Levels, point: Callable[[Floats, Floats], tuple[float, ...]], n_resamples: int, seed: Seed
+) -> Floats:
+    """What a function makes of the weights of resampled calls, or clusters."""
+    rng = generator(seed, tuple(map(str, one.key.values())))
+    unit: Ints = np.arange(one.score.size) if one.unit is None else np.asarray(one.unit, dtype=np.int64)
+    size, weights = int(unit.max()) + 1, len(at.positive)
+    chance = one.weight / one.weight.sum() if one.unit is None else np.full(size, 1 / size)
+    times = int(one.weight.sum()) if one.unit is None else size
+    draws = []
+    for _ in range(n_resamples):
+        copies = rng.multinomial(times, chance).astype(float)
+        w = copies if one.unit is None else copies[unit] * one.weight
+        positive, both = (np.bincount(at.code, x, weights).astype(np.float64) for x in (w * one.positive, w))
+        draws.append(point(positive, both - positive))
+    return np.array(draws)
+
+
+def _difference(one: Detection, other: Detection, conf_level: float) -> Record:
+    """Area of one judge less that of another, on what both scored."""
+    _, mine, theirs = np.intersect1d(one.thing, other.thing, return_indices=True)
+    positive, weight = one.positive[mine], one.weight[mine]
+    row: Record = {"term": "auroc_difference", "n": float(weight.sum())}
+    if not positive.any() or positive.all():
+        return {**row, "estimate": math.nan, "flag": flags.join(flags.ONE_CLASS_ONLY, one.flag)}
+    sides = [(one, mine), (other, theirs)]
+    at = [levels(d.score[i], positive, weight) for d, i in sides]
+    areas = [float(auroc(a.positive, a.negative)) for a in at]
+    values = placements(at[0], positive) - placements(at[1], positive)
+    unit = None if one.unit is None else np.unique(one.unit[mine], return_inverse=True)[1]
+    difference = areas[0] - areas[1]
+    variance, df = two_sample_variance(values, difference, positive, weight, unit)
+    lost = flags.EXCLUDED.of(float(one.weight.sum() - weight.sum()), what="call(s) of one judge only")
+    row |= {"estimate": difference, "method": f"{'DeLong' if unit is None else 'Obuchowski'}, paired, t"}
+    if not variance > 1e-24 or math.isnan(df):
+        return {**row, "flag": flags.join(flags.NO_SPREAD, lost, one.flag)}
+    error = math.sqrt(variance)
+    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
+    p = float(2 * stdtr(df, -abs(difference) / error))
+    flag = flags.join(size_flag(row["n"]), lost, one.flag)
+    return with_interval(error, max(difference - half, -1), min(difference + half, 1), **row, p_value=p, flag=flag)

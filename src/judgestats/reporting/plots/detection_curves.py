@@ -1,0 +1,102 @@
+"""How well scores detect: the ROC curve, and precision by recall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from judgestats.reporting import estimate_rows
+from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots.judge_panels import ACROSS, name_panels, square_panels
+
+_COLUMNS = ("judge", "threshold", "fpr", "tpr", "tpr_low", "tpr_high", "precision")
+
+
+@canvas.picture("Axes to draw on, one a judge.", needs="curve")
+def roc(curve: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+    """Draw the ROC curve of each judge, with its band.
+
+    Parameters
+    ----------
+    curve : pandas.DataFrame
+        A result of :func:`roc_curve`.
+
+    Returns
+    -------
+    Picture
+        A panel for each judge. The band holds the true positive rate at each threshold by itself. On the dashed line
+        scores say nothing.
+
+    See Also
+    --------
+    judgestats.roc_curve : the points. judgestats.roc : the area. precision_recall : the same points otherwise.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> scores = pd.DataFrame({"judge": "g", "item": list("abcd"), "score": [.9, .8, .6, .2], "gold": [1, 0, 1, 0]})
+    >>> roc(js.roc_curve(scores))[0].lines[1].get_ydata().tolist()
+    [0.0, 0.5, 0.5, 1.0, 1.0]
+    """
+    axes, curves = _curves(curve, ax)
+    for i, (panel, points) in enumerate(zip(axes, curves, strict=True)):
+        color = canvas.style_of(0)["color"]
+        panel.plot([0, 1], [0, 1], linestyle="--", color=canvas.MUTED, linewidth=0.9)
+        panel.plot(points["fpr"], points["tpr"], color=color, linewidth=1.6, zorder=3)
+        panel.fill_between(points["fpr"], points["tpr_low"], points["tpr_high"], color=color, alpha=0.18, linewidth=0)
+        canvas.named(panel, "false positive rate", "true positive rate" if i % ACROSS == 0 else "")
+    return _named(axes, curve, title)
+
+
+@canvas.picture("Axes to draw on, one a judge.", needs="curve")
+def precision_recall(curve: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+    """Draw the precision of each judge at each recall (sensitivity).
+
+    Parameters
+    ----------
+    curve : pandas.DataFrame
+        A result of :func:`roc_curve`.
+
+    Returns
+    -------
+    Picture
+        A panel for each judge. The dashed line is the share of positives: the precision of scores that say nothing.
+
+    See Also
+    --------
+    judgestats.roc_curve : the points. judgestats.roc : the average precision. roc : the same points otherwise.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> scores = pd.DataFrame({"judge": "g", "item": list("abcd"), "score": [.9, .8, .6, .2], "gold": [1, 0, 1, 0]})
+    >>> precision_recall(js.roc_curve(scores))[0].lines[1].get_ydata().round(2).tolist()
+    [1.0, 0.5, 0.67, 0.5]
+    """
+    axes, curves = _curves(curve, ax)
+    for i, (panel, points) in enumerate(zip(axes, curves, strict=True)):
+        defined = points[points["precision"].notna()]
+        share = float(points["precision"].iloc[-1])
+        panel.plot([0, 1], [share, share], linestyle="--", color=canvas.MUTED, linewidth=0.9)
+        color = canvas.style_of(0)["color"]
+        panel.step(defined["tpr"], defined["precision"], where="pre", color=color, linewidth=1.6, zorder=3)
+        canvas.named(panel, "recall (sensitivity)", "precision" if i % ACROSS == 0 else "")
+    return _named(axes, curve, title)
+
+
+def _curves(curve: pd.DataFrame, ax: Axes | None) -> tuple[list[Axes], list[pd.DataFrame]]:
+    """A panel and the points of each judge."""
+    estimate_rows.require(curve, *_COLUMNS)
+    names = estimate_rows.distinct(estimate_rows.whose(curve))
+    axes = square_panels(ax, names)
+    for panel in axes:
+        canvas.unit_square(panel)
+        canvas.grid(panel)
+    who = estimate_rows.whose(curve).to_numpy()
+    return axes, [curve[np.asarray(who == name)] for name in names]
+
+
+def _named(axes: list[Axes], curve: pd.DataFrame, title: str | None) -> canvas.Picture:
+    name_panels(axes, estimate_rows.distinct(estimate_rows.whose(curve)), title)
+    return canvas.Picture(axes, curve)

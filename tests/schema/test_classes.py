@@ -1,0 +1,133 @@
+"""Verdicts that are classes: which there are, and what measures take them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    right = rng.choice(["low", "mid", "top"], 60)
+    rows = [
+        (judge, f"i{i}", r if rng.random() < skill else rng.choice(["low", "mid", "top"]))
+        for judge, skill in (("g", 0.9), ("h", 0.7), ("k", 0.8))
+        for i, r in enumerate(right)
+    ]
+    return pd.DataFrame(rows, columns=["judge", "item", "answer"])
+
+
+def coded() -> pd.DataFrame:
+    """The same with a number for each class."""
+    numbers = table()["answer"].map({"low": 1.0, "mid": 2.0, "top": 3.0})
+    return js.ratings(table().drop(columns="answer").assign(score=numbers))
+
+
+@pytest.mark.parametrize("measure", ["kappa", "scott_pi", "ac1", "alpha"])
+def test_classes_agree_as_numbers_of_classes_do(measure: str) -> None:
+    function = getattr(js, measure)
+    pd.testing.assert_frame_equal(function(js.ratings(table())), function(coded()))
+    polars = js.ratings(pl.from_pandas(table()).lazy())
+    pd.testing.assert_frame_equal(function(polars), function(coded()))
+
+
+def test_repeats_have_their_mode() -> None:
+    again = pd.concat([table().assign(replicate=r) for r in range(3)], ignore_index=True)
+    again.loc[again["replicate"] == 2, "answer"] = "low"
+    pd.testing.assert_frame_equal(
+        js.kappa(js.ratings(again)).drop(columns="method"), js.kappa(js.ratings(table())).drop(columns="method")
+    )
+    same = js.consistency(js.ratings(again), over="replicate")
+    assert same["term"].tolist()[:1] == ["consistency"]
+
+
+def test_dawid_skene_takes_classes() -> None:
+    fitted, numbers = js.dawid_skene(js.ratings(table())), js.dawid_skene(coded())
+    assert fitted.classes == ["low", "mid", "top"]
+    assert fitted.loglik == pytest.approx(numbers.loglik)
+    assert fitted.tidy()["estimate"].tolist() == pytest.approx(numbers.tidy()["estimate"].tolist())
+    verdicts = js.aggregate(js.ratings(table()), "dawid_skene", over="judge")
+    assert set(verdicts["answer"]) == {"low", "mid", "top"}
+
+
+def test_the_mode_of_a_panel_is_one_of_its_answers() -> None:
+    calls = pd.DataFrame({"judge": list("ghk") * 2, "item": list("xxxyyy"), "answer": ["a", "a", "b", "a", "b", "c"]})
+    verdicts = js.aggregate(js.ratings(calls), "mode", over="judge")
+    assert verdicts["answer"].fillna("none").tolist() == ["a", "none"]
+    assert verdicts["status"].tolist() == ["ok", "undecided"]
+    scores = calls.assign(score=[1, 1, 2, 1, 2, 3]).drop(columns="answer")
+    assert js.aggregate(js.ratings(scores), "mode", over="judge")["score"].tolist()[:1] == [1]
+    with pytest.raises(DesignError, match=r"how='mean' needs numbers, .* classes\. Allowed: 'mode', 'dawid_skene'"):
+        js.aggregate(js.ratings(calls), "mean", over="judge")
+
+
+def test_people_and_versions_take_classes() -> None:
+    calls = js.ratings(table())
+    terms = js.judge_against_people(calls, humans=["h", "k"]).set_index(["role", "term"])
+    assert ("judge", "kappa") in terms.index
+    old, new = (calls[calls["judge"].isin(["k", j])] for j in "gh")
+    versions = js.compare_versions(old, new, humans="k").set_index("term")
+    assert versions.loc["kappa_change", "estimate"] < 0
+    assert "mean_shift" not in versions.index
+    replaced = js.alternative_annotator_test(calls, humans=["h", "k"], epsilon=0.1)
+    assert replaced["estimate"].notna().any()
+
+
+def test_ordered_classes_are_scores_too() -> None:
+    calls = js.ratings(table(), classes=["low", "mid", "top"], ordered=True)
+    assert calls["score"].tolist() == coded()["score"].tolist()
+    expected = js.alpha(coded(), level_of_measurement="ordinal")
+    pd.testing.assert_frame_equal(js.alpha(calls, level_of_measurement="ordinal"), expected)
+    pd.testing.assert_frame_equal(js.kappa(calls, weights="quadratic"), js.kappa(coded(), weights="quadratic"))
+    polars = js.ratings(pl.from_pandas(table()), classes=["low", "mid", "top"], ordered=True)
+    assert polars["score"].to_list() == coded()["score"].tolist()
+
+
+def test_a_measure_of_numbers_says_what_classes_lack() -> None:
+    calls = js.ratings(table())
+    for measure in (js.icc, js.consensus_deviation, js.disagreement, js.accuracy):
+        with pytest.raises(DesignError, match=f"{measure.__name__} needs numbers, and the verdicts are classes"):
+            measure(calls)
+    with pytest.raises(DesignError, match="level_of_measurement='ordinal' needs an order"):
+        js.alpha(calls, level_of_measurement="ordinal")
+    supported = js.available_measures(calls).set_index("measure")
+    assert supported.loc["alpha", "supported"]
+    assert not supported.loc["icc", "supported"]
+    assert supported.loc["icc", "missing"] == "the verdicts are classes, not numbers"
+
+
+def test_labels_are_not_merged_in_silence() -> None:
+    spelled = table().assign(answer=lambda t: t["answer"].where(t.index % 7 != 0, t["answer"].str.title() + " "))
+    with pytest.raises(SchemaError, match=r"classes look alike: 'Low ' and 'low'; .*Write labels=\{'Low ': 'low'\}"):
+        js.ratings(spelled)
+    labels = {f"{c.title()} ": c for c in ("low", "mid", "top")}
+    assert js.ratings(spelled, labels=labels)["answer"].astype(str).tolist() == table()["answer"].tolist()
+    invalid = js.ratings(table(), labels={"top": "invalid"})
+    assert invalid["answer"].isna().sum() == (table()["answer"] == "top").sum()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"classes": ["low", "mid"]}, r"'answer' is 'top' in \d+ rows, which classes= does not name"),
+        ({"classes": ["low"]}, "names fewer than two classes"),
+        ({"classes": ["low", "low"]}, "or one of them twice"),
+        ({"ordered": True}, "ordered=True needs classes="),
+    ],
+)
+def test_classes_that_cannot_be(options: dict[str, object], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        js.ratings(table(), **options)
+    with pytest.raises(SchemaError, match="there is no such column"):
+        js.ratings(coded(), classes=["1", "2"])
+
+
+def test_check_counts_missing_answers_once() -> None:
+    gaps = js.ratings(table().assign(answer=lambda t: t["answer"].where(t.index % 10 != 0, None)))
+    found = js.check(gaps).query("level != 'rows'")
+    assert found[["level", "what", "n"]].values.tolist() == [["excluded", "answer is missing", 18]]
