@@ -366,7 +366,8 @@ def _confusion(names: list[str]) -> pd.DataFrame:
     table = _each(judge=names, reference=["refusal", "safe", "unsafe"], answer=["refusal", "safe", "unsafe"])
     weight = np.where(table["answer"] == table["reference"], 4.0, 1.0) * _uniform(len(table), 0.3, 1.0, 2)
     share = weight / table.assign(_w=weight).groupby(["judge", "reference"])["_w"].transform("sum")
-    return _rows(table.assign(term="confusion", other="gold", count=(200 * share).round()), share)
+    rows = _rows(table.assign(term="confusion"), share)
+    return rows[["judge", "term", *(c for c in rows.columns if c not in ("judge", "term"))]]
 
 
 def _confidence(names: list[str]) -> pd.DataFrame:

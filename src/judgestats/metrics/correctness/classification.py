@@ -277,7 +277,7 @@ def confusion(
     Parameters
     ----------
     data, humans, gold, people, invalid, by, cluster, conf_level
-        As in :func:`classification`.
+        As in :func:`classification`: calls, or a tally.
 
     Returns
     -------

@@ -44,7 +44,7 @@ from judgestats.typing import Floats, Ints, Record, Seed
     "R",
     "DeLong, Obuchowski: t on the logit; operating points: percentile bootstrap",
     "DeLong et al. 1988; Obuchowski 1997",
-    plot="roc, precision_recall (of roc_curve)",
+    plot="roc, precision_recall",
     terms=(
         Term("auroc", "area under the ROC curve", neutral=0.5),
         Term("average_precision"),

@@ -41,7 +41,7 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     """
     estimate_rows.require(table, "judge", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
-    who = estimate_rows.whose(rows)
+    who = estimate_rows.whose(rows.drop(columns="other", errors="ignore"))
     several = who.nunique() > 1
     rows = rows.assign(_row=who + ": " + rows["reference"] if several else rows["reference"])
     names, answers = estimate_rows.distinct(rows["_row"]), estimate_rows.distinct(rows["answer"])

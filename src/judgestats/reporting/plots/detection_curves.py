@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -88,15 +87,21 @@ def precision_recall(curve: pd.DataFrame, *, ax: Axes | None = None, title: str 
 def _curves(curve: pd.DataFrame, ax: Axes | None) -> tuple[list[Axes], list[pd.DataFrame]]:
     """A panel and the points of each judge."""
     estimate_rows.require(curve, *_COLUMNS)
-    names = estimate_rows.distinct(estimate_rows.whose(curve))
+    who = _whose(curve)
+    names = estimate_rows.distinct(who)
     axes = square_panels(ax, names)
     for panel in axes:
         canvas.unit_square(panel)
         canvas.grid(panel)
-    who = estimate_rows.whose(curve).to_numpy()
-    return axes, [curve[np.asarray(who == name)] for name in names]
+    return axes, [curve[(who == name).to_numpy()] for name in names]
+
+
+def _whose(curve: pd.DataFrame) -> pd.Series[str]:
+    """Judge and values of the grouping columns of each point."""
+    columns = list(curve.columns)
+    return estimate_rows.whose(curve[[c for c in columns[: columns.index("threshold")] if c not in ("other", "class")]])
 
 
 def _named(axes: list[Axes], curve: pd.DataFrame, title: str | None) -> canvas.Picture:
-    name_panels(axes, estimate_rows.distinct(estimate_rows.whose(curve)), title)
+    name_panels(axes, estimate_rows.distinct(_whose(curve)), title)
     return canvas.Picture(axes, curve)
