@@ -11,6 +11,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import expit, logit, stdtr, stdtrit
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import size_flag
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -35,6 +36,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
+from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Ints, Record, Seed
 
 
@@ -166,6 +168,8 @@ def roc(
     return estimates(rows, [*groups, "judge", "other", "class"], extra)
 
 
+@checked_arguments
+@engine_errors
 def roc_curve(
     data: IntoFrame,
     *,
