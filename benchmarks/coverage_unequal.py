@@ -2,8 +2,8 @@
 
 Every term of every measure with an interval by cluster, on twelve designs of equal and very unequal clusters
 (`coverage_designs.NAMED`); with ``--grid`` accuracy on all of `GRID`. A cell is one measure on one design; those that
-are in the table are not computed again, so that the study can be stopped and taken up. ``--minutes 45`` stops it. In a
-second pass (``--again``) cells with a term near a limit are repeated with more replications.
+are in the table with so many replications are not computed again, so that the study can be stopped and taken up.
+``--minutes 45`` stops it. In a second pass (``--again``) cells with a term near a limit are repeated with more.
 """
 
 from __future__ import annotations
@@ -137,11 +137,13 @@ def _cells_of(asked: argparse.Namespace) -> Iterator[tuple[str, Design]]:
 
 
 def _first_pass(table: pd.DataFrame, asked: argparse.Namespace) -> Iterator[tuple[str, Design, int]]:
-    """Cells that are not in the table, and their replications."""
-    there = set() if asked.anew else set(zip(table["measure"], table["design"], strict=True))
+    """Cells that are not in the table, or with fewer replications, and how many of these they are to have."""
+    keys = zip(table["measure"], table["design"], strict=True)
+    there = {} if asked.anew else dict(zip(keys, table["replications"], strict=True))
     for name, design in _cells_of(asked):
-        if (name, design.name) not in there:
-            yield name, design, _replications(name, asked.replications)
+        replications = _replications(name, asked.replications)
+        if there.get((name, design.name), 0) < replications:
+            yield name, design, replications
 
 
 def _second_pass(table: pd.DataFrame, asked: argparse.Namespace) -> Iterator[tuple[str, Design, int]]:
