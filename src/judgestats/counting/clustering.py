@@ -15,7 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.columns import N
-from judgestats.typing import Floats, Integers
+from judgestats.typing import Floats, Integers, LazyFrame
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
@@ -172,15 +172,29 @@ def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
     """How many levels a column has in each group; of a lazy frame counted in its own engine."""
 
     def levels() -> Integers | Floats:
+        if study.lazy and not groups:
+            return np.array([_size(study, name)])
         if study.lazy:
-            data = with_pair(study.data) if "pair" in (*groups, name) and "pair" not in study.names else study.data
-            distinct, n = data.select(*groups, name).unique(), nw.len().alias(N)
-            counted = distinct.group_by(*groups).agg(n) if groups else distinct.select(n)
-            return np.asarray(counted.collect(backend="pandas")[N], dtype=np.float64)
+            counted = _distinct(study, *groups, name).group_by(*groups).agg(nw.len().alias(N))
+            return np.asarray(counted.select(N).collect(backend="pandas")[N], dtype=np.float64)
         group, both = study.candidates.codes(groups), study.candidates.codes([*groups, name])
         return np.bincount(group.code[both.first], minlength=group.size)
 
     return study.once(("levels", name, *groups), levels)
+
+
+def _distinct(study: Study, *columns: str) -> LazyFrame:
+    """The combinations of some columns of a lazy frame, with the pair where that is one of them."""
+    makes_pair = "pair" in columns and "pair" not in study.names
+    distinct: LazyFrame = (with_pair(study.data) if makes_pair else study.data).select(*columns).unique()
+    return distinct
+
+
+def _size(study: Study, *columns: str) -> int:
+    """How many combinations of some columns there are."""
+    if not study.lazy:
+        return study.candidates.codes(columns).size
+    return int(_distinct(study, *columns).select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].iloc[0])
 
 
 def _incomplete(study: Study, name: str) -> bool:
@@ -194,7 +208,7 @@ def _incomplete(study: Study, name: str) -> bool:
 
 def _nested(study: Study, one: str, two: str) -> bool:
     """Whether each level of one of two columns has one level of the other."""
-    return _levels(study, [one], two).sum() in (_levels(study, [], one)[0], _levels(study, [], two)[0])
+    return _size(study, one, two) in (_size(study, one), _size(study, two))
 
 
 def cluster_codes(table: pd.DataFrame, column: str) -> Integers:
