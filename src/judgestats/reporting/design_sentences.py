@@ -17,7 +17,7 @@ from judgestats.metrics.references import References
 from judgestats.reporting.formatting import count, noun, number
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.pooled_conditions import pooled_conditions, varying_conditions
-from judgestats.schema.columns import CONDITIONS, COUNTS, Kind, answer_column
+from judgestats.schema.columns import CONDITIONS, COUNTS, VERDICTS, Kind, answer_column
 
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
@@ -54,11 +54,13 @@ def references_in_words(reference: References, gold: str | None) -> str:
 def next_step(reference: References, sheet: pd.DataFrame, kind: Kind) -> str:
     """One sentence on what to do where the data give little or nothing: one rater alone, or no number at all."""
     answered = sheet[(sheet["section"] != "validity") & ~sheet["term"].isin(["missing", "invalid"])]
-    rated = (
-        (reference.models["choice"].astype(str) != "invalid").any()
-        if kind == "preferences"
-        else answered["estimate"].notna().any()
-    )
+    models = reference.models
+    if kind == "preferences":
+        rated = bool((models["choice"].astype(str) != "invalid").any())
+    elif answer_column(models.columns) == "answer":
+        rated = bool(models["answer"].notna().any())
+    else:
+        rated = bool(answered["estimate"].notna().any())
     if not rated:
         return (
             "No number can be estimated from these data: see the rows used and excluded below, and give the scores or "
@@ -173,12 +175,13 @@ def _ratings_design(data: pd.DataFrame) -> str:
         )
         if c in data.columns
     ]
-    if value == "correct":
+    if value in VERDICTS:
         most = data["replicate"].nunique() if "replicate" in data.columns else 1
         again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
         verdicts = count(float(number_of_calls(data).sum()))
         shares = answers_given(data)[1].replace(" %", "\u202f%")
-        return f"Verdicts on single answers: {', '.join(counts)}; {verdicts} verdicts: {shares}. {again}"
+        what = "verdicts" if value == "correct" else "verdicts of classes"
+        return f"Verdicts on single answers: {', '.join(counts)}; {verdicts} {what}: {shares}. {again}"
     scores = data[value].astype(float)
     what = "scores" if value == "score" else "means over runs"
     span = (

@@ -23,7 +23,7 @@ from judgestats.reporting.page_method import CITE, cautions, limits_of, method_f
 from judgestats.reporting.pictures import beside_people, between_judges, pictures
 from judgestats.reporting.sheets import flag_marks, ladder_bounds
 from judgestats.reporting.source_tables import data_name, how_read, rows_section, sources
-from judgestats.schema.columns import answer_column
+from judgestats.schema.columns import VERDICTS, answer_column
 from judgestats.typing import Record
 
 
@@ -112,9 +112,7 @@ def _nothing_known(data: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
     if data.summary.against or data.rows.refused:
         return ""
-    what = (
-        "verdict" if answer_column(data.measured.columns) == "correct" or data.rows.kind == "preferences" else "score"
-    )
+    what = "verdict" if answer_column(data.measured.columns) in VERDICTS or data.rows.kind == "preferences" else "score"
     if data.rows.reference.humans:
         return (
             f"The judges are not compared with people ({data.summary.without_people}), and no right answer is known: "

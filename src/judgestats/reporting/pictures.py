@@ -13,7 +13,9 @@ from markupsafe import Markup
 
 from judgestats import flags
 from judgestats.counting.raters import count_raters
+from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
+from judgestats.metrics.agreement.chance_corrected import kappa
 from judgestats.metrics.agreement.human_agreement import concordance_of
 from judgestats.metrics.consensus.deviations import deviations_of
 from judgestats.metrics.consensus.scores import score_matrix
@@ -25,6 +27,7 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary_parts import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
+from judgestats.schema.columns import answer_column
 
 _Drawing = Callable[[], Any]
 #: Rows or columns of a matrix above which only the extremes are drawn.
@@ -178,8 +181,13 @@ def _cut(notes: list[str]) -> str:
 
 
 def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Lin's concordance of each pair of judges on all things that both rated, pooled; empty where there are none."""
+    """Lin's concordance of each pair of judges on all things that both rated, pooled; of classes their kappa.
+
+    Empty where there are none.
+    """
     try:
+        if answer_column(Study.of(data).names) == "answer":
+            return kappa(data, by=by)
         counts = count_raters(data, by)[0]
     except JudgestatsError:
         return pd.DataFrame(columns=[*by, "judge", "other", "term", "estimate", "n"])

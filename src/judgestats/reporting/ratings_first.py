@@ -33,25 +33,25 @@ from judgestats.reporting.card_questions import (
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import answer_column
+from judgestats.schema.columns import VERDICTS, answer_column
 
 
 def _right_or_wrong_first_screen(
     data: pd.DataFrame, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
 ) -> FirstScreen:
-    """What a table of ``correct`` answers."""
+    """A table of verdicts that are right or wrong, or of classes."""
     questions: dict[str, CardQuestion] = {}
     columns: list[Column] = []
     against = ""
     if right := rows_by_judge(sheet, "accuracy"):
         against = "gold"
-        said, gold = yes_or_no(data["correct"]), yes_or_no(data["gold"])
+        column = answer_column(data.columns)
+        said, gold = (data[c].astype("string") if column == "answer" else yes_or_no(data[c]) for c in (column, "gold"))
         scored = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
-        share = gold.dropna().astype(float).mean()
         columns.append(
             Column(
                 "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
-                max(share, 1 - share), "dashed: best constant answer",
+                float(gold.value_counts(normalize=True).max()), "dashed: best constant answer",
             )
         )  # fmt: skip
         cluster = cluster_of_intervals(data, right)
@@ -81,7 +81,7 @@ def ratings_first_screen(
     """Columns, questions and bias of ratings."""
     data = calls.data.to_native()
     value = answer_column(data.columns)
-    if value == "correct":
+    if value in VERDICTS:
         return _right_or_wrong_first_screen(data, sheet, people, conditions, options)
     if pair := scales_apart(data[value], data["judge"]):
         return FirstScreen(

@@ -32,7 +32,7 @@ from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_sc
 from judgestats.reporting.summary_parts import Card, Column, Group, Summary
 from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
-from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
+from judgestats.schema.columns import COUNTS, VERDICTS, VOCABULARY, Kind, answer_column
 from judgestats.typing import Record
 
 #: A datasheet and the estimates of measures, or why there are none.
@@ -247,7 +247,7 @@ def _line_of_counts(
     data = calls.data.to_native()
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
-    verdicts = kind == "preferences" or answer_column(data.columns) == "correct"
+    verdicts = kind == "preferences" or answer_column(data.columns) in VERDICTS
     things = ("verdicts on " if verdicts else "scores of ") + _judged_in_words(calls, kind)
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":

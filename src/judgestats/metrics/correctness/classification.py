@@ -19,11 +19,11 @@ from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.proportions import clustered_ratios, newcombe, normal_quantile, quotient
 from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.class_counts import ClassCounts, People, class_counts, lost
-from judgestats.metrics.measure_registry import Measure, Term
+from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.references import Humans
 from judgestats.metrics.requirements import gold_column
 from judgestats.results import estimates, with_interval
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import By, answer_column, names
 from judgestats.typing import Floats, Record
 
 #: Sums (..., 4) of true positives, false positives, false negatives and true negatives -> statistic (...,).
@@ -101,6 +101,11 @@ def _mcc_of_all(flat: Floats) -> Floats:
     return quotient(right * n - (answered * support).sum(axis=-1), below, below > 0)
 
 
+def _classes(data: IntoFrame, _: Options) -> str:
+    """Requires verdicts that are classes."""
+    return "" if answer_column(column_names(data)) == "answer" else "needs verdicts that are classes, in 'answer'"
+
+
 _TERMS = (
     Term(
         "sensitivity",
@@ -137,8 +142,9 @@ _TERMS = (
     "Wilson, clustered; t, jackknife; ratios: on logarithms",
     "Matthews 1975; Gorodkin 2004; Youden 1950",
     frames=("ratings",),
-    needs=(gold_column,),
+    needs=(_classes, gold_column),
     counted_as="kappa",
+    table=("accuracy", "sensitivity", "specificity", "precision", "f1"),
     terms=_TERMS,
     classes=True,
     have=("gold",),
@@ -254,7 +260,8 @@ def classification(
     "ours",
     plot="confusion",
     frames=("ratings",),
-    needs=(gold_column,),
+    needs=(_classes, gold_column),
+    caption="How often each class is answered where each class is right; the right answers are framed.",
     counted_as="kappa",
     terms=(Term("confusion", "share of answers, by right class"),),
     classes=True,

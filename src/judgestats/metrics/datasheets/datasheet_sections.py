@@ -22,7 +22,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import answer_rates, consistency, position_bias
 from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
-from judgestats.metrics.correctness import accuracy, gold_agreement
+from judgestats.metrics.correctness import accuracy, classification, gold_agreement
 from judgestats.metrics.datasheets.score_section import missing_rows, score_rows
 from judgestats.metrics.measure_registry import Options, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
@@ -248,6 +248,10 @@ def _if_possible(
 def _ratings_sections(
     data: Any, present: list[str], groups: list[str], options: Options
 ) -> Iterator[tuple[str, pd.DataFrame]]:
+    if answer_column(present) == "answer":
+        yield "scores", missing_rows(data, groups, options.conf_level)
+        yield from _class_sections(data, present, options)
+        return
     try:
         scores = score_rows(data, groups, options)
     except DesignError:  # a column that nobody named splits the ratings
@@ -263,6 +267,17 @@ def _ratings_sections(
             of_judges = deviations["judge"].astype(str).ne("") & deviations["term"].ne("deviation")
             no_own = deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna()
             yield section, deviations[of_judges & ~no_own]
+
+
+def _class_sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+    """How often classes are right, over all and each, and the same when asked again."""
+    for _, table in _if_possible(data, options, "verdicts", classification) if "gold" in present else ():
+        of_class = table["class"] != ""
+        yield "verdicts", table[~of_class & (table["term"] == "accuracy")].drop(columns=["other", "class"])
+        chosen = table[of_class & table["term"].isin(["sensitivity", "precision"])]
+        yield "classes", chosen.drop(columns="other")
+    if len(labels(data, "replicate")) > 1:
+        yield from _if_possible(data, options, "repeats", consistency, over="replicate")
 
 
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
