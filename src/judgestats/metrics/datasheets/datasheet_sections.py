@@ -269,7 +269,7 @@ def _ratings_sections(
             yield section, deviations[of_judges & ~no_own]
 
 
-def _class_sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _class_sections(data: IntoFrame, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
     """How often classes are right, over all and each, and the same when asked again."""
     for _, table in _if_possible(data, options, "verdicts", classification) if "gold" in present else ():
         of_class = table["class"] != ""
