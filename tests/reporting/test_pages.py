@@ -487,7 +487,7 @@ def test_every_picture_names_the_columns_that_it_needs(name, frame):
     if name != "score_matrix":
         assert isinstance(caught.value, DesignError)
         assert re.search(r"picture needs|draws", str(caught.value))
-        assert re.search(r"\b(term|terms|cost|mean_score|outcome)\b", str(caught.value), re.IGNORECASE)
+        assert re.search(r"\b(term|terms|cost|mean_score|outcome|threshold)\b", str(caught.value), re.IGNORECASE)
 
 
 def test_a_folder_is_refused_and_so_is_what_cannot_be_written(tmp_path):

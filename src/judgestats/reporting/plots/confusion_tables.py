@@ -39,7 +39,7 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     >>> [t.get_text() for t in confusion(js.confusion(counts)).texts]
     ['1.00', '0.00', '0.20', '0.80']
     """
-    estimate_rows.require(table, "judge", "answer", "reference", "estimate")
+    estimate_rows.require(table, "judge", "term", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
     who = estimate_rows.whose(rows.drop(columns="other", errors="ignore"))
     several = who.nunique() > 1
