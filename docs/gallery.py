@@ -285,7 +285,7 @@ picture = js.plot.rationale_shift(result)
 result = js.confidence_calibration(sure)
 picture = js.plot.reliability(result)
 
-# %% roc
+# %% data: suspicion
 # Suspicion of a monitor, from 0 to 1, and what was found later.
 seen = np.random.default_rng(4)
 attack = seen.random(400) < 0.25
@@ -298,16 +298,16 @@ suspicion = pd.DataFrame(
     ],
     columns=["judge", "item", "score", "gold"],
 )
-result = js.roc_curve(suspicion)
-picture = js.plot.roc(result)
+thresholds = js.roc_curve(suspicion)
+
+# %% roc
+picture = js.plot.roc(thresholds)
 
 # %% precision_recall
-result = js.roc_curve(suspicion)
-picture = js.plot.precision_recall(result)
+picture = js.plot.precision_recall(thresholds)
 
 # %% confusion
-pandalm = js.datasets.load("pandalm")
-result = js.confusion(pandalm, humans={"rater_type": "human"})
+result = js.confusion(js.datasets.load("pandalm"), humans={"rater_type": "human"})
 picture = js.plot.confusion(result)
 
 # %% risk_coverage

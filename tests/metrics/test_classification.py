@@ -152,6 +152,16 @@ def test_a_confusion_table_has_every_cell() -> None:
     assert table.groupby("reference")["estimate"].sum().tolist() == pytest.approx([1, 1, 1])
 
 
+def test_a_row_that_stands_for_several_calls_is_as_so_many_rows() -> None:
+    """Every call three times over, as a count of identical ones or as rows of other items."""
+    calls = clustered().dropna().query("judge == 'g'")
+    copies = pd.concat([calls.assign(item=f"{k} " + calls["item"]) for k in range(3)])
+    counts = js.ratings(calls.assign(n=3), counts="n")
+    once, thrice = (classification(c, cluster=False).set_index(["class", "term"]) for c in (copies, counts))
+    columns = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+    pd.testing.assert_frame_equal(once[columns], thrice[columns], rtol=1e-9)
+
+
 def test_people_are_a_reference_by_majority_or_each() -> None:
     rows = [
         ("g", "1", "x"), ("g", "2", "x"), ("g", "3", "y"), ("g", "4", "y"), ("g", "5", "x"),
@@ -167,6 +177,9 @@ def test_people_are_a_reference_by_majority_or_each() -> None:
     assert each["other"] == "each of 3 people"
     assert (each["estimate"], each["n"]) == (pytest.approx(9 / 14), 14)
     assert "clustered by item" in each["method"]
+    typed = calls.assign(rater_type=np.where(calls["judge"] == "g", "model", "human"))
+    by_type = classification(typed, people="each").query("term == 'accuracy'").iloc[0]
+    assert by_type[["other", "estimate", "n"]].tolist() == each[["other", "estimate", "n"]].tolist()
     two = classification(calls[calls["judge"] != "Cyd"], humans=["Ann", "Bob"])
     even = two.query("term == 'accuracy'").iloc[0]
     assert (even["n"], "2 calls without a label excluded" in even["flag"]) == (3, True)

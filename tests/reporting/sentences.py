@@ -98,7 +98,7 @@ def _about_verdict(page: PageData) -> Iterator[str]:
     standings = summary.differences
     name = next((n for n in ("right", "steady", "dark") if n in standings), "")
     if not name:
-        if text:
+        if text and not text.startswith("A judge answered more than once on one"):  # what a page is made without
             yield f"nobody is compared: {text}"
         return
     ranking = standings[name]
@@ -138,6 +138,9 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
     if card.kind in ("agreement", "ranking", "panel"):
         yield from _about_panel(card, page)
         return
+    if card.kind == "graded":
+        yield from _about_graded(card, page)
+        return
     column = next((c for c in page.summary.columns if c.term in _TERMS[card.kind]), None)
     if column is None:
         yield "the table has no such column"
@@ -150,6 +153,16 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
         yield from _about_bias(card, column, judges)
     else:
         yield from _about_best(card, column, judges, page)
+
+
+def _about_graded(card: Card, page: PageData) -> Iterator[str]:
+    """The mean strength and the share above one half, each from the lowest judge to the highest."""
+    columns = {c.term: c for c in page.summary.columns}
+    for term, text in (("strength", card.claim), ("above_half", card.detail)):
+        for end in (min, max):
+            value = end(_interval(columns[term], j)[0] for j in columns[term].cells)
+            if f"{100 * value:.0f}" not in text:
+                yield f"{term} of a judge is {value:.3f}"
 
 
 def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iterator[str]:

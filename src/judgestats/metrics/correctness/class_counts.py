@@ -142,7 +142,7 @@ def _beside_labels(
     data: IntoFrame, humans: Humans | None, gold: str | None, people: People, by: By, cluster: Cluster
 ) -> Counts:
     """Counts of a frame of calls beside gold labels, or those of people."""
-    if people == "majority" or humans is None:
+    if people == "majority" or gold is not None or (humans is None and "gold" in Study.of(data).names):
         labelled, name = with_labels(data, humans, gold, by, cluster)
         counts = count(labelled, "kappa", by, cluster=cluster, baseline="gold")
         return counts if name == "gold" else _renamed(counts, name)

@@ -381,7 +381,7 @@ def _rows_of_table(group: Counts, cells: Floats, conf_level: float) -> Iterator[
     sums, alike, column = _units(group, cells)
     informed: Record = {"estimate": math.nan, "n": n, "flag": flags.ONE_CLASS_ONLY}
     if positives and negatives:
-        informed = _informedness(total, sums, column, conf_level) | {"n": n}
+        informed = _informedness(total, sums, alike, column, conf_level) | {"n": n}
     yield {"term": "informedness", **informed}
     half: Record = {c: (1 + informed[c]) / 2 for c in ("estimate", "conf_low", "conf_high") if c in informed}
     error = {"std_error": informed["std_error"] / 2} if "std_error" in informed else {}
@@ -405,7 +405,7 @@ def _units(group: Counts, cells: Floats) -> tuple[Floats, Floats, str]:
     return sums[there], alike[there], column
 
 
-def _informedness(total: Floats, sums: Floats, column: str, conf_level: float) -> Record:
+def _informedness(total: Floats, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
     tp, fp, fn, tn = total
     estimate = tp / (tp + fn) - fp / (fp + tn)
     size = size_flag(total.sum())
@@ -413,6 +413,7 @@ def _informedness(total: Floats, sums: Floats, column: str, conf_level: float) -
         low, high = newcombe(tp, tp + fn, fp, fp + tn, conf_level)
         error = math.sqrt(tp * fn / (tp + fn) ** 3 + fp * tn / (fp + tn) ** 3)
         return with_interval(error, low, high, estimate=estimate, method="Newcombe", flag=size)
+    sums = np.repeat(sums, alike.astype(int), axis=0)
     k, n = sums[:, :2], sums[:, :2] + sums[:, 2:]
     _, error, low, high = clustered_ratios(k, n, np.array([1.0, -1.0]), conf_level, bound=1.0)
     few = flags.few_clusters(sums.sum(axis=1))

@@ -321,8 +321,12 @@ def _rows_at(one: Detection, fpr: float, n_resamples: int, seed: Seed, conf_leve
             few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
         missing = flags.ONE_CLASS_ONLY if math.isnan(values[i]) else ""
         flag = flags.join(missing, few, size_flag(n), one.flag)
-        row = with_interval(error, min(low, values[i]), max(high, values[i]), method=method, flag=flag)
-        yield {**one.key, "term": term, "fpr": fpr, "estimate": values[i], "n": n, **row}
+        row: Record = {"term": term, "fpr": fpr, "estimate": values[i], "n": n, "method": method}
+        if low < high:
+            row |= with_interval(error, min(low, values[i]), max(high, values[i]))
+        elif not missing:
+            flag = flags.join(flags.NO_SPREAD, flag)
+        yield {**one.key, **row, "flag": flag}
 
 
 def _draws(
