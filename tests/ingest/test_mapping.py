@@ -522,7 +522,7 @@ def test_a_table_without_recognised_verdicts_is_told_how_to_name_them():
     table = pd.DataFrame({"id": ["1", "2"], "text": ["a b", "c d"]})
     said = str(suggest_mapping(table))
     assert "No column was recognised as a verdict or a score." in said
-    assert "--map judge=COLUMN,item=COLUMN,score=COLUMN for scores" in said
+    assert "--map judge=COLUMN,item=COLUMN,score=COLUMN for scores (answer=COLUMN for classes), --map" in said
     assert "columns={'judge': COLUMN, ...}" in said
 
 

@@ -113,9 +113,9 @@ class Proposal:
             lines.append(f"In Python: read(..., {self.call})")
         elif self.kind is None:
             lines.append(
-                "If it holds verdicts, name their columns: --map judge=COLUMN,item=COLUMN,score=COLUMN for scores, "
-                "--map judge=COLUMN,item=COLUMN,first=COLUMN,second=COLUMN,choice=COLUMN for pairs; --wide where "
-                "several columns hold them (docs/mapping.md)."
+                "If it holds verdicts, name their columns: --map judge=COLUMN,item=COLUMN,score=COLUMN for scores "
+                "(answer=COLUMN for classes), --map judge=COLUMN,item=COLUMN,first=COLUMN,second=COLUMN,choice=COLUMN "
+                "for pairs; --wide where several columns hold them (docs/mapping.md)."
             )
             lines.append("In Python: read(..., columns={'judge': COLUMN, ...})")
         return "\n".join(lines)
