@@ -23,6 +23,8 @@ QUICK = ("verbosity_bias", "accuracy", "gold_agreement", "validity_gates")
 #: Measures that are not offered on data from which they could be computed.
 BY_CHOICE = {
     "rank_systems": "two systems are one comparison, which preference_rate has",
+    "classification": "a page shows classes; of right and wrong it has the accuracy, of scores their errors",
+    "confusion": "the same",
     "quality_agreement": "a correlation over two or three systems says nothing",
 }
 

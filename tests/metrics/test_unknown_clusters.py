@@ -39,7 +39,7 @@ OF_ALL_CALLS = {
 
 
 def answer(table):
-    return next(c for c in ("choice", "score", "correct") if c in table)
+    return next(c for c in ("choice", "score", "correct", "answer") if c in table)
 
 
 def silenced(table, rows):

@@ -480,9 +480,9 @@ def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
     cell = counts.answer * k + counts.reference
     for key, rows in table.rows_of_groups():
         there = rows[counts.valid[rows]]
-        group = table.where(there)
-        sums, alike, column = _units(group, np.eye(k * k)[cell[there]] * group.n[:, None])
-        n = float((alike @ sums).sum())
+        group, n = table.where(there), float(table.n[there].sum())
+        if n:
+            sums, alike, column = _units(group, np.eye(k * k)[cell[there]] * group.n[:, None])
         common = flags.join(table.clusters.flag, *lost(counts, rows))
         statistics: dict[str, Statistic] = {"mcc": _mcc_of_all}
         for average, weighted in (("macro", False), ("weighted", True)):

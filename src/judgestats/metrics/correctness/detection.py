@@ -294,38 +294,38 @@ def _on_logit(value: float, error: float, df: float, conf_level: float) -> Recor
 
 def _rows_at(one: Detection, fpr: float, n_resamples: int, seed: Seed, conf_level: float) -> Iterator[Record]:
     """Sensitivity, threshold and area at a false positive rate, with percentile intervals."""
-    at = levels(one.score, one.positive, one.weight)
     n = float(one.weight.sum())
+    terms = ("sensitivity_at_fpr", "threshold_at_fpr", "partial_auroc")
+    if not 0 < one.weight[one.positive].sum() < n:
+        flag = flags.join(flags.ONE_CLASS_ONLY if n else flags.NO_DATA, one.flag)
+        yield from ({**one.key, "term": t, "fpr": fpr, "estimate": math.nan, "n": n, "flag": flag} for t in terms)
+        return
+    at = levels(one.score, one.positive, one.weight)
 
     def point(positive: Floats, negative: Floats) -> tuple[float, float, float]:
         rate, level = operating_point(positive, negative, fpr)
         threshold = math.inf if level < 0 else float(at.score[int(level)])
-        return (
-            float(rate),
-            threshold if positive.sum() and negative.sum() else math.nan,
-            float(partial_area(positive, negative, fpr)),
-        )
+        there = positive.any() and negative.any()
+        return float(rate), threshold if there else math.nan, float(partial_area(positive, negative, fpr))
 
     values = point(at.positive, at.negative)
-    draws = _draws(one, at, point, n_resamples, seed) if not math.isnan(values[0]) else np.empty((0, 3))
-    units = float((at.positive.sum() + at.negative.sum()) if one.unit is None else np.unique(one.unit).size)
+    draws = _draws(one, at, point, n_resamples, seed)
+    clusters = np.unique(one.unit).size if one.unit is not None else 0
     what = "calls" if one.unit is None else one.column
     method = f"percentile bootstrap of {what}, threshold chosen anew, B = {n_resamples:,}"
-    fewest = fpr * at.negative.sum()
-    for i, term in enumerate(("sensitivity_at_fpr", "threshold_at_fpr", "partial_auroc")):
-        low, high = percentile_interval(draws[:, i], conf_level, units) if len(draws) else (math.nan, math.nan)
+    beyond = fpr * float(at.negative.sum())
+    few = flags.FEW_BEYOND.of(round(beyond, 1)) if beyond < 5 else ""
+    if one.unit is not None:
+        few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
+    for i, term in enumerate(terms):
+        low, high = percentile_interval(draws[:, i], conf_level, float(clusters or n))
         spread = draws[:, i][np.isfinite(draws[:, i])]
-        error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
-        few = flags.FEW_BEYOND.of(round(float(fewest), 1)) if fewest < 5 else ""
-        if one.unit is not None:
-            few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
-        missing = flags.ONE_CLASS_ONLY if math.isnan(values[i]) else ""
-        flag = flags.join(missing, few, size_flag(n), one.flag)
         row: Record = {"term": term, "fpr": fpr, "estimate": values[i], "n": n, "method": method}
-        if low < high:
+        varies = high - low > 1e-9 * max(abs(low), abs(high), 1.0) if math.isfinite(high - low) else low < high
+        if varies and clusters != 1:
+            error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
             row |= with_interval(error, min(low, values[i]), max(high, values[i]))
-        elif not missing:
-            flag = flags.join(flags.NO_SPREAD, flag)
+        flag = flags.join("" if varies or clusters == 1 else flags.NO_SPREAD, few, size_flag(n), one.flag)
         yield {**one.key, **row, "flag": flag}
 
 

@@ -66,7 +66,7 @@ def detections(
     weight = table[COUNTS].to_numpy(dtype=float) if COUNTS in table else np.ones(len(table))
     factors = Factors(table)
     thing = factors.ranked([c for c in (*ABOUT["ratings"], "replicate") if c in table.columns]).code
-    column, used = clusters.column or "", there & ~np.isnan(score)
+    column, used = clusters.column or "", there & ~np.isnan(score) & (weight > 0)
     for key, rows in table.groupby(groups, dropna=False, sort=True, observed=True).indices.items():
         chosen = rows[used[rows]]
         chosen = chosen[np.argsort(thing[chosen], kind="stable")]  # a bootstrap draws them in this order
