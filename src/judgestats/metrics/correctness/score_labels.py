@@ -58,13 +58,13 @@ def detections(
     study, clusters = clustered(study, groups, cluster)
     table = study.data.lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     score = _numbers(table, value or answer_column(table.columns))
-    label = table["gold"].astype(object).where(table["gold"].notna() & (table["gold"].astype(object) != ""), None)
-    classes = label.map(as_class, na_action="ignore")
-    there = classes.notna().to_numpy()
-    word = _positive({str(c) for c in classes[there]}, positive)
-    is_positive = (classes == word).to_numpy(dtype=bool)
-    weight = table[COUNTS].to_numpy(dtype=float) if COUNTS in table else np.ones(len(table))
     factors = Factors(table)
+    label = factors["gold"]
+    classes = [None if pd.isna(x) or x == "" else as_class(x) for x in label.labels]
+    word = _positive({c for c in (classes[i] for i in np.unique(label.code)) if c is not None}, positive)
+    there = np.array([c is not None for c in classes], dtype=bool)[label.code]
+    is_positive = np.array([c == word for c in classes], dtype=bool)[label.code]
+    weight = table[COUNTS].to_numpy(dtype=float) if COUNTS in table else np.ones(len(table))
     thing = factors.ranked([c for c in (*ABOUT["ratings"], "replicate") if c in table.columns]).code
     column, used = clusters.column or "", there & ~np.isnan(score) & (weight > 0)
     for key, rows in table.groupby(groups, dropna=False, sort=True, observed=True).indices.items():
