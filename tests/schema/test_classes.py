@@ -111,6 +111,14 @@ def test_labels_are_not_merged_in_silence() -> None:
     assert invalid["answer"].isna().sum() == (table()["answer"] == "top").sum()
 
 
+def test_labels_translate_the_column_that_holds_the_verdict() -> None:
+    """An answer beside right and wrong is that of the system, and keeps its spelling."""
+    calls = pd.DataFrame({"judge": "g", "item": ["x", "y"], "correct": ["C", "I"], "answer": ["C", "Paris"]})
+    read = js.ratings(calls, labels={"C": "right", "I": "wrong"})
+    assert read["correct"].tolist() == [True, False]
+    assert read["answer"].astype(str).tolist() == ["C", "Paris"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -17,6 +17,7 @@ from judgestats.counting.splitting import differing, eager_splits, lazy_splits, 
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
 from judgestats.schema import coding
+from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
@@ -199,8 +200,7 @@ def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
 def _scores(values: Column) -> tuple[Integers, pd.Index]:
     """Rank of each score, or class, among the distinct ones; NaN is no answer."""
     if values.name == "answer":
-        code, labels = pd.factorize(values.astype(object).where(values.notna() & (values != ""), None), sort=True)
-        return code, pd.Index(labels, dtype=object)
+        return class_codes(values)
     if pd.api.types.is_float_dtype(values.dtype):
         numbers = values.to_numpy(dtype=float, na_value=np.nan)
     else:

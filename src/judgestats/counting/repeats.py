@@ -15,6 +15,7 @@ from judgestats.counting.judge_answers import ABOUT, INVALID, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
+from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, answer_column, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
@@ -76,7 +77,7 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
     number = calls.columns.codes(keys)
     tied: Ints = np.zeros(0, dtype=np.int64)
     if how == "mode":
-        together, tied = _modes(answers, number)
+        together, tied = modes(answers, number)
     else:
         each = pd.Series(answers).groupby(number.code)
         low = each.quantile(0.5, interpolation="lower") if how == "low median" else each.agg(how)
@@ -99,8 +100,8 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
 def _ratings_as_numbers(values: Column) -> tuple[Floats, pd.Index | None, bool]:
     """Scores, or codes of classes; the classes; and whether a score is no number."""
     if values.name == "answer":
-        code, classes = pd.factorize(values.astype(object).where(values.notna() & (values != ""), None), sort=True)
-        return np.where(code < 0, np.nan, code), pd.Index(classes, dtype=object), False
+        code, classes = class_codes(values)
+        return np.where(code < 0, np.nan, code), classes, False
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     return numbers, None, bool((np.isnan(numbers) & values.notna().to_numpy()).any())
 
@@ -116,7 +117,7 @@ def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:
     return size, units
 
 
-def _modes(answers: Floats, number: Codes) -> tuple[Floats, Ints]:
+def modes(answers: Floats, number: Codes) -> tuple[Floats, Ints]:
     """The most frequent answer of each unit, NaN where there is none or several; and the units with several."""
     there = np.flatnonzero(~np.isnan(answers))
     value, values = pd.factorize(answers[there])

@@ -6,9 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 import narwhals.stable.v2 as nw
+import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import SchemaError, suggestion
+from judgestats.typing import Column, Integers
 
 
 def alike(labels: Iterable[str]) -> list[list[str]]:
@@ -25,6 +27,13 @@ def _as_seen(text: str) -> str:
         return " ".join(text.lower().split())
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return " ".join(plain.casefold().split())
+
+
+def class_codes(values: Column) -> tuple[Integers, pd.Index]:
+    """Code of the class of each row among those that occur, sorted; -1 where there is none."""
+    answers = values.astype(object)
+    code, classes = pd.factorize(answers.where(answers.notna() & (answers != ""), None), sort=True)
+    return code, pd.Index(classes, dtype=object)
 
 
 def with_classes(data: Frame, classes: Sequence[str] | None, ordered: bool) -> Frame:

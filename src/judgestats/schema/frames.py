@@ -16,7 +16,7 @@ from judgestats.schema.classes import with_classes
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import COUNTS, LARGEST, VERDICTS, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
-from judgestats.schema.opening import frame_columns, opened
+from judgestats.schema.opening import opened
 from judgestats.schema.validation import raise_faults
 from judgestats.typing import Column as Series
 from judgestats.typing import EagerFrame
@@ -170,7 +170,8 @@ def ratings(
     choose(off_scale, ("error", "missing"), "off_scale")
     scale = score_range(scale)
     mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), columns), "ratings", columns, counts))
-    mapped = _in_order(with_classes(mapped, classes, ordered), "ratings")
+    if classes is not None or ordered:
+        mapped = _in_order(with_classes(mapped, classes, ordered), "ratings")
     if "criterion" not in mapped.collect_schema().names():
         mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")
     if answer_column(mapped.collect_schema().names()) in VERDICTS:
@@ -343,20 +344,16 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
     """Translate verdicts by `labels` into right, wrong and invalid."""
     if not labels:
         return frame
-    answers = columns.get("answer", "answer")
-    of_classes = (
-        answers is not None and answers in frame_columns(opened(frame)) and not {"score", "correct"} & {*columns}
-    )
+    data = opened(frame)
+    present = data.collect_schema().names()
+    sources = {n: columns.get(n, n) for n in ("correct", "score", "answer")}
+    name, source = next(((n, c) for n, c in sources.items() if c is not None and c in present), ("", None))
     unknown = [target for target in labels.values() if target not in ("right", "wrong", "invalid")]
-    if unknown and not of_classes:
+    if unknown and name != "answer":
         raise SchemaError(
             f"labels= of ratings say which verdicts are 'right', 'wrong' or 'invalid'; got {unknown[0]!r}. Labels of "
             "first, second and tie are for preferences."
         )
-    data = opened(frame)
-    present = data.collect_schema().names()
-    sources = (answers,) if of_classes else (columns.get(n, n) for n in ("correct", "score"))
-    source = next((c for c in sources if c is not None and c in present), None)
     if source is None:
         raise SchemaError(
             "labels= of ratings say which verdicts are right and wrong, and there is no column 'correct' of verdicts. "

@@ -11,7 +11,6 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.arguments import checked_arguments
-from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, data_rows, refuse_unknown
 from judgestats.kernels.cluster_sums import clusters_note
@@ -20,7 +19,7 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
-from judgestats.verdicts.native_frames import to_native
+from judgestats.verdicts.native_frames import to_native, to_table
 
 #: Weight of a severity, or of a severity in a category.
 MarkWeights = Mapping[str | tuple[str, str], float] | Literal["mqm"]
@@ -99,8 +98,7 @@ def error_scores(
     1     r      a  d: 2    0.0        0    d
     2     r      b  d: 1    1.0        1    d
     """
-    table = Study.of(marks).data.lazy().collect(backend="pandas").to_native()
-    table = _canonical(table, columns)
+    table = _canonical(to_table(marks), columns)
     table["score"] = _weights_of(table, _MQM if weights == "mqm" else dict(weights))
     thing = [c for c in ("system", "item", "segment") if c in table.columns]
     summed = table.assign(n_marks=(table["score"] != 0).astype(int))

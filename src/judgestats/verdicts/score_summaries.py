@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.repeats import modes
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
+from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import column_codes
 from judgestats.schema.columns import RATINGS, answer_column, key_columns
 from judgestats.typing import Floats, Ints, Mask, Seed
@@ -59,7 +61,7 @@ def aggregate_scores(
         summary = np.where(best < 0, np.nan, np.asarray(place, dtype=float)[best])
         result["confidence"] = np.where(incomplete, np.nan, confidence)
     elif how == "mode":
-        summary = _modes(values[valid], codes.code[valid].astype(np.int64), codes.size)
+        summary = modes(np.where(valid, values, np.nan), codes)[0]
         undecided = np.isnan(summary) & ~incomplete
     else:
         summary = summarise(values[valid], codes.code[valid].astype(np.int64), codes.size, how, trim)
@@ -95,9 +97,8 @@ def panel_scores(ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], 
     own, column = _own(ratings, over, exclude_own), answer_column(ratings.columns)
     if column != "answer":
         return PanelScores(groups, ratings[column].to_numpy(dtype=float), own)
-    answers = ratings[column].astype(object)
-    code, classes = pd.factorize(answers.where(answers.notna() & (answers != ""), None), sort=True)
-    return PanelScores(groups, np.where(code < 0, np.nan, code), own, pd.Index(classes, dtype=object))
+    code, classes = class_codes(ratings[column])
+    return PanelScores(groups, np.where(code < 0, np.nan, code), own, classes)
 
 
 def labels_of_scores(scores: PanelScores, by: Sequence[str]) -> Labels:
@@ -106,15 +107,6 @@ def labels_of_scores(scores: PanelScores, by: Sequence[str]) -> Labels:
     classes, label = np.unique(scores.values[valid], return_inverse=True)
     names = classes.tolist() if scores.classes is None else scores.classes[classes.astype(int)].tolist()
     return scores.groups.rater_labels(valid, label.reshape(-1), names, by)
-
-
-def _modes(values: Floats, code: Ints, size: int) -> Floats:
-    """The most frequent value of each group, NaN where several are, or none."""
-    value, values = np.unique(values, return_inverse=True)[::-1]
-    times = np.bincount(code * values.size + value, minlength=size * values.size).reshape(size, values.size)
-    most = times.max(axis=1, initial=0)
-    single = ((times == most[:, None]) & (times > 0)).sum(axis=1) == 1
-    return np.where(single, values[times.argmax(axis=1)], np.nan) if values.size else np.full(size, np.nan)
 
 
 def summarise(values: Floats, code: Ints, size: int, how: str, trim: float) -> Floats:
