@@ -1,8 +1,9 @@
 """The hostile study: ``python benchmarks/coverage_unequal.py``.
 
 Every term of every measure with an interval by cluster, on twelve designs of equal and very unequal clusters
-(`coverage_designs.NAMED`); with ``--grid`` accuracy on all of `GRID`. A cell is one measure on one design; those that
-are in the table with so many replications are not computed again, so that the study can be stopped and taken up.
+(`coverage_designs.NAMED`); with ``--grid`` the routine behind shares, by arrays, on all of `GRID`. A cell is one of
+these on one design; those that are in the table with so many replications are not computed again, so that the study can
+be stopped and taken up.
 ``--minutes 45`` stops it. In a second pass (``--again``) cells with a term near a limit are repeated with more.
 """
 
@@ -22,6 +23,8 @@ from coverage_designs import GRID, NAMED, Design
 from coverage_measures import MEASURES, RESAMPLED
 from scipy.special import stdtrit
 
+from judgestats.flags import few_clusters
+from judgestats.kernels.proportions import clustered_wilson
 from judgestats.results import flag_codes
 
 OUT = Path(__file__).parents[1] / "docs" / "coverage_unequal.csv"
@@ -30,6 +33,8 @@ EXCUSES = {"few_clusters", "few_drawn", "unequal_clusters", "few_rare_clusters"}
 FOR_CORRECTED = {"few_labels", "few_errors", "skewed_scores"}
 #: Coverage that no unflagged interval may fall below, and that none of a regular design may exceed.
 LEAST, MOST = 0.93, 0.975
+#: The routine behind shares, among the measures.
+SHARE = "clustered_wilson"
 #: Clusters for a true value, times those of the design.
 _FAR = 200
 #: Columns that may tell the rows of one term apart.
@@ -84,39 +89,57 @@ def cells(name: str, design: Design, replications: int, seed: int = 0, batch: in
         parts.append(_keyed(draw(rng, names, design.sizes, design.icc, design.rate), beside))
     rows = pd.concat(parts, ignore_index=True)
     excuses = EXCUSES | (FOR_CORRECTED if name.startswith("corrected") else set())
-    codes = {cell: bool(excuses & set(flag_codes(cell))) for cell in rows["flag"].unique()}
-    rows["excused"] = rows["flag"].map(codes)
-    table = []
-    for label, part in rows.groupby("label", sort=False):
-        given = part["conf_low"].notna() & part["conf_high"].notna()
-        if label not in truth.index or not given.any():
-            continue
-        value, used = float(truth[label]), part[given]
-        slack = 1e-9 * (1 + abs(value))
-        below, above = used["conf_high"] < value - slack, used["conf_low"] > value + slack
-        coverage = 1 - float((below | above).mean())
-        width = float((used["conf_high"] - used["conf_low"]).mean())
-        ideal = 2 * stdtrit(max(design.clusters - 1, 1), 0.975) * used["estimate"].std()
-        table.append(
-            {
-                "measure": name,
-                "design": design.name,
-                "term": label,
-                "clusters": design.clusters,
-                "regular": design.regular,
-                "truth": value,
-                "coverage": coverage,
-                "mc_error": np.sqrt(coverage * (1 - coverage) / len(used)),
-                "below": float(below.mean()),
-                "above": float(above.mean()),
-                "width": width,
-                "width_ratio": width / ideal if ideal > 0 else np.nan,
-                "flagged": float(part["excused"].mean()),
-                "no_interval": 1 - len(used) / replications,
-                "replications": replications,
-            }
-        )
-    return table
+    rows["excused"] = _excused(rows["flag"], excuses)
+    return [
+        _row(name, design, label, float(truth[label]), part, replications)
+        for label, part in rows.groupby("label", sort=False)
+        if label in truth.index and part["conf_low"].notna().any()
+    ]
+
+
+def _excused(texts: pd.Series[str], excuses: set[str]) -> pd.Series[bool]:
+    """Which flags say that the interval may not hold."""
+    return texts.map({text: bool(excuses & set(flag_codes(text))) for text in texts.unique()})
+
+
+def share_cell(design: Design, replications: int, seed: int = 0) -> list[dict[str, Any]]:
+    """The row of the study for the routine itself: Wilson's interval of a share, its calls drawn by cluster."""
+    rng = np.random.default_rng([seed, zlib.crc32(f"{SHARE}|{design.name}".encode())])
+    spread = (1 - design.icc) / design.icc
+    n, shape = design.sizes.astype(float), (replications, design.clusters)
+    chance = rng.beta(design.rate * spread, (1 - design.rate) * spread, shape)
+    hits = rng.binomial(design.sizes, chance).astype(float)
+    ends = np.array([clustered_wilson(k, n) for k in hits])
+    flagged = _excused(pd.Series([few_clusters(n, hits=k) for k in hits]), EXCUSES)
+    rows = pd.DataFrame({"estimate": hits.sum(1) / n.sum(), "conf_low": ends[:, 1], "conf_high": ends[:, 2]})
+    return [_row(SHARE, design, "share", design.rate, rows.assign(excused=flagged), replications)]
+
+
+def _row(name: str, design: Design, label: str, value: float, part: pd.DataFrame, replications: int) -> dict[str, Any]:
+    """A row of the study, from a row for each replication."""
+    used = part[part["conf_low"].notna() & part["conf_high"].notna()]
+    slack = 1e-9 * (1 + abs(value))
+    below, above = used["conf_high"] < value - slack, used["conf_low"] > value + slack
+    coverage = 1 - float((below | above).mean())
+    width = float((used["conf_high"] - used["conf_low"]).mean())
+    ideal = 2 * stdtrit(max(design.clusters - 1, 1), 0.975) * used["estimate"].std()
+    return {
+        "measure": name,
+        "design": design.name,
+        "term": label,
+        "clusters": design.clusters,
+        "regular": design.regular,
+        "truth": value,
+        "coverage": coverage,
+        "mc_error": np.sqrt(coverage * (1 - coverage) / len(used)),
+        "below": float(below.mean()),
+        "above": float(above.mean()),
+        "width": width,
+        "width_ratio": width / ideal if ideal > 0 else np.nan,
+        "flagged": float(part["excused"].mean()),
+        "no_interval": 1 - len(used) / replications,
+        "replications": replications,
+    }
 
 
 def _replications(name: str, asked: int) -> int:
@@ -132,7 +155,7 @@ def near_limit(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _cells_of(asked: argparse.Namespace) -> Iterator[tuple[str, Design]]:
-    names, designs = (["gold_agreement"], GRID) if asked.grid else (asked.measures, NAMED)
+    names, designs = ([SHARE], GRID) if asked.grid else (asked.measures, NAMED)
     return product(names, designs)
 
 
@@ -161,7 +184,7 @@ def main() -> None:
     options.add_argument("--replications", type=int, default=500, help="two fifths of it where a measure resamples")
     options.add_argument("--again", type=int, default=4000, help="replications of cells near a limit, 0 for none")
     options.add_argument("--measures", nargs="*", default=list(MEASURES), choices=list(MEASURES))
-    options.add_argument("--grid", action="store_true", help="accuracy alone, on all of the grid")
+    options.add_argument("--grid", action="store_true", help="the routine behind shares alone, on all of the grid")
     options.add_argument("--anew", action="store_true", help="compute all cells, those in the table too")
     options.add_argument("--minutes", type=float, default=np.inf, help="begin no cell after so many")
     options.add_argument("--out", type=Path, default=OUT)
@@ -175,7 +198,8 @@ def main() -> None:
             if time.monotonic() - begun > asked.minutes * 60:
                 return
             clock = time.monotonic()
-            rows = pd.DataFrame(cells(name, design, replications), columns=list(COLUMNS))
+            entries = share_cell(design, replications) if name == SHARE else cells(name, design, replications)
+            rows = pd.DataFrame(entries, columns=list(COLUMNS))
             others = table[(table["measure"] != name) | (table["design"] != design.name)]
             table = pd.concat([others, rows], ignore_index=True) if len(others) else rows
             table.to_csv(asked.out, index=False, float_format="%.5g", lineterminator="\n")

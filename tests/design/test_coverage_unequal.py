@@ -11,12 +11,20 @@ import pandas as pd
 import pytest
 from coverage_designs import GRID, NAMED
 from coverage_measures import MEASURES
-from coverage_unequal import COLUMNS, cells
+from coverage_unequal import COLUMNS, SHARE, cells, share_cell
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_unequal.csv"
 BOUND = 3.09
 #: Shares of calls or pairs, of which an interval is asked in every design.
-SHARES = ("accuracy", "win_rate", "first_share_nontie", "consistency", "raw_false_preference", "prefers_target")
+SHARES = (
+    "share",
+    "accuracy",
+    "win_rate",
+    "first_share_nontie",
+    "consistency",
+    "raw_false_preference",
+    "prefers_target",
+)
 #: Intervals that hold for several terms at once, or for all judges, so that one of them covers more.
 SIMULTANEOUS = {"delta0", "target_sensitivity"}
 #: Terms that are the largest of several, or a distance from 0: near a tie no interval is as narrow as their spread.
@@ -37,7 +45,7 @@ def shown(rows):
 
 def test_every_measure_and_design_is_there(table):
     assert tuple(table.columns[: len(COLUMNS)]) == COLUMNS
-    named = {(m, d.name) for m in MEASURES for d in NAMED} | {("gold_agreement", d.name) for d in GRID}
+    named = {(m, d.name) for m in MEASURES for d in NAMED} | {(SHARE, d.name) for d in GRID}
     assert named == set(zip(table["measure"], table["design"], strict=True))
 
 
@@ -61,6 +69,22 @@ def test_regular_designs_are_rarely_flagged_and_not_wide(table):
     assert flagged.empty, shown(flagged)
     assert regular[regular["lower"] > 0.975].empty, shown(regular[regular["lower"] > 0.975])
     assert regular[regular["width_ratio"] > 1.3].empty, shown(regular[regular["width_ratio"] > 1.3])
+
+
+def test_all_of_the_grid_has_10000_replications(table):
+    grid = table[table["measure"] == SHARE]
+    assert len(grid) == len(GRID) == 160
+    assert (grid["replications"] == 10_000).all()
+
+
+def test_the_routine_by_arrays_covers_as_the_measure_does():
+    """Accuracy on the same design, whose truth is estimated from many clusters; and it fails at a wrong rate."""
+    design = next(d for d in GRID if d.name == "30 log-normal, icc 0.3, rate 0.8")
+    (share,) = share_cell(design, 1000)
+    (accuracy,) = [r for r in cells("gold_agreement", design, 1000) if r["term"] == "accuracy"]
+    assert abs(share["coverage"] - accuracy["coverage"]) < BOUND * 2**0.5 * share["mc_error"]
+    assert share["width"] == pytest.approx(accuracy["width"], rel=0.02)
+    assert share["flagged"] == pytest.approx(accuracy["flagged"], abs=0.02)
 
 
 def test_a_small_study_finds_an_interval_that_does_not_hold(monkeypatch):
