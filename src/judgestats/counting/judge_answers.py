@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
 from judgestats.counting.selection import with_two
@@ -97,7 +95,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
         low, high, reverse = calls.ordered
         parts += [(low.code, len(low.labels)), (high.code, len(high.labels))]
     answer, answers = _answers(calls, kind, reverse)
-    number, combos, shared = _unit_numbers(study.data, calls, kind, parts, judge, reverse, columns)
+    number, combos, shared = _unit_numbers(study, calls, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
     unit, units = coding.compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
@@ -231,16 +229,16 @@ def _refuse_text(values: Column, numbers: Floats) -> None:
 
 
 def _unit_numbers(
-    data: Frame, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
+    study: Study, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
 ) -> tuple[Integers, Integers, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(calls.columns)
     number, combos = coding.compact(*coding.joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
-        if isinstance(data, nw.LazyFrame):  # which may give its rows in another order each time
-            refuse_splits(lazy_splits(data, keys), keys)
+        if study.lazy:  # which may give its rows in another order each time
+            refuse_splits(lazy_splits(study.data, keys), keys)
         else:
-            refuse_splits(eager_splits(data, number, combos.size, keys), keys)
+            refuse_splits(eager_splits(study.data, number, combos.size, keys), keys)
     further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
     shared = combos.size < rows
     for name in further:
@@ -252,7 +250,7 @@ def _unit_numbers(
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
-        raise refusal(calls.columns.frame(), number, data)
+        raise refusal(calls.columns.frame(), number, study.data)
     return number, combos, shared
 
 

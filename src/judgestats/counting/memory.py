@@ -89,8 +89,10 @@ def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -
     if "item" not in present:
         return Sharing("", False)
     if pattern.unit == "side":
-        both = study.once("sides", lambda: _both_sides(study))
-        return auto_cluster(study, keys, pattern.cluster, 2 * study.n_calls, units=both)
+        sides = ("sides", *keys, pattern.cluster)
+        return study.once(
+            sides, lambda: auto_cluster(study, keys, pattern.cluster, 2 * study.n_calls, units=_both_sides(study))
+        )
     n = float(_weight(study, _units(study, groups)).sum()) if pattern.unit == "pair" else study.n_calls
     return auto_cluster(study, [c for c in keys if c in present], pattern.cluster, n)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.counting.patterns import Pattern
+from judgestats.schema.coding import row_type
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats
 
@@ -18,7 +19,7 @@ class Doubled(Factors):
 
     def __init__(self, columns: Factors) -> None:
         super().__init__(rows=2 * len(columns))
-        self._whole = columns, np.tile(np.arange(len(columns)), 2)
+        self._whole = columns, np.tile(np.arange(len(columns), dtype=row_type(len(columns))), 2)
 
 
 def of_candidates(columns: Factors, n: Floats, pattern: Pattern, wanted: list[str]) -> tuple[Factors, Floats]:

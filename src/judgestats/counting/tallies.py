@@ -326,24 +326,27 @@ def called(study: Study, measure: str, beside: By = (), stimulus: str | None = N
 
 def _refuse_unknown_values(columns: Factors, pattern: Pattern) -> None:
     for name, allowed in pattern.columns.items():
-        if allowed is None or all(label in allowed for label in columns[name].labels):
+        code, labels = columns[name]
+        if allowed is None or all(label in allowed for label in labels):
             continue
-        unknown = [v for v in pd.unique(columns.series(name).astype(object)) if v not in allowed]
-        if unknown and name in ("verdict", "label"):
+        rows = np.flatnonzero(np.array([label not in allowed for label in labels])[code])
+        if not rows.size:
+            continue
+        unknown = columns.series(name).astype(object).iloc[rows[0]]
+        if name in ("verdict", "label"):
             raise DesignError(
-                f"A {name} is {unknown[0]!r}: counts need verdicts and labels of 0 and 1 (yes or no). Make them so "
+                f"A {name} is {unknown!r}: counts need verdicts and labels of 0 and 1 (yes or no). Make them so "
                 "by a threshold, or give the scores themselves to corrected_rate, with sampling='random'."
             )
-        if unknown and pattern.frame == "ratings":
+        if pattern.frame == "ratings":
             raise DesignError(
-                f"A verdict is {unknown[0]!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "
+                f"A verdict is {unknown!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "
                 "and 1, or a column 'gold' to compare the scores with."
             )
-        if unknown and name == "outcome" and "choice" not in pattern.columns:
+        if name == "outcome" and "choice" not in pattern.columns:
             raise SchemaError(
-                f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "
-                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown[0]!r}: ...}}).",
-                advice=(("labels", unknown[0]),),
+                f"'choice' has {unknown!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "
+                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown!r}: ...}}).",
+                advice=(("labels", unknown),),
             )
-        if unknown:
-            raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")
+        raise SchemaError(f"{name!r} has {unknown!r}. Allowed: {', '.join(allowed)}.")

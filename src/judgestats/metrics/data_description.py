@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
@@ -52,8 +53,10 @@ def describe(data: IntoFrame) -> pd.DataFrame:
     ]
     if kind == "preferences":
         calls = number_of_calls(table)
-        answers = calls.groupby(table["choice"].astype(str)).sum()
-        shares = ", ".join(f"{a} {100 * answers[a] / (calls.sum() or 1):.1f} %" for a in CHOICES if a in answers)
+        choice = study.columns["choice"]
+        answers = dict(zip(map(str, choice.labels), np.bincount(choice.code, calls), strict=False))
+        there = set(study.columns.labels("choice"))
+        shares = ", ".join(f"{a} {100 * answers[a] / (calls.sum() or 1):.1f} %" for a in CHOICES if a in there)
         rows += [
             ("both orders", _orders(study)),
             ("answers", shares),
@@ -68,14 +71,10 @@ def describe(data: IntoFrame) -> pd.DataFrame:
         ]
     rows.append(("repeats", _repeats_text(study, table)))
     own_columns = {"gold", *(c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus"))}
-    conditions = [
-        c
-        for c in table.columns
-        if c not in own_columns
-        and not c.endswith(("_first", "_second"))
-        and 1 < table[c].astype(str).nunique() <= len(table) / 2
-    ]
-    rows.append(("conditions", ", ".join(f"{c} ({table[c].astype(str).nunique()})" for c in conditions) or "none"))
+    others = [c for c in table.columns if c not in own_columns and not c.endswith(("_first", "_second"))]
+    levels = {c: int((np.bincount(study.columns[c].code) > 0).sum()) for c in others}
+    conditions = [f"{c} ({n})" for c, n in levels.items() if 1 < n <= len(table) / 2]
+    rows.append(("conditions", ", ".join(conditions) or "none"))
     return pd.DataFrame(rows, columns=["property", "value"])
 
 

@@ -87,7 +87,7 @@ def available_measures(
     True
     """
     rows = []
-    for name, result in tried(data, identity, humans=humans, gold=gold, baseline=baseline)[0].items():
+    for name, result in tried(data, identity, humans=humans, gold=gold, baseline=baseline, cluster=False)[0].items():
         missing = result if isinstance(result, str) else ""
         rows.append((name, measures()[name].question, not missing, missing))
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])

@@ -233,7 +233,8 @@ def _panel(
     answered = calls.any(axis=0)  # a judge that never answers is no member of the panel
     complete = calls[:, answered].all(axis=1)
     errors = (total[:, answered] / np.where(calls[:, answered] > 0, calls[:, answered], np.nan))[complete]
-    who = np.array([str(x) for x in counts.columns.take(judge.first).series("judge")])[answered]
+    name = counts.columns["judge"]
+    who = np.array([str(name.labels[code]) for code in name.code[judge.first]])[answered]
     varies = np.zeros(who.size, dtype=bool)
     if len(errors):
         varies |= np.ptp(errors, axis=0) > 1e-12 * np.abs(errors).max(initial=1.0)
