@@ -577,6 +577,9 @@ FEW_CALLS_HERE = Flag("few_calls_here", "fewer than 5 calls",
     "The level was judged a few times only: its estimate is imprecise and shrunk towards the mean.")
 RARE = Flag("rare", "rarer answer less than once per level",
     "Laplace's approximation makes the intercept too extreme. Pass n_quadrature=\"auto\".")
+RARE_CLASS = Flag("rare_class", "fewer than 10 calls of {what} per coefficient",
+    "Coefficients of a rare class are biased away from 0, and their intervals are rough. Pool it with another class, "
+    "or leave terms out.")
 FEW_GROUPS = Flag("few_groups", "fewer than {least} levels of {factor}",
     "Intervals of the intercept and of effects that vary between these levels are too short, and so is that of "
     "their sd; effects that vary within levels do not suffer.")

@@ -23,12 +23,13 @@ SHAPES = {"gaussian": [0.7], "negative_binomial": [np.log(1.8)], "cumulative": [
 def at(name: str, link: str, eta: float, n: int = 1) -> At:
     parameters = FAMILIES[name].thresholds(Partition({}, {}, ((),)), (), link, "free").names
     shape = np.tile(SHAPES.get(name, [0.3] * len(parameters)), (n, 1))
-    return At(LINKS[link], np.full(n, eta), shape, np.ones(n), np.ones(n), np.ones(n))
+    predictors = (n, 3) if FAMILIES[name].per_class else n
+    return At(LINKS[link], np.full(predictors, eta), shape, np.ones(n), np.ones(n), np.ones(n))
 
 
 def support(name: str) -> np.ndarray:
     own = FAMILIES[name]
-    counts = np.arange(2.0 if own.has_trials else 4.0 if own.ordered else 400.0)
+    counts = np.arange(2.0 if own.has_trials else 4.0 if own.ordered or own.per_class else 400.0)
     return counts if own.holds or own.categorical else np.linspace(-9, 9, 4001)
 
 
@@ -44,7 +45,9 @@ def test_probabilities_add_up_and_have_the_mean_and_the_variance_of_the_record(n
     own, eta = FAMILIES[name], 0.4
     y, p = probabilities(name, link, eta)
     assert p.sum() == pytest.approx(1, abs=1e-9)
-    if not own.ordered:
+    if own.per_class:
+        np.testing.assert_allclose(np.log(p[1:] / p[0]), eta, rtol=1e-12)
+    elif not own.ordered:
         mean = y @ p
         assert mean == pytest.approx(LINKS[link].inverse(np.array([eta]))[0], rel=1e-9)
         here = at(name, link, eta)
@@ -61,7 +64,7 @@ def test_draws_have_these_probabilities_alone_and_summed(name: str, link: str) -
     assert drawn.std() == pytest.approx(sd, rel=0.05)
     here = at(name, link, 0.4, 4000)
     sums = own.draw_sums(rng, At(here.link, here.eta, here.shape, here.trials, np.full(4000, 5.0), here.weights))
-    score = sums @ np.arange(sums.shape[1]) if own.ordered else sums[:, 0]
+    score = sums @ np.arange(sums.shape[1]) if own.ordered or own.per_class else sums[:, 0]
     assert score.mean() == pytest.approx(5 * mean, abs=4 * sd * np.sqrt(5 / 4000))
     assert score.std() == pytest.approx(sd * np.sqrt(5), rel=0.08)
 

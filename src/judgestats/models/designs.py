@@ -83,7 +83,7 @@ class Design:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The J categories of a cumulative model, else empty."""
+        """The J categories of a cumulative or nominal model, else empty."""
         return self.response.categories
 
     @property

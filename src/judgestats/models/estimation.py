@@ -61,9 +61,10 @@ def fit(
         ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
     data : frame
         In any engine Narwhals knows.
-    family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative"}
+    family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative", "nominal"}
         Cumulative: ordered categories, P(Y <= j) = F(θ_j - η). Negative binomial: counts with variance μ + μ²/size,
-        ``log(size)`` a parameter (``ml`` only).
+        ``log(size)`` a parameter (``ml`` only). Nominal: classes without an order, such as those of ``answer`` or
+        ``choice``, by log-odds of each against the first (``ml``, without random terms).
     link : {"logit", "probit", "identity", "log"}, optional
         By default logit, identity or log.
     engine : str or callable
@@ -93,9 +94,11 @@ def fit(
         A column by which thresholds vary, or a column for each of ``midpoint`` and ``half-width`` (symmetric) or for
         ``threshold`` (free).
     categories : sequence, optional
-        Order of a cumulative response, lowest first.
+        Order of a cumulative response, lowest first; of a nominal one, whose first is the baseline.
     cluster : str, optional
-        For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula.
+        For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula. For a nominal model the
+        column by which errors are clustered (the sandwich of sums of scores, times G / (G - 1), and t with G - 1
+        degrees of freedom, for G clusters).
     df : str, optional
         Degrees of freedom of tests and intervals of fixed effects. ``satterthwaite``: the default of Gaussian mixed
         models (``ml``, ``lpm``); without random terms those of the residual (``glm`` too). ``normal``: z and χ², the
@@ -152,7 +155,8 @@ def fit(
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
     link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
-    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
+    per_class = FAMILIES[family].per_class
+    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, None if per_class else cluster)
     if run.samples:
         sampling_options(sampling)
     elif extra := [key for key, value in posterior.items() if value is not None]:
@@ -170,7 +174,8 @@ def fit(
     _refuse_twice(partition, coded)
     shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
     part = partition.codes(coded.frame)
-    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition)
+    robust = cluster if per_class else None
+    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
     options = replace(fitted.options, df=df, weights=weights)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, gammaln, log_expit, logsumexp
+from scipy.special import expit, gammaln, log_expit, logsumexp, softmax
 
 from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as kernels
@@ -29,7 +29,7 @@ from judgestats.models.threshold_sets import Partition
 from judgestats.models.thresholds import NONE, Thresholds
 from judgestats.typing import Column, Floats, Ints, Mask
 
-FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"]
+FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative", "nominal"]
 #: An expression of PyTensor, and a family of statsmodels: libraries that are loaded where they are used.
 Tensor: TypeAlias = Any
 StatsmodelsFamily: TypeAlias = Any
@@ -76,6 +76,7 @@ class Family:
     kernels: ClassVar[Mapping[str, int]] = {}  # link -> number in the kernels of engine ml; empty if exact
     has_trials = False  # a row holds successes of several trials
     ordered = False  # the response is one of ordered categories
+    per_class = False  # there is a linear predictor of each class but the first, so that η has their columns
     linear = False  # the likelihood is the normal one, its last parameter the residual standard deviation
     categorical = False  # a call has one of a few answers, so that a level with few calls carries little information
     additive = True  # rows with equal predictors may be summed, for any responses
@@ -85,8 +86,10 @@ class Family:
     def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[object] | None = None) -> Response:
         """Read the response of a formula from N rows, none missing; a DesignError if it does not fit the family."""
         node = formula.left
-        if categories is not None and not self.ordered:
-            raise DesignError(f"categories= is for family='cumulative', got family={self.name!r}. Leave it out.")
+        if categories is not None and not (self.ordered or self.per_class):
+            raise DesignError(
+                f"categories= is for family='cumulative' and 'nominal', got family={self.name!r}. Leave it out."
+            )
         bound = node.kind == "call" and node.value == "cbind"
         if (bound or node.kind == "level") and not self.has_trials:
             raise DesignError(
@@ -342,8 +345,8 @@ class Cumulative(Family):
     """Ordered categories, P(Y <= j) = F(θ_j - η)."""
 
     name = "cumulative"
-    links = ("logit", "probit")
-    engines = ("ml", "ordered", "pymc")
+    links: tuple[str, ...] = ("logit", "probit")
+    engines: tuple[str, ...] = ("ml", "ordered", "pymc")
     kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.CUMULATIVE_LOGIT, "probit": kernels.CUMULATIVE_PROBIT}
     ordered = categorical = True
     shape_title = "Thresholds, P(Y <= j) = F(threshold - eta)"
@@ -397,6 +400,37 @@ class Cumulative(Family):
             inner = _lcdf(pt, a) + pt.log1p(-pt.exp(gap))
             lowest, highest = _lcdf(pt, hi), _lcdf(pt, -lo)
         return rows.m * pt.switch(y == 0, lowest, pt.switch(pt.eq(y, last), highest, inner))
+
+
+class Nominal(Cumulative):
+    """Classes without an order: log P(Y = j) / P(Y = first) = η of class j."""
+
+    name = "nominal"
+    links = ("logit",)
+    engines = ("ml",)
+    kernels: ClassVar[Mapping[str, int]] = {}
+    ordered = False
+    per_class = True
+    shape_title = ""
+
+    def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
+        return responses.classes(formula.response, values, categories)
+
+    def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
+        return NONE
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        each = np.pad(eta, ((0, 0), (0, 0), (1, 0)))
+        return np.asarray(each[:, np.arange(len(y)), y.astype(np.int64)] - logsumexp(each, axis=2), np.float64)
+
+    def chances(self, at: At) -> Floats:
+        return np.asarray(softmax(np.pad(at.eta, ((0, 0), (1, 0))), axis=1), np.float64)
+
+    def extremes(self, categories: int) -> tuple[float, ...]:
+        return tuple(map(float, range(categories)))
+
+    def runs_away(self, eta: Floats, limit: float) -> bool:
+        return bool((np.ptp(np.pad(eta, ((0, 0), (1, 0))), axis=1) > limit).any())
 
 
 def _lcdf(pt: ModuleType, x: Tensor) -> Tensor:

@@ -471,7 +471,7 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            The columns of the data, ``category`` (cumulative models on the response scale, one row for each), then
+            The columns of the data, ``category`` (cumulative and nominal models on the response scale), then
             ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``flag``. Rows in the order of the data.
 
         Raises
@@ -558,7 +558,7 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            The `by` columns, ``variable``, ``term``, ``category`` (cumulative models: the effect on the probability of
+            The `by` columns, ``variable``, ``term``, ``category`` (cumulative and nominal models: the effect on that of
             each), ``estimate``, ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``,
             ``unit`` (``percentage points``, ``count``, ``score``), ``method``, ``flag``; ``df`` as in ``tidy()``. A
             factor has a row for each level but the first, ``strategy[S8] - strategy[B0]``: all rows at the one level,
@@ -623,7 +623,7 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            The columns of `specs` and `by`, ``category`` (cumulative models on the response scale), ``estimate``,
+            The columns of `specs` and `by`, ``category`` (cumulative and nominal models), ``estimate``,
             ``std_error``, ``df``, ``conf_low``, ``conf_high``, ``method``, ``flag``; ``df`` as in ``tidy()``.
 
         Raises
@@ -640,7 +640,8 @@ class Fit(Fitted):
         Response scale: limits are those of η transformed; with ``average`` and ``fitted``, and for categories, from the
         logit scale of the probability (a count: its logarithm). The mean of a category is the mean of its probabilities
         over the grid, that of other responses the response at the mean η, as in emmeans. η of a cumulative model is
-        counted from the mean threshold (emmeans: ``mode="latent"``).
+        counted from the mean threshold (emmeans: ``mode="latent"``); those of a nominal one are log-odds of each class
+        against the baseline.
 
         Examples
         --------
@@ -696,7 +697,7 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            The columns of `by`, ``term``, ``category`` (cumulative models on the response scale), ``estimate``,
+            The columns of `by`, ``term``, ``category`` (cumulative and nominal models), ``estimate``,
             ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``adjust``, ``method``,
             ``flag``; ``df`` as in ``tidy()``: those of each contrast, also where it is adjusted. The statistic and p
             value of a ratio are those of its logarithm.

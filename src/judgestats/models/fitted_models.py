@@ -169,7 +169,7 @@ class Fitted:
     @property
     def n_fixed(self) -> int:
         """Number of fixed effects."""
-        return int(self.design.X.shape[1])
+        return int(self.design.X.shape[1]) * self.model.predictors
 
     @property
     def n_location(self) -> int:
@@ -185,6 +185,11 @@ class Fitted:
     def tau(self) -> Floats:
         """(t,) threshold parameters."""
         return self.params[self.n_fixed : self.n_location]
+
+    def columns(self, of_design: slice) -> list[int]:
+        """Places of the fixed effects of some columns of the design, of all classes where there are several."""
+        width = self.design.X.shape[1]
+        return [k * width + c for k in range(self.model.predictors) for c in range(of_design.start, of_design.stop)]
 
     @property
     def theta(self) -> Floats:

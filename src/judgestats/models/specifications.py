@@ -28,11 +28,17 @@ class Model:
     thresholds: Thresholds = NONE
     part: Ints | None = None  # (N,): set of thresholds of each row of the design
     partition: Partition | None = None  # the sets, where thresholds vary by a column
+    cluster: str | None = None  # column whose levels robust errors of a nominal model are clustered by
 
     @property
     def distribution(self) -> Family:
         """The record of the family."""
         return FAMILIES[self.family]
+
+    @property
+    def predictors(self) -> int:
+        """Linear predictors of a row: one, or in a nominal model one of each class but the baseline."""
+        return len(self.design.categories) - 1 if self.distribution.per_class else 1
 
     @property
     def kernel(self) -> int:
@@ -63,7 +69,8 @@ class Model:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of fixed effects, thresholds, elements ``chol(a,b|factor)`` of Cholesky factors, ``sd(residual)``."""
-        names = [*self.design.names, *self.thresholds.names]
+        classes = [f"{c}: " for c in self.design.categories[1:]] if self.distribution.per_class else [""]
+        names = [*(c + name for c in classes for name in self.design.names), *self.thresholds.names]
         for t in self.design.terms:
             k = len(t.names)
             names += [f"chol({t.names[a]},{t.names[b]}|{t.factor})" for b in range(k) for a in range(b, k)]

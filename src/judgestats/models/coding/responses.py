@@ -16,6 +16,7 @@ from judgestats.models.coding.factor_levels import label, labels
 from judgestats.models.coding.row_counts import first_row
 from judgestats.models.grammar.expression_values import evaluate
 from judgestats.models.grammar.syntax import Formula
+from judgestats.schema.classes import alike
 from judgestats.typing import Column, Floats, Mask
 
 #: Orders that need no ``categories=``.
@@ -30,7 +31,7 @@ class Response:
 
     y: Floats  # (N,): successes; counts; values; or codes of the categories
     trials: Floats  # (N,): trials of each row, 1 where there is no ``cbind``
-    categories: tuple[str, ...] = ()  # the categories of a cumulative model that occur, in order
+    categories: tuple[str, ...] = ()  # the categories that occur, in order; of a nominal model the baseline first
     labels: tuple[str, ...] = ()  # meaning of 0 and 1 in a binomial model
     notes: tuple[str, ...] = ()  # what was left out
 
@@ -175,17 +176,33 @@ def _shown(values: Sequence[object] | NDArray[Any]) -> str:
 
 def ordered(name: str, values: Column, categories: Sequence[object] | None) -> Response:
     """Codes of ordered categories."""
-    observed = _levels(values)
-    names = labels(values)
-    order = [label(c) for c in categories] if categories is not None else _known_order(name, values, observed)
-    seen = {label(v) for v in observed}
+    order = _known_order(name, values, _levels(values)) if categories is None else [label(c) for c in categories]
+    return _among(name, values, order, "cumulative")
+
+
+def classes(name: str, values: Column, categories: Sequence[object] | None) -> Response:
+    """Codes of classes without an order; the first of them is the baseline."""
+    if categories is None:
+        categories = values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else _levels(values)
+    if seen_as_one := alike(map(label, _levels(values))):
+        raise DesignError(
+            f"{name!r} has classes that look alike: {', '.join(map(repr, seen_as_one[0]))}. Write each in one way, or "
+            "rename one of them."
+        )
+    return _among(name, values, [label(c) for c in categories], "nominal")
+
+
+def _among(name: str, values: Column, order: list[str], family: str) -> Response:
+    """Codes of the categories that occur."""
+    names, seen = labels(values), {label(v) for v in _levels(values)}
     unknown = sorted(seen - set(order))
     if unknown or len(set(order)) < len(order):
         wrong = f"do not hold {', '.join(map(repr, unknown))}" if unknown else "hold a value twice"
-        raise DesignError(f"categories={tuple(order)} {wrong}, for {name!r}. Name every category once, lowest first.")
+        first = "baseline" if family == "nominal" else "lowest"
+        raise DesignError(f"categories={tuple(order)} {wrong}, for {name!r}. Name every category once, {first} first.")
     used = tuple(c for c in order if c in seen)
     if len(used) < 2:
-        raise DesignError(f"A cumulative response has two categories or more; {name!r} is always {used[0]!r}.")
+        raise DesignError(f"A {family} response has two categories or more; {name!r} is always {used[0]!r}.")
     if len(used) > MOST_CATEGORIES:
         raise DesignError(f"{name!r} has {len(used):,} values, too many for categories. Use family='gaussian'.")
     unused = [c for c in order if c not in seen]

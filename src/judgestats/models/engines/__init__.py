@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from judgestats.models.engines.bayes_pymc import fit_pymc
 from judgestats.models.engines.generalised import fit_gee, fit_glm
 from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
+from judgestats.models.engines.nominal import fit_nominal
 from judgestats.models.engines.ordinal import fit_ordered
 from judgestats.models.engines.variational import fit_bayes
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.ml import fit_design
+from judgestats.models.specifications import Model
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,14 @@ class Engine:
     samples: bool = False
 
 
+def fit_ml(model: Model) -> Fitted:
+    """Fit by maximum likelihood."""
+    return fit_nominal(model) if model.distribution.per_class else fit_design(model)
+
+
 #: Name -> engine. The records of families list the engines that fit them.
 ENGINES = {
-    "ml": Engine(fit_design, reml=True, quadrature=True, weights=True, shapes=True),
+    "ml": Engine(fit_ml, reml=True, quadrature=True, weights=True, shapes=True),
     "glm": Engine(fit_glm, weights=True),
     "gee": Engine(fit_gee, clusters=True),
     "ordered": Engine(fit_ordered),

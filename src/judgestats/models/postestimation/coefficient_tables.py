@@ -177,7 +177,8 @@ def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
         for name in ("estimate", "conf_low", "conf_high"):
             table[name] = np.where(own, np.exp(table[name].to_numpy(dtype=float)), table[name])
     table["std_error"] = np.where(own, table["estimate"] * table["std_error"], table["std_error"])
-    names = np.where(table["term"] == "Intercept", link.base, link.ratio)
+    intercepts = ["Intercept", *(f"{c}: Intercept" for c in fit.design.categories)]
+    names = np.where(table["term"].isin(intercepts), link.base, link.ratio)
     table["scale"] = np.where(own, names, link.unit)
     table.loc[table["term"].str.startswith("cor(") & ~own, "scale"] = "correlation"
     return table

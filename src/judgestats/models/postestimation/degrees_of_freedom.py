@@ -18,15 +18,17 @@ from judgestats.models.families import FAMILIES
 from judgestats.models.fitted_models import Fitted
 from judgestats.typing import Floats, Ints, Mask
 
-SATTERTHWAITE, NORMAL, RESIDUAL = "satterthwaite", "normal", "residual"
+SATTERTHWAITE, NORMAL, RESIDUAL, CLUSTERS = "satterthwaite", "normal", "residual", "clusters"
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
 TOLERANCE = 1e-7
 
 
 def df_rule(fit: Fitted) -> str:
-    """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``normal`` (z, χ²) or a factor."""
+    """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``clusters``, ``normal`` or a factor."""
     if fit.options.df is not None:
         return fit.options.df
+    if fit.model.cluster is not None:
+        return CLUSTERS
     if not fit.distribution.linear or fit.engine not in ("ml", "lpm", "glm"):
         return NORMAL
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
@@ -65,7 +67,7 @@ def df_method(fit: Fitted, letter: str = "t") -> str:
     own = df_rule(fit)
     if own == NORMAL:
         return "z" if letter == "t" else "χ²"
-    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df"}
+    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df", CLUSTERS: f"clustered by {fit.model.cluster}"}
     return f"{letter}, {words.get(own, f'between-within ({own})')}"
 
 
@@ -77,6 +79,8 @@ def degrees(fit: Fitted, rows: Floats) -> Floats:
         return _satterthwaite(fit, rows[..., : fit.n_fixed])
     if own == RESIDUAL:
         return np.full(rows.shape[:-1], fit.n - fit.n_fixed)
+    if own == CLUSTERS and fit.options.clusters is not None:
+        return np.full(rows.shape[:-1], fit.options.clusters.n - 1.0)
     if own == NORMAL:
         return np.full(rows.shape[:-1], np.inf)
     levels, rank = _strata(fit.design, own)

@@ -114,7 +114,10 @@ def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[Finding]:
         own = levels == level
         calls = d.count[own] * d.trials[own]
         share = d.y[own] / d.trials[own]
-        for value in fit.distribution.extremes(len(d.categories)):
+        for k, answer in enumerate(d.categories if fit.distribution.per_class else ()):
+            if not (share == k).any():
+                yield Finding("fault", column, f"{level!r} never has {answer}: separation", 0, str(level), remedy)
+        for value in () if fit.distribution.per_class else fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
                 what = f"{level!r} always has {answer}: separation"
@@ -248,7 +251,8 @@ def _engine(fit: Fitted) -> Iterator[Finding]:
         yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
     clusters = fit.options.clusters
     if clusters is not None and clusters.n < FEW_CLUSTERS:
-        remedy = "Robust standard errors of few clusters are too small. Use engine='ml'."
+        remedy = "Robust standard errors of few clusters are too small."
+        remedy += " Use engine='ml'." if fit.engine == "gee" else " Intervals use t, which helps in part."
         yield Finding("caution", clusters.columns, f"{clusters.n} clusters", clusters.n, "", remedy)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset

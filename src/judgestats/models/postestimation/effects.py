@@ -16,6 +16,7 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.coefficient_tables import tidy
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
+from judgestats.models.postestimation.prediction import refuse_classes
 from judgestats.models.variance_parameters import RESIDUAL
 from judgestats.typing import Floats
 
@@ -78,6 +79,7 @@ def _level_rows(term: Term, modes: Floats, spreads: Floats, z: float) -> pd.Data
 def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.variance_components`."""
     z = normal_quantile(conf_level)
+    refuse_classes(fit, "variance_components()", "tidy()")
     labels = [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
     def shares(params: Floats) -> Floats:

@@ -138,7 +138,12 @@ def _refuse_unlike(fits: Sequence[Fitted]) -> None:
 
 
 def refuse_without_maximum(fit: Fitted) -> None:
-    """Refuse a likelihood ratio of a perfect fit."""
+    """Refuse a likelihood ratio of a perfect fit, and of clusters that the likelihood does not know."""
+    if fit.model.cluster is not None:
+        raise FitError(
+            f"{fit.formula!r} has errors clustered by {fit.model.cluster!r}, which a likelihood ratio ignores. Compare "
+            "by tests(), or fit without cluster=."
+        )
     if flags.PERFECT_FIT in fit.notes:
         raise FitError(
             f"{fit.formula!r} gives every value ({flags.PERFECT_FIT}): its likelihood has no maximum, and no ratio. "

@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.factor_levels import label
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.degrees_of_freedom import (
+    CLUSTERS,
     NORMAL,
     RESIDUAL,
     SATTERTHWAITE,
@@ -227,7 +228,7 @@ def _degrees(fit: Fitted, above: Rows, below: Rows, weights: Pool) -> Floats:
     Each row is evaluated, since a change may cancel in the mean.
     """
     moved = above.X - below.X
-    if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, NORMAL):
+    if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, CLUSTERS, NORMAL):
         return degrees(fit, weights @ moved)
     rows = np.zeros((len(moved), fit.n_location))
     rows[:, : fit.n_fixed] = moved

@@ -51,8 +51,8 @@ def means(fit: Fitted, cells: Cells, scale: str = "link", conf_level: float = CO
         numbers = _transformed(fit, laid, q, cell_means.estimable)[:, None]
     J = value.shape[1]
     result = laid.cells.iloc[np.repeat(np.arange(len(value)), J)].reset_index(drop=True)
-    if J > 1:
-        result["category"] = list(fit.design.categories) * len(value)
+    if J > 1 or fit.distribution.per_class:  # of η that of the baseline is 0 and left out
+        result["category"] = list(fit.design.categories[-J:]) * len(value)
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))

@@ -63,7 +63,7 @@ def contrasts(
             part.insert(0, name, [laid.cells[name].iloc[first]] * len(part))
         tables.append(part)
     result = pd.concat(tables, ignore_index=True).assign(adjust=adjust, method=means_method(fit, scale, averaging))
-    category = ["category"] if cell_means.value.shape[1] > 1 else []
+    category = ["category"] if cell_means.value.shape[1] > 1 or fit.distribution.per_class else []
     return result[[*within, "term", *category, *NUMBERS, "adjust", "method", "flag"]]
 
 
@@ -95,7 +95,7 @@ def _family(
             numbers |= {**ratio, "std_error": ratio["estimate"] * error}
         part = pd.DataFrame({"term": names, **numbers, "flag": estimable_flags(fit, is_estimable, error)})
         if fit.design.categories:
-            part["category"] = fit.design.categories[j] if cell_means.value.shape[1] > 1 else ""
+            part["category"] = fit.design.categories[j - cell_means.value.shape[1]]
         tables.append(part)
     return pd.concat(tables, ignore_index=True)
 

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import softmax
 
 from judgestats.errors import SchemaError
 from judgestats.models.designs import Design
@@ -25,14 +26,16 @@ Pool: TypeAlias = Any
 class Rows:
     """M rows, coded."""
 
-    X: Floats  # (M, p)
+    X: Floats  # (M, p); η of a nominal model has a column of each class but the baseline
     offset: Floats  # (M,)
     zs: tuple[Floats, ...]  # (M, k): for each random term
     codes: tuple[Ints, ...]  # (M,): level of each row, -1 for a new one
     part: Ints  # (M,): set of thresholds
 
     def eta(self, fit: Fitted) -> Floats:
-        """(M,) linear predictor, random effects at 0."""
+        """(M,) linear predictor, random effects at 0; (M, J - 1) of a nominal model."""
+        if fit.distribution.per_class:
+            return np.asarray(self.X @ fit.beta.reshape(fit.model.predictors, -1).T, np.float64)
         result: Floats = self.X @ fit.beta + self.offset
         return result
 
@@ -46,7 +49,8 @@ class Rows:
 class Mean:
     """Mean responses of M rows: one, or the probability of each of J categories."""
 
-    # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects
+    # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects;
+    # by_eta (M, J, J - 1) of a nominal model
     value: Floats
     by_eta: Floats
     by_variance: Floats
@@ -97,6 +101,10 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
         value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
         unmoved = np.zeros((len(eta), 1, len(fit.thresholds.names)))
         return Mean(value[:, None], by_eta[:, None], by_variance[:, None], unmoved)
+    if fit.distribution.per_class:
+        p = softmax(np.pad(eta, ((0, 0), (1, 0))), axis=1)
+        by_eta = p[:, :, None] * (np.eye(p.shape[1])[:, 1:] - p[:, None, 1:])
+        return Mean(p, by_eta, np.zeros(p.shape), np.zeros((*p.shape, 0)))
     shape = fit.thresholds.map[rows.part]  # (M, J - 1, T)
     M, inner, T = shape.shape
     cuts = fit.thresholds.at(fit.tau)[rows.part]
@@ -114,13 +122,14 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
 def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None) -> Floats:
     """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
     spreads = variance_gradient(fit, rows)
-    p, t, q = rows.X.shape[1], responses.by_cut.shape[2], spreads.shape[1]
-    count, J = (len(rows.X) if pool is None else pool.shape[0]), responses.value.shape[1]
+    M, K, width = len(rows.X), fit.model.predictors, rows.X.shape[1]
+    p, t, q = K * width, responses.by_cut.shape[2], spreads.shape[1]
+    count, J = (M if pool is None else pool.shape[0]), responses.value.shape[1]
     result = np.zeros((count, J, len(fit.params)))
     for j in range(J):
         own = np.concatenate(
             [
-                responses.by_eta[:, j, None] * rows.X,
+                (responses.by_eta[:, j].reshape(M, K, 1) * rows.X[:, None]).reshape(M, p),
                 responses.by_cut[:, j],
                 responses.by_variance[:, j, None] * spreads,
             ],

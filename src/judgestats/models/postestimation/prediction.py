@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
-from judgestats.errors import SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.fitted_models import Fitted, RandomEffects
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.likelihood.conditional_modes import Posterior
 from judgestats.models.links import LINKS
-from judgestats.models.postestimation.degrees_of_freedom import RESIDUAL, df_rule
+from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, RESIDUAL, degrees, df_rule
 from judgestats.models.postestimation.delta_method import cautions, spread, trusted
 from judgestats.models.postestimation.mean_responses import Mean, Rows, estimable, gradient, mean, rows_of, table_of
 from judgestats.models.postestimation.reference_distributions import half_width
@@ -40,8 +40,10 @@ def predict(
     """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")
     choose(random, RANDOM, "random")
-    residual = df_rule(fit) == RESIDUAL
-    q = float(half_width(conf_level, fit.n - fit.n_fixed if residual else np.inf))
+    if kind == "link":
+        refuse_classes(fit, "kind='link'", "kind='response'")
+    exact = df_rule(fit) in (RESIDUAL, CLUSTERS)
+    q = float(half_width(conf_level, degrees(fit, np.zeros(fit.n_location)) if exact else np.inf))
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, (*ESTIMATES, *(("category",) if fit.design.categories and kind == "response" else ())))
     rows = rows_of(fit, None if data is None else frame, groups=random == "conditional")
@@ -55,6 +57,7 @@ def predict(
 
 def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     """Return the data with fitted values and residuals: :meth:`judgestats.models.Fit.augment`."""
+    refuse_classes(fit, "augment()", "predict(), which has the probability of each class")
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, names := ("link", "fixed", *RESIDUALS, "flag"))
     rows = rows_of(fit, None if data is None else frame)
@@ -63,6 +66,12 @@ def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, new_rows=data is not None)
     flag = _joined(_row_flags(fit, frame, rows, "conditional"), cautions(fit, np.zeros(len(frame))))
     return frame.assign(**dict(zip(names, (eta, rows.eta(fit), *values, flag), strict=True)))
+
+
+def refuse_classes(fit: Fitted, what: str, instead: str) -> None:
+    """Refuse what needs one linear predictor of a row."""
+    if fit.distribution.per_class:
+        raise DesignError(f"{what} needs one number a row, and a nominal model has one of each class. Use {instead}.")
 
 
 def _own_frame(fit: Fitted) -> pd.DataFrame:
@@ -78,7 +87,8 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
     """Flags of single rows."""
-    result = np.where(np.isfinite(rows.eta(fit)), "", flags.MISSING_VALUE).astype(object)
+    complete = np.isfinite(rows.eta(fit).reshape(len(frame), fit.model.predictors)).all(axis=1)
+    result = np.where(complete, "", flags.MISSING_VALUE).astype(object)
     if fit.design.fixed.aliased:
         result = np.where(estimable(fit.design, frame) | (result != ""), result, flags.NOT_ESTIMABLE)
     if random != "conditional":
@@ -237,9 +247,8 @@ def _assembled(
     flat = np.moveaxis(cells, 0, 1).reshape(-1, 4)
     result = frame.iloc[np.repeat(np.arange(len(frame)), J)].reset_index(drop=True)
     if fit.design.categories and kind == "response":
-        result["category"] = pd.Categorical(
-            list(fit.design.categories) * len(frame), fit.design.categories, ordered=True
-        )
+        names = list(fit.design.categories)
+        result["category"] = pd.Categorical(names * len(frame), names, ordered=fit.distribution.ordered)
     for k, name in enumerate(ESTIMATES[:4]):
         result[name] = flat[:, k]
     unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != flags.MISSING_VALUE)

@@ -166,13 +166,14 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
     is_estimable = estimable(fit.design, own.frame, own.pool)
     eta, X = own.pool @ rows.eta(fit), own.pool @ rows.X
-    slope = np.zeros((len(eta), 1, len(fit.params)))
-    slope[:, 0, : fit.n_fixed] = X
+    K = fit.model.predictors
+    slope = np.zeros((len(eta), K, len(fit.params)))
+    slope[:, :, : fit.n_fixed] = np.einsum("kl,gp->gklp", np.eye(K), X).reshape(len(eta), K, fit.n_fixed)
     if scale == "link":
-        if fit.design.categories:
+        if fit.distribution.ordered:
             eta = eta - own.pool @ fit.thresholds.at(fit.tau).mean(axis=1)[rows.part]
             slope[:, 0, fit.n_fixed : fit.n_location] = -own.pool @ fit.thresholds.map.mean(axis=1)[rows.part]
-        return Means(eta[:, None], slope, is_estimable)
+        return Means(eta.reshape(len(eta), K), slope, is_estimable)
     variance = rows.variance(fit) if random else np.zeros(len(own.frame))
     if fit.design.categories:
         responses = mean(fit, rows, rows.eta(fit), variance)

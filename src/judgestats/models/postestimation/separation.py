@@ -6,6 +6,7 @@ import numpy as np
 
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
+from judgestats.models.postestimation.mean_responses import rows_of
 from judgestats.typing import Floats, Mask
 
 #: A gain below it, in the unit cube, is rounding error.
@@ -26,11 +27,10 @@ def separated(fit: Fitted) -> tuple[str, ...]:
 
 def _suspect(fit: Fitted) -> bool:
     """Whether any answer is predicted with probability near 1: else there is no separation."""
-    d = fit.design
-    eta = d.X @ fit.beta + d.offset
+    eta = rows_of(fit).eta(fit)
     if not np.isfinite(eta).all():
         return True
-    reach = fit.shape(fit.params) - eta[:, None] if d.categories else eta
+    reach = fit.shape(fit.params) - eta[:, None] if fit.distribution.ordered else eta
     return fit.distribution.runs_away(reach, LINKS[fit.link].extreme)
 
 
@@ -40,7 +40,12 @@ def _constraints(fit: Fitted) -> Floats:
     if not d.categories:
         up, down = fit.distribution.losing(d.y, d.trials)
         return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
-    cuts, y, last = fit.thresholds.map, d.y.astype(np.int64), len(d.categories) - 1
+    y, last = d.y.astype(np.int64), len(d.categories) - 1
+    if fit.distribution.per_class:
+        answers, others = np.unique(np.column_stack([y, d.X]), axis=0), np.eye(last + 1)[:, 1:]
+        beside = others[answers[:, 0].astype(np.int64)][:, None] - others  # (N, J, J - 1): the class, less each
+        return np.unique(np.einsum("njk,np->njkp", beside, answers[:, 1:]).reshape(-1, fit.n_fixed), axis=0)
+    cuts = fit.thresholds.map
     part = fit.parts
     below, above = y < last, y > 0
     upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])

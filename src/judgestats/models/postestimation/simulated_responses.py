@@ -13,6 +13,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import generator
 from judgestats.models.designs import Design, taken
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.mean_responses import rows_of
 from judgestats.typing import Floats, Ints, Seed
 
 RANDOM = ("new", "conditional")
@@ -44,7 +45,7 @@ def simulate(
 def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
     """Linear predictor (N,) with random effects drawn or as they were found."""
     d = fit.design
-    eta: Floats = d.X @ fit.beta + d.offset
+    eta = rows_of(fit).eta(fit)
     if not d.terms:
         return eta
     if random == "new":
@@ -99,5 +100,5 @@ def _refuse_marginal(fit: Fitted) -> None:
 def _labelled(fit: Fitted, y: Floats) -> Floats | Ints | pd.Categorical:
     """The response as the table had it: categories by name, counts as whole numbers."""
     if fit.design.categories:
-        return pd.Categorical.from_codes(y.astype(int), list(fit.design.categories), ordered=True)
+        return pd.Categorical.from_codes(y.astype(int), list(fit.design.categories), ordered=fit.distribution.ordered)
     return y if fit.distribution.linear else y.astype(np.int64)

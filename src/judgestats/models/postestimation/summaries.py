@@ -37,7 +37,8 @@ def summary(fit: Fitted) -> str:
 def _head(fit: Fitted) -> str:
     d = fit.design
     linear = fit.distribution.linear
-    kind = "Cumulative link" if d.categories else "Linear" if linear else "Generalized linear"
+    kind = "Cumulative link" if fit.distribution.ordered else "Linear" if linear else "Generalized linear"
+    kind = "Multinomial logit" if fit.distribution.per_class else kind
     mixed = " mixed" if d.terms else ""
     quadrature = f"fit by maximum likelihood (adaptive Gauss-Hermite quadrature, {fit.method[4:]} nodes)"
     if fit.approximation == "trapezoid":
@@ -54,6 +55,8 @@ def _head(fit: Fitted) -> str:
     if df_rule(fit) != NORMAL:
         lines.append(f" Tests: {df_method(fit)}")
     lines += [f"Formula: {fit.formula}", f"   Data: {_data(fit)}"]
+    if fit.distribution.per_class:
+        lines.append(f" Baseline: {d.categories[0]}")
     if d.response.labels not in ((), ("0", "1"), ("failure", "success")):
         lines.append(f" Models: probability of {d.response.labels[1]!r}")
     return "\n".join(lines)
@@ -87,7 +90,8 @@ def _random(fit: Fitted) -> str:
     d = fit.design
     if not d.terms:
         clusters = fit.options.clusters
-        return f"Clusters: {groups(fit)}; correlation within: {clusters.correlation:.4g}" if clusters else ""
+        within = f"; correlation within: {clusters.correlation:.4g}" if fit.engine == "gee" and clusters else ""
+        return f"Clusters: {groups(fit)}{within}" if clusters else ""
     rows = [["Groups", "Name", "Variance", "Std.Dev.", "Corr"]]
     spreads = []
     for t, C in zip(d.terms, fit.covariances(), strict=True):

@@ -54,7 +54,7 @@ def _without(fit: Fitted, place: slice) -> Fitted:
     """The same model without some columns of the fixed part."""
     assert fit.refit is not None
     d = fit.design
-    keep = [k for k in range(fit.n_fixed) if not place.start <= k < place.stop]
+    keep = [k for k in range(d.X.shape[1]) if not place.start <= k < place.stop]
     coded = d.fixed.coder.restricted(keep)
     less = replace(d, fixed=replace(d.fixed, coder=coded, X=np.ascontiguousarray(d.X[:, keep])))
     return fit.refit(less, np.arange(len(d.y), dtype=np.int64))

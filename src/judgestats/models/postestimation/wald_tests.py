@@ -43,8 +43,7 @@ def _term(fit: Fitted, name: str, *, second: bool) -> Test:
     terms = fit.design.fixed.coder.terms
     own = set(name.split(":"))
     containing = [t for t in terms if second and t != name and t != INTERCEPT and own < set(t.split(":"))]
-    above = [k for t in containing for k in range(terms[t].start, terms[t].stop)]
-    place = [*range(terms[name].start, terms[name].stop)]
+    above, place = [k for t in containing for k in fit.columns(terms[t])], fit.columns(terms[name])
     rows = np.eye(len(fit.params))[place]
     V = trusted(fit)[np.ix_([*place, *above], [*place, *above])]
     if above and np.isfinite(V).all():
