@@ -11,14 +11,14 @@ from scipy import stats
 import judgestats as js
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data
-from judgestats.reporting.page_data import SUMMARISED, measure_all
+from judgestats.reporting.page_data import SUMMARISED, PageArguments, measure_all
 
 
 def _first_screen(rows):
     with pytest.MonkeyPatch.context() as patch:
         made = [measures()[name] for name in ("alpha", "effective_judges", *SUMMARISED)]
         patch.setattr(page_data, "attempts", lambda data, options, *_: {m.name: m.attempt(data, options) for m in made})
-        return measure_all(rows, n_resamples=50).summary
+        return measure_all(rows, PageArguments(n_resamples=50)).summary
 
 
 @pytest.fixture(scope="module", params=js.datasets.names()["name"].tolist())

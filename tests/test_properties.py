@@ -15,7 +15,7 @@ from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally
 from judgestats.flags import explain, flag_codes
 from judgestats.metrics.measure_registry import measures
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 
 MEASURES = registry.registry()
 #: Public names of the metrics room that are no measures: they plan, choose, describe, or hold several measures.
@@ -441,7 +441,7 @@ def test_all_parts_of_a_study_are_clustered_by_one_column(name, design):
     ],
 )
 def test_every_section_of_a_page_is_clustered_by_one_column(data, options, column):
-    page = measure_all(registry.few_tasks_of_one_judge(data()), n_resamples=20, **options)
+    page = measure_all(registry.few_tasks_of_one_judge(data()), PageArguments(n_resamples=20, **options))
     results = [page.estimates.sheet, *(t for t in page.estimates.taken.values() if isinstance(t, pd.DataFrame))]
     assert set().union(*map(columns_named, results)) == {column}
     assert sum(bool(columns_named(t)) for t in results) > 5

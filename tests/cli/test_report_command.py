@@ -24,15 +24,13 @@ def test_report_writes_one_page(canonical, tmp_path):
 def test_how_labels_were_drawn_reaches_the_page(canonical, tmp_path, monkeypatch, typed, asked):
     from judgestats.reporting import page_data
 
-    given = {}
+    passed = []
     real = page_data.measure_all
-    monkeypatch.setattr(
-        page_data, "measure_all", lambda *data, **options: given.update(options) or real(*data, **options)
-    )
+    monkeypatch.setattr(page_data, "measure_all", lambda *values: passed.append(values[1]) or real(*values))
     options = ["--sampling", typed] if typed else []
     result = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "page.html"), *options])
     assert result.exit_code == 0, result.output
-    assert given["sampling"] == asked
+    assert passed[0].sampling == asked
 
 
 def test_an_unknown_way_to_draw_labels_is_refused(canonical, tmp_path):

@@ -18,7 +18,7 @@ from judgestats.counting import study as studies
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import factors
 from metrics.tables import signed_calls
 
@@ -165,7 +165,7 @@ COMMANDS = {
     "check, describe, available_measures, datasheet": each_in_turn,
     "available_measures": lambda _, calls: js.available_measures(calls),
     "datasheet": lambda _, calls: js.datasheet(calls, humans="g", n_resamples=20),
-    "page": lambda _, calls: measure_all(calls, n_resamples=20),
+    "page": lambda _, calls: measure_all(calls, PageArguments(n_resamples=20)),
 }
 #: Frames that are not the one that was given: judges beside people again, once the people are known; and judges with
 #: the names of their conditions, of which the summary of a page is (columns are coded twice there).

@@ -7,7 +7,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.metrics.scales import on_one_scale, scales_apart
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import ratings
 
 TERMS = ("estimate", "conf_low", "conf_high")
@@ -108,13 +108,15 @@ def test_a_page_does_not_show_scores_of_different_scales_side_by_side(by):
         table = pd.concat([p.assign(item=p["item"] + p["range"]) for p in parts], ignore_index=True)
     else:
         table = rated({"a": 5, "b": 100, "Ann": 5})
-    found = measure_all(ratings(table.drop(columns="gold")), n_resamples=20, humans=["Ann"], by=list(by)).summary
+    found = measure_all(
+        ratings(table.drop(columns="gold")), PageArguments(n_resamples=20, humans=["Ann"], by=list(by))
+    ).summary
     assert [c for c in found.columns if c.term in ("mean_score", "distance", "leniency", "run_sd")] == []
     care = found.cards[-1]
     assert {c.kind for c in found.cards[:-1]} <= {"agreement", "panel"}  # within a condition
     assert care.claim == "Scores on different scales are not compared"
     assert "which goes up to" in care.detail
-    one = measure_all(ratings(rated({"a": 5, "b": 5})), n_resamples=20).summary
+    one = measure_all(ratings(rated({"a": 5, "b": 5})), PageArguments(n_resamples=20)).summary
     assert "mean_score" in [c.term for c in one.columns]
 
 

@@ -10,7 +10,7 @@ from judgestats.ingest import read, source_info
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data, report
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import ratings
 from public_files import FILES, LARGE
 from reporting.sentences import contradictions
@@ -114,4 +114,7 @@ def test_pages_of_many_judges_show_who_agrees_and_people_beside(name, judges, pe
 def test_no_sentence_of_a_card_contradicts_the_table(name, real_data, monkeypatch):
     people = measures()["judge_against_people"]
     monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
-    assert contradictions(measure_all(read(real_data / name, **(FILES | LARGE)[name][0]), n_resamples=20)) == []
+    assert (
+        contradictions(measure_all(read(real_data / name, **(FILES | LARGE)[name][0]), PageArguments(n_resamples=20)))
+        == []
+    )

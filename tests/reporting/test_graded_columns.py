@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 
 
 def graded(shift=0.0):
@@ -21,7 +21,7 @@ def graded(shift=0.0):
 
 def test_the_mean_strength_stands_beside_the_share_above_one_half():
     calls, for_y = graded()
-    summary = measure_all(calls, n_resamples=20).summary
+    summary = measure_all(calls, PageArguments(n_resamples=20)).summary
     column = {c.term: c for c in summary.columns}
     assert column["strength"].label == "Mean strength for y"
     means = {
@@ -41,11 +41,15 @@ def test_the_mean_strength_stands_beside_the_share_above_one_half():
 
 def test_judges_who_prefer_the_other_are_not_hidden():
     calls, _ = graded(shift=0.35)
-    assert measure_all(calls, n_resamples=20).summary.cards[0].claim.startswith("y, but not of every judge: ")
+    assert (
+        measure_all(calls, PageArguments(n_resamples=20))
+        .summary.cards[0]
+        .claim.startswith("y, but not of every judge: ")
+    )
 
 
 def test_verdicts_alone_have_no_strength():
     calls, _ = graded()
     for plain in (calls.drop(columns="strength"), calls.assign(strength=(calls["choice"] == "second").astype(float))):
-        summary = measure_all(plain, n_resamples=20).summary
+        summary = measure_all(plain, PageArguments(n_resamples=20)).summary
         assert not {"strength", "above_half"} & {c.term for c in summary.columns}

@@ -6,7 +6,7 @@ import pandas as pd
 import judgestats as js
 from judgestats.counting.study import Study
 from judgestats.reporting.near_copies import near_copies
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 
 
 def test_near_copies_are_named_and_constant_judges_are_not():
@@ -20,7 +20,7 @@ def test_near_copies_are_named_and_constant_judges_are_not():
     differ = int((answers["one"] != answers["two"]).sum())
     ((group, share),) = near_copies(Study.of(data), "ratings")
     assert (group, share) == (["one", "three", "two"], 1 - differ / n)
-    found = next(c for c in measure_all(data, n_resamples=50).summary.cards if c.kind == "panel")
+    found = next(c for c in measure_all(data, PageArguments(n_resamples=50)).summary.cards if c.kind == "panel")
     assert found.claim == "one, three and two are near copies"
     assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(29)])]), "ratings") == []
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 
 
 def scores(noise, n=150, shared=0.0, seed=1, gold=False):
@@ -22,12 +22,14 @@ def scores(noise, n=150, shared=0.0, seed=1, gold=False):
 
 
 def card(data, kind, **options):
-    return next((c for c in measure_all(data, n_resamples=100, **options).summary.cards if c.kind == kind), None)
+    return next(
+        (c for c in measure_all(data, PageArguments(n_resamples=100, **options)).summary.cards if c.kind == kind), None
+    )
 
 
 def test_without_a_reference_agreement_leads():
     data = js.ratings(scores({"a": 1.0, "b": 1.0, "c": 1.0}))
-    made = measure_all(data, n_resamples=50).summary
+    made = measure_all(data, PageArguments(n_resamples=50)).summary
     assert [made.cards[0].kind, made.cards[0].head] == ["agreement", "How far the judges agree"]
     alpha = js.alpha(data, level_of_measurement="interval", n_resamples=50)["estimate"].item()
     assert made.cards[0].claim == f"α {alpha:.2f}"
@@ -61,9 +63,9 @@ def test_votes_between_many_systems_lead_with_the_ranking():
         p = 1 / (1 + np.exp(strength[second] - strength[first]))
         rows.append((f"voter {i % 3}", f"i{i}", first, second, "first" if rng.random() < p else "second"))
     data = js.preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"]))
-    made = measure_all(data, n_resamples=50).summary
+    made = measure_all(data, PageArguments(n_resamples=50)).summary
     assert made.title == "Which system is preferred?"
     assert (made.cards[0].kind, made.cards[0].claim) == ("ranking", "best")
     assert "first of 5; next: " in made.cards[0].detail
     weak = data[data["item"].isin([f"i{i}" for i in range(60)])]
-    assert "may each be first" in measure_all(weak, n_resamples=50).summary.cards[0].claim
+    assert "may each be first" in measure_all(weak, PageArguments(n_resamples=50)).summary.cards[0].claim

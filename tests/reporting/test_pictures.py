@@ -11,7 +11,7 @@ import registry
 from judgestats.metrics.agreement import judge_against_people
 from judgestats.metrics.measure_registry import Options
 from judgestats.reporting import plots
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.pictures import LARGEST, MOST_GROUPS, beside_people, between_judges, concordances
 from judgestats.reporting.plots.judge_pairs import kappa_matrix
 
@@ -127,7 +127,7 @@ def drawn(monkeypatch):
 @pytest.mark.parametrize("kind", PEOPLE)
 def test_judges_stand_beside_people_with_what_the_page_has_measured(kind, drawn):
     make, humans = PEOPLE[kind]
-    found = measure_all(make(), humans=humans, n_resamples=20)
+    found = measure_all(make(), PageArguments(humans=humans, n_resamples=20))
     (picture,) = beside_people(found.estimates.taken, found.estimates.peers, found.settings)
     term = "kappa" if kind == "preferences" else "concordance"
     taken = found.estimates.taken["judge_against_people"]
@@ -138,9 +138,11 @@ def test_judges_stand_beside_people_with_what_the_page_has_measured(kind, drawn)
 
 
 def test_without_people_or_with_one_judge_nothing_is_beside():
-    assert [*beside_people(measure_all(registry.people(), n_resamples=5).estimates.taken, None, Options())] == []
+    assert [
+        *beside_people(measure_all(registry.people(), PageArguments(n_resamples=5)).estimates.taken, None, Options())
+    ] == []
     one = registry.people().query("judge != 'h'")
-    found = measure_all(one, humans=["ann", "bob"], n_resamples=5)
+    found = measure_all(one, PageArguments(humans=["ann", "bob"], n_resamples=5))
     assert [*beside_people(found.estimates.taken, found.estimates.peers, found.settings)] == []
 
 
@@ -154,7 +156,7 @@ def test_people_who_answered_once_stand_beside_each_condition(drawn):
             for j, p in rows
         ], ignore_index=True,
     )  # fmt: skip
-    found = measure_all(data, humans=["ann", "bob"], by="prompt", n_resamples=10)
+    found = measure_all(data, PageArguments(humans=["ann", "bob"], by="prompt", n_resamples=10))
     (picture,) = beside_people(found.estimates.taken, found.estimates.peers, found.settings)
     assert {"p", "q", "people with each other"} <= set(texts(picture))
     people = drawn["people"].set_index("judge").loc["people with each other"]

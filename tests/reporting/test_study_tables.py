@@ -12,7 +12,7 @@ import pytest
 import judgestats as js
 from judgestats.design import Judge, collect, controlled, controlled_pairs, simulate_replies, study_verdicts
 from judgestats.errors import DesignError
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import StudyTable
 
@@ -69,7 +69,7 @@ def test_a_column_that_is_not_supported_says_why(controlled_calls):
 
 
 def test_the_page_has_no_first_position_preference_of_pairs_made_in_one_order(controlled_calls):
-    page = measure_all(controlled_calls, study=True)
+    page = measure_all(controlled_calls, PageArguments(study=True))
     assert "position_bias" not in [c.term for c in page.summary.columns]
     heads = {c.head: c for c in page.summary.cards}
     assert {"Which bias is largest?", "Is it biased by position?"} <= set(heads)
@@ -85,10 +85,10 @@ def test_a_gain_is_said_where_it_survives_the_correction():
     right = base["gold"].map({"u": "first", "v": "second"})
     flat = base.assign(strategy="B0", choice="first")
     calls = pd.concat([flat, base.assign(strategy="S4", choice=right), flat.assign(strategy="S5")], ignore_index=True)
-    card = next(c for c in measure_all(calls, study=True).summary.cards if "change accuracy" in c.head)
+    card = next(c for c in measure_all(calls, PageArguments(study=True)).summary.cards if "change accuracy" in c.head)
     assert card.claim == "g · S4, +0.50"
     same = pd.concat([flat, flat.assign(strategy="S5")], ignore_index=True)
-    card = next(c for c in measure_all(same, study=True).summary.cards if "change accuracy" in c.head)
+    card = next(c for c in measure_all(same, PageArguments(study=True)).summary.cards if "change accuracy" in c.head)
     assert card.claim == "No change from B0 survives correction"
 
 

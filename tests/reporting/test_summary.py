@@ -15,7 +15,7 @@ from judgestats.published import paper_tables
 from judgestats.reporting import page_data
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES
 from judgestats.reporting.summary_parts import Column, listed, printed
 from judgestats.schema import preferences, ratings
@@ -24,7 +24,7 @@ from reporting.sentences import contradictions, random_study
 
 
 def summary(data, **options):
-    return measure_all(data, n_resamples=50, **options).summary
+    return measure_all(data, PageArguments(n_resamples=50, **options)).summary
 
 
 def kinds(made):
@@ -284,18 +284,18 @@ def test_pairs_are_counted_as_pairs_and_repeats_are_said():
     pairs = [("a", "b"), ("b", "c"), ("a", "c")]
     rows = [(j, f"i{i}", *p[::o], "first") for j in "gh" for i in range(4) for p in pairs for o in (1, -1)]
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
-    once = measure_all(calls, n_resamples=20).summary
+    once = measure_all(calls, PageArguments(n_resamples=20)).summary
     assert once.line.startswith("48 verdicts on 12 pairs of 4 items · each shown in both orders")
     assert once.groups[0].about == "2 judges, 12 pairs judged by all of them"
     twice = pd.concat([calls.assign(length=k) for k in ("long", "short")], ignore_index=True)
-    assert "some shown again in the same order" in measure_all(twice, n_resamples=20).summary.line
+    assert "some shown again in the same order" in measure_all(twice, PageArguments(n_resamples=20)).summary.line
 
 
 def _sentences_hold(seed, monkeypatch):
     people = measures()["judge_against_people"]
     monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {people.name: people.attempt(data, options)})
     frame, options = random_study(seed)
-    assert contradictions(measure_all(frame, n_resamples=20, **options)) == []
+    assert contradictions(measure_all(frame, PageArguments(n_resamples=20, **options))) == []
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -362,7 +362,7 @@ def test_a_bias_is_counted_from_the_smallest_size_of_interest(smallest, head, cl
 def test_order_that_is_one_with_the_candidate_gives_no_card_and_no_column():
     rows = [(j, f"i{i}", "base", "new", "first" if i % 4 else "second") for j in "gh" for i in range(40)]
     calls = preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"]))
-    page = measure_all(calls, n_resamples=20)
+    page = measure_all(calls, PageArguments(n_resamples=20))
     assert "biased" not in kinds(page.summary)
     assert page.summary.columns == ()
     flagged = page.estimates.sheet[page.estimates.sheet["term"] == "position_bias"]["flag"]
@@ -381,7 +381,7 @@ def test_cards_are_clustered_by_what_the_table_is():
             rows += [("Ann", f"p{p}i{i}", f"p{p}", right)]
             rows += [(j, f"p{p}i{i}", f"p{p}", wrong if hard[j] else right) for j in "ab"]
     calls = pd.DataFrame(rows, columns=["judge", "item", "prompt", "choice"]).assign(first="x", second="y")
-    page = measure_all(preferences(calls), n_resamples=20, humans="Ann")
+    page = measure_all(preferences(calls), PageArguments(n_resamples=20, humans="Ann"))
     made = page.summary
     column = next(c for c in made.columns if c.term == "agreement")
     assert {cell["method"] for cell in column.cells.values()} == {"Wilson, clustered by prompt (G = 13)"}
@@ -395,7 +395,9 @@ def test_people_with_right_and_wrong_are_what_judges_are_compared_with():
     rows = [("Ann", f"i{i}", bool(t)) for i, t in enumerate(truth)]
     rows += [("good", f"i{i}", bool(t if rng.random() < 0.95 else not t)) for i, t in enumerate(truth)]
     rows += [("always", f"i{i}", True) for i in range(80)]
-    page = measure_all(ratings(pd.DataFrame(rows, columns=["judge", "item", "correct"])), n_resamples=20, humans="Ann")
+    page = measure_all(
+        ratings(pd.DataFrame(rows, columns=["judge", "item", "correct"])), PageArguments(n_resamples=20, humans="Ann")
+    )
     made = page.summary
     assert [c.label for c in made.columns[:2]] == ["Agrees with people", "Kappa with people"]
     assert made.groups[0].judges == ("good", "always")  # not by the share called correct
@@ -411,7 +413,7 @@ def test_a_column_without_a_value_is_neither_shown_nor_sorted_by():
     calls = [plain_verdicts(["a", "b"], n_items=24, gold=False, seed=i).assign(prompt=p) for i, p in enumerate("pq")]
     people = plain_verdicts(["Ann"], n_items=24, gold=False, seed=5).drop_duplicates("item")
     table = pd.concat([*calls, people], ignore_index=True)
-    page = measure_all(preferences(table), n_resamples=20, humans="Ann")
+    page = measure_all(preferences(table), PageArguments(n_resamples=20, humans="Ann"))
     judges = page.summary.groups[0].judges
     assert len(judges) == 4
     assert all(any(c.text(j)[0] != "—" for j in judges) for c in page.summary.columns)
@@ -429,7 +431,7 @@ def crowd(judges: int) -> pd.DataFrame:
 
 
 def test_of_very_many_judges_the_two_ends_are_shown_and_the_rest_is_said():
-    found = measure_all(crowd(MOST_COMPARED + 1), n_resamples=20)
+    found = measure_all(crowd(MOST_COMPARED + 1), PageArguments(n_resamples=20))
     summary = found.summary
     assert len(summary.judges) == MOST_JUDGES
     assert summary.left_out.startswith(f"Shown are {MOST_JUDGES} of {MOST_COMPARED + 1} judges: ")
@@ -447,7 +449,7 @@ def test_of_very_many_judges_the_two_ends_are_shown_and_the_rest_is_said():
 
 
 def test_what_a_page_leaves_out_is_said_on_it():
-    found = measure_all(crowd(MOST_JUDGES + 1), n_resamples=20)
+    found = measure_all(crowd(MOST_JUDGES + 1), PageArguments(n_resamples=20))
     page, text = as_html(found), as_markdown(found)
     said = found.summary.left_out
     assert page.count('<details class="judge"') == MOST_JUDGES
@@ -459,7 +461,7 @@ def test_what_a_page_leaves_out_is_said_on_it():
 
 
 def test_all_judges_are_shown_where_there_are_not_very_many():
-    summary = measure_all(crowd(MOST_JUDGES), n_resamples=20).summary
+    summary = measure_all(crowd(MOST_JUDGES), PageArguments(n_resamples=20)).summary
     assert (len(summary.judges), summary.left_out) == (MOST_JUDGES, "")
 
 
@@ -472,7 +474,7 @@ def test_three_times_the_judges_take_at_most_four_times_the_time(kind):
             calls = calls.assign(system=calls["first"], score=(calls["choice"] == "first") + 1.0)
             calls = calls.drop(columns=["first", "second", "choice"])
         start = time.process_time()
-        as_html(measure_all(calls, n_resamples=20))
+        as_html(measure_all(calls, PageArguments(n_resamples=20)))
         return time.process_time() - start
 
     seconds(30)
@@ -496,7 +498,7 @@ def test_three_times_the_columns_take_at_most_four_times_the_time(kind, tmp_path
         read = js.read(tmp_path / "t.csv")
         js.check(read)
         js.available_measures(read)
-        as_html(measure_all(read, n_resamples=20))
+        as_html(measure_all(read, PageArguments(n_resamples=20)))
         return time.process_time() - start
 
     seconds(30)
@@ -524,7 +526,7 @@ def test_judges_are_compared_on_what_all_judged():
 
 def test_people_among_themselves_beside_the_judges():
     calls = js.datasets.load("pandalm")
-    made = measure_all(calls, humans={"rater_type": "human"}).summary
+    made = measure_all(calls, PageArguments(humans={"rater_type": "human"})).summary
     (card,) = [c for c in made.cards if c.kind == "people"]
     answers = calls[calls["rater_type"] == "human"].pivot_table(
         "choice", "item", "judge", aggfunc="first", observed=True

@@ -9,7 +9,7 @@ import pytest
 import judgestats as js
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 
 
 def answers(kind: str, further: str = "wording") -> pd.DataFrame:
@@ -30,7 +30,7 @@ def answers(kind: str, further: str = "wording") -> pd.DataFrame:
 
 @pytest.mark.parametrize("kind", ["score", "correct", "pair"])
 def test_the_page_says_first_which_column_nobody_named_and_makes_no_rows_of_it(kind):
-    page = measure_all(answers(kind), n_resamples=20)
+    page = measure_all(answers(kind), PageArguments(n_resamples=20))
     assert page.summary.verdict.startswith(
         f"A judge answered more than once on one {'pair' if kind == 'pair' else 'thing'}, and the answers differ in "
         "“wording” (2 values: long and short), which nobody named: what would mix it is left out. --by wording has a "
@@ -49,13 +49,13 @@ def test_the_page_says_first_which_column_nobody_named_and_makes_no_rows_of_it(k
 
 
 def test_named_it_makes_a_row_of_each_value_labelled_by_its_column():
-    page = measure_all(answers("score"), by="wording", n_resamples=20)
+    page = measure_all(answers("score"), PageArguments(by="wording", n_resamples=20))
     assert "which nobody named" not in page.summary.verdict
     assert set(page.summary.judges) == {f"{j} · wording = {w}" for j in "abc" for w in ("long", "short")}
 
 
 def test_a_column_with_the_name_of_a_condition_is_as_mapped():
-    page = measure_all(answers("score", "condition"), n_resamples=20)
+    page = measure_all(answers("score", "condition"), PageArguments(n_resamples=20))
     assert "which nobody named" not in page.summary.verdict
     assert page.rows.groups == ["condition"]
     assert "a · condition = long" in page.summary.judges
@@ -65,7 +65,7 @@ def test_a_column_with_the_name_of_a_condition_is_as_mapped():
 def test_a_level_without_a_valid_answer_goes_with_a_line(by):
     data = answers("correct")
     data["correct"] = data["correct"].where(data["wording"] == "long")
-    page = measure_all(data, by=by, n_resamples=20)
+    page = measure_all(data, PageArguments(by=by, n_resamples=20))
     n = int((data["wording"] == "short").sum())
     assert page.summary.line.endswith(f"wording = short ({n} rows) left out: no valid answer")
     assert len(page.summary.judges) == 3
@@ -79,7 +79,9 @@ def test_a_level_without_a_valid_answer_goes_with_a_line(by):
 
 def test_nothing_goes_where_no_answer_is_valid():
     data = answers("score").assign(score=np.nan)
-    assert "left out: no valid answer" not in measure_all(data, by="wording", n_resamples=20).summary.line
+    assert (
+        "left out: no valid answer" not in measure_all(data, PageArguments(by="wording", n_resamples=20)).summary.line
+    )
 
 
 def test_judgements_of_trivia_questions_count_each_judge_once(tmp_path: Path):
@@ -100,7 +102,7 @@ def test_judgements_of_trivia_questions_count_each_judge_once(tmp_path: Path):
     table.to_csv(tmp_path / "judged.csv", index=False)
     wide = "judge=GPT-4,JudgeLM,Human-Eval"
     data = js.read(tmp_path / "judged.csv", wide=wide, columns={"system": "model", "item": "question"})
-    summary = measure_all(data, humans="Human-Eval", n_resamples=20).summary
+    summary = measure_all(data, PageArguments(humans="Human-Eval", n_resamples=20)).summary
     assert summary.title == "Which of 2 judges agrees with people?"
     assert summary.judges == ["GPT-4", "JudgeLM"]
     assert summary.line.endswith("Human-Eval_Confidence = missing (180 rows) left out: no valid answer")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from judgestats.reporting import page_data
-from judgestats.reporting.page_data import measure_all
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import preferences, ratings
 
 
@@ -35,7 +35,7 @@ def _only_the_first_screen(monkeypatch):
 
 
 def verdict(data, **options):
-    return measure_all(data, n_resamples=20, **options).summary.verdict
+    return measure_all(data, PageArguments(n_resamples=20, **options)).summary.verdict
 
 
 def test_a_judge_above_all_is_to_be_used_with_the_gap_to_the_next():
@@ -50,7 +50,7 @@ def test_some_that_cannot_be_told_apart_and_how_many_more_would_separate_them():
     assert text.startswith("Use one or two: they are not distinguishable. About ")
     more = int(text.partition("About ")[2].partition(" more")[0].replace("\u202f", ""))
     assert "would separate one from two." in text
-    page = measure_all(data, n_resamples=20).summary.differences["right"]
+    page = measure_all(data, PageArguments(n_resamples=20)).summary.differences["right"]
     row = page.difference("one", "two")
     error = (row["conf_high"] - row["conf_low"]) / 2 / 2.3  # simultaneous for three pairs: about 2.3 standard errors
     needed = row["clusters"] * ((1.96 + 0.84) * error / row["estimate"]) ** 2 - row["clusters"]

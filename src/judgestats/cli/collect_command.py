@@ -46,7 +46,7 @@ def collect(
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
-    from judgestats.reporting.page_data import measure_all
+    from judgestats.reporting.page_data import PageArguments, measure_all
     from judgestats.reporting.pages import write_report
     from judgestats.reporting.study_tables import in_one
     from judgestats.schema import check as check_frame
@@ -111,7 +111,7 @@ def collect(
             console.print(plain_text(f"What else the replies say: {path}"))
     _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
-        measured = measure_all(verdicts, study="text" not in verdicts and bool(study_of(verdicts)))
+        measured = measure_all(verdicts, PageArguments(study="text" not in verdicts and bool(study_of(verdicts))))
         if measured.tables:
             write_verdicts(in_one(measured.tables), estimates, folder, verdict_outputs(folder, inputs, overwrite))
             console.print(plain_text(f"Estimates: {estimates}"))

@@ -13,9 +13,7 @@ from judgestats.terminal import visible
 
 
 @readable_errors
-def prompts(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "",
-) -> None:
+def prompts(name: Annotated[str, typer.Argument(metavar="NAME", help="One of them, shown in full.")] = "") -> None:
     """List the prompts, or show one: judgestats prompts pairwise"""
     from judgestats import design
 

@@ -40,8 +40,7 @@ def report(
         ),
     ] = None,
     to: Annotated[
-        str,
-        typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given."),
+        str, typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given.")
     ] = "",
     identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
     title: Annotated[str, typer.Option(help="Title of the page; by default a question that the data can answer.")] = "",
@@ -64,7 +63,7 @@ def report(
     from judgestats.ingest import parse_identity, parse_scale
     from judgestats.outputs import MarkedOutputs
     from judgestats.reporting.markdown_pages import as_markdown
-    from judgestats.reporting.page_data import measure_all
+    from judgestats.reporting.page_data import PageArguments, measure_all
     from judgestats.reporting.pages import files_read, write_report
 
     if source.format in _WRITTEN:
@@ -85,8 +84,7 @@ def report(
     if not printed:
         outputs.check(out)
     with working("Measuring") as say:
-        measured = measure_all(
-            verdicts,
+        arguments = PageArguments(
             **source.groups,
             identity=judge_of_system or None,
             sampling=cast("Any", sampling.replace("-", " ") or None),
@@ -94,9 +92,9 @@ def report(
             smallest=smallest,
             seed=seed,
             title=title or None,
-            say=say,
             **source.references,
         )
+        measured = measure_all(verdicts, arguments, say)
         command = context.meta[TYPED]
         page = None if printed else write_report(measured, out, outputs, record, say, to=to, command=command)
     if page is None:

@@ -131,24 +131,21 @@ class Counts:
         bootstrap = self.bootstrap
         if self._too_many:
             bootstrap, flag = None, flags.join(flag, flags.NOT_DRAWN)
-        options: Record = {"calls_per_count": calls_per_count, "left_out": left_out, "flag": flag}
-        return self._rates(term, hit, trial, self._cluster, bootstrap, cells, **options)
+        plan = self._cluster, bootstrap
+        return self._rates(hit, trial, plan, {**cells, "term": term}, left_out, flag, calls_per_count)
 
     def _rates(
         self,
-        term: str,
         hit: ArrayLike,
         trial: ArrayLike,
-        cluster: str | None,
-        bootstrap: Bootstrap | None,
+        plan: tuple[str | None, Bootstrap | None],
         cells: Mapping[str, object],
-        *,
+        left_out: Mapping[str, Mask] | None,
+        common: str,
         calls_per_count: int = 1,
-        left_out: Mapping[str, Mask] | None = None,
-        flag: str = "",
     ) -> list[Record]:
-        """:meth:`rates`, clustered by this column or by none."""
-        n, common = self.n * calls_per_count, flag
+        """:meth:`rates` with these cells and this flag in common; `plan`: a column that clusters, and a bootstrap."""
+        (cluster, bootstrap), n = plan, self.n * calls_per_count
         trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
         hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
         group, size = self._group.code, self._group.size
@@ -169,7 +166,7 @@ class Counts:
             flag = flags.join(common, *excluded)
             p = k[g] / total[g] if total[g] else math.nan
             error = math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan
-            row = {**key, **cells, "term": term, "estimate": p, "n": total[g], "method": "Wilson"}
+            row = {**key, **cells, "estimate": p, "n": total[g], "method": "Wilson"}
             row |= with_interval(error, low[g], high[g], flag=flags.join(flag, dependent, size_flag(total[g])))
             if (cluster is not None or together) and total[g]:
                 row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
@@ -203,7 +200,7 @@ class Counts:
         cluster = self._cluster if bootstrap is None else None
         trials, ones, others = (np.broadcast_to(np.asarray(x, dtype=bool), self.n.shape) for x in (trial, one, other))
         ones, others = ones & trials, others & trials
-        rows = self._rates(term, ones, trials, cluster, None, cells, left_out=left_out, flag=flag)
+        rows = self._rates(ones, trials, (cluster, None), {**cells, "term": term}, left_out, flag)
         marks = np.column_stack([ones, others, trials & ~ones & ~others]) * self.n[:, None]
         sums = None if cluster is None else np.column_stack(self._by_cluster(*marks.T))
         for g, row in enumerate(rows):

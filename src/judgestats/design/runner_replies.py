@@ -214,13 +214,7 @@ def _messages(raw: object) -> tuple[str, ...] | None:
 
 #: A record of a runner's output as a reply; None where it is in another form.
 Form = Callable[[Mapping[str, object]], Reply | None]
-RUNNER_FORMS: tuple[Form, ...] = (
-    _plain,
-    _openai,
-    _anthropic,
-    _inspect,
-    _promptfoo,
-)
+RUNNER_FORMS: tuple[Form, ...] = (_plain, _openai, _anthropic, _inspect, _promptfoo)
 
 
 def malformed_reply(record: Mapping[str, object], calls: Collection[str]) -> Reply | None:

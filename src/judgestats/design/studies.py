@@ -180,12 +180,7 @@ def takers(option: str) -> tuple[str, ...]:
 
 
 def study(
-    name: str,
-    judges: str | Sequence[str],
-    *,
-    sample: int | None = None,
-    seed: int | None = None,
-    **options: object,
+    name: str, judges: str | Sequence[str], *, sample: int | None = None, seed: int | None = None, **options: object
 ) -> Plan:
     """Plan a whole study by its name: all arms and variants, as ``judgestats plan`` does.
 
@@ -291,10 +286,7 @@ def _composites(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 #: Study -> the rule that makes its verdicts of calls.
-_RULES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "debiasing": _merged,
-    "merg": _composites,
-}
+_RULES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {"debiasing": _merged, "merg": _composites}
 
 
 def study_verdicts(calls: pd.DataFrame) -> pd.DataFrame:

@@ -35,10 +35,7 @@ HUMAN, MODEL = "human", "model"
 #: Name of the annotator where the labels name none.
 ANYBODY = "human"
 #: What a verdict is about, beside the pair of a preference.
-_ABOUT: dict[Kind, tuple[str, ...]] = {
-    "preferences": ("item", "criterion"),
-    "ratings": ("system", "item", "criterion"),
-}
+_ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item", "criterion"), "ratings": ("system", "item", "criterion")}
 #: The pair of a preference, in either order.
 _PAIR = ("_low", "_high")
 #: Columns about what was judged, which hold for everybody who judged it.

@@ -22,12 +22,7 @@ PATHS = "judgestats.paths"
 
 
 def source_info(
-    source: Any,
-    *,
-    connection: Any = None,
-    encoding: str | None = None,
-    format: str | None = None,
-    strict: bool = False,
+    source: Any, *, connection: Any = None, encoding: str | None = None, format: str | None = None, strict: bool = False
 ) -> pd.DataFrame:
     """Describe a source for the record: names, sizes, hashes, rows.
 

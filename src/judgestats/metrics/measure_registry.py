@@ -105,10 +105,10 @@ SECTIONS = {
     "consensus": "How far from peers, people, truth?",
     "calibration": "What would bring the judges together?",
 }
-Section = Literal[
-    "people", "bias", "accuracy", "ranking", "strategies", "psychometrics", "cues", "agreement", "variance", "scores",
-    "consensus", "calibration",
-]  # fmt: skip
+Section = (
+    Literal["people", "bias", "accuracy", "ranking", "strategies", "psychometrics", "cues"]
+    | Literal["agreement", "variance", "scores", "consensus", "calibration"]
+)
 #: What data may have besides the frame -> how to ask for it.
 HAVE = {
     "orders": "each pair in both orders",
@@ -122,10 +122,10 @@ HAVE = {
     "texts": "the judge's explanations, or texts",
     "printed table": "a printed table",
 }
-Have = Literal[
-    "orders", "gold", "people", "judges", "repeats", "conditions", "attributes", "pairs of known difference", "texts",
-    "printed table",
-]  # fmt: skip
+Have = (
+    Literal["orders", "gold", "people", "judges", "repeats", "conditions", "attributes"]
+    | Literal["pairs of known difference", "texts", "printed table"]
+)
 #: Reason why a measure does not apply to the data, or an empty string.
 Need = Callable[[Any, Options], str]
 

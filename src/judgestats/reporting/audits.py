@@ -111,15 +111,21 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> Record:
     folded = [
         _folded(name, decisions_of_part)
         for name, decisions_of_part in (
-            ("Numbers and statements of the text", prose), ("What cannot be decided, and why", unknown),
+            ("Numbers and statements of the text", prose),
+            ("What cannot be decided, and why", unknown),
         )
         if decisions_of_part
-    ]  # fmt: skip
+    ]
     return {
-        "id": anchor(a.paper), "paper": a.paper, "title": title, "cautions": a.cautions, "findings": findings,
-        "tables": [*_tables(a)], "folded": folded,
+        "id": anchor(a.paper),
+        "paper": a.paper,
+        "title": title,
+        "cautions": a.cautions,
+        "findings": findings,
+        "tables": [*_tables(a)],
+        "folded": folded,
         "figures": None if figures is None else [*figures()],
-    }  # fmt: skip
+    }
 
 
 def _findings(decisions: Sequence[Decision], *, by_place: bool) -> list[Record]:
@@ -142,10 +148,12 @@ def _listed(decisions: Sequence[Decision], *, place: bool = False) -> Record:
     rows = [
         {
             "cells": [*([d.statement.place] if place else []), d.statement.claim, d.printed, _recomputed(d)],
-            "verdict": _verdict(d.verdict), "comment": d.comment, "wrong": d.verdict == NOT,
+            "verdict": _verdict(d.verdict),
+            "comment": d.comment,
+            "wrong": d.verdict == NOT,
         }
         for d in decisions
-    ]  # fmt: skip
+    ]
     return {"heads": ["place", *_HEADS] if place else [*_HEADS], "rows": rows, "placed": place}
 
 

@@ -79,20 +79,19 @@ def order_bias_words(units: str, options: Options) -> BiasWords:
     """How a card says a bias towards an order; `units`: what the intervals are clustered by."""
     ways = ("what is shown first", "what is shown second")
     verbs = (f"prefers {ways[0]}", f"prefer {ways[0]}")
+    heads, none = (f"Prefers {ways[0]}", f"Prefers {ways[1]}"), "No position bias found"
+    method = "largest |t| over shared items"
+    smallest = SMALLEST_SHARE if options.smallest is None else options.smallest
     return BiasWords(
-        "Position bias", "No position bias found", (f"Prefers {ways[0]}", f"Prefers {ways[1]}"), verbs, "the second",
-        "position_bias", "points", "largest |t| over shared items", units,
-        SMALLEST_SHARE if options.smallest is None else options.smallest,
-    )  # fmt: skip
+        "Position bias", none, heads, verbs, "the second", "position_bias", "points", method, units, smallest
+    )
 
 
 def leniency_bias_words(other: str, none: str, method: str, units: str, smallest: float) -> BiasWords:
     """How a card says leniency against gold, people or peers."""
     verbs = (f"scores higher than {other}", f"score higher than {other}")
-    return BiasWords(
-        "Leniency", none, (f"Scores higher than {other}", f"Scores lower than {other}"), verbs, "lower", "leniency",
-        "score", method, units, smallest,
-    )  # fmt: skip
+    heads = (f"Scores higher than {other}", f"Scores lower than {other}")
+    return BiasWords("Leniency", none, heads, verbs, "lower", "leniency", "score", method, units, smallest)
 
 
 def rows_by_judge(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), at: str = "") -> dict[str, Record]:

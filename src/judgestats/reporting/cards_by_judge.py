@@ -11,10 +11,7 @@ from judgestats.metrics.datasheets.judge_profiles import profile
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import noun
-from judgestats.reporting.sheets import (
-    datasheet_rows,
-    headline_rows,
-)
+from judgestats.reporting.sheets import datasheet_rows, headline_rows
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
 
@@ -35,11 +32,15 @@ def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
         top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
         cards.append(
             {
-                "judge": judge, "type": types.get(judge), "open": len(judges) <= OPEN, "headline": ", ".join(top),
-                "main": {**main, "about": f"main rows of {judge}"}, "size": noun(len(rows), "row"),
+                "judge": judge,
+                "type": types.get(judge),
+                "open": len(judges) <= OPEN,
+                "headline": ", ".join(top),
+                "main": {**main, "about": f"main rows of {judge}"},
+                "size": noun(len(rows), "row"),
                 "sheet": datasheet_rows(rows, judge, conf_level),
             }
-        )  # fmt: skip
+        )
     return cards
 
 

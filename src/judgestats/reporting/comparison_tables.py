@@ -36,11 +36,14 @@ def comparison(summary: Summary) -> Record:
     ]
     columns = [
         {
-            "label": c.label, "note": c.note, "line": c.line, "ticks": c.ticks if c.form != "count" else (),
+            "label": c.label,
+            "note": c.note,
+            "line": c.line,
+            "ticks": c.ticks if c.form != "count" else (),
             "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
         }
         for i, c in enumerate(summary.columns)
-    ]  # fmt: skip
+    ]
     return {"groups": groups, "columns": columns, "note": summary.note}
 
 
@@ -52,11 +55,9 @@ def _comparison_cell(column: Column, judge: str, width: int = 120) -> Record:
     if cell is None:
         return {"value": value, "interval": "", "bar": None, "sort": "", "hover": "not measured"}
     start, end = column.ends
-    at = float(cell["estimate"])
-    drawn_bar = bar(
-        at, float(cell["conf_low"]), float(cell["conf_high"]), start=start, end=end,
-        mark=column.reference if math.isfinite(column.reference) else None, width=width,
-    )  # fmt: skip
+    at, low, high = (float(cell[name]) for name in ("estimate", "conf_low", "conf_high"))
+    mark = column.reference if math.isfinite(column.reference) else None
+    drawn_bar = bar(at, low, high, start=start, end=end, mark=mark, width=width)
     parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
     hover = "; ".join(p for p in parts if p)
     return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
@@ -76,10 +77,8 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
         cells = {j: d for j in others if (d := right.difference(right.best, j)) is not None}
         cells = {j: {**d, "method": right.method, "flag": ""} for j, d in cells.items()}
         if cells:
-            column = Column(
-                "difference", f"{right.best} minus this judge", "on the things that both judged",
-                "points" if form == "share" else "score", cells, reference=0.0,
-            )  # fmt: skip
+            head, note = f"{right.best} minus this judge", "on the things that both judged"
+            column = Column("difference", head, note, "points" if form == "share" else "score", cells, reference=0.0)
             several = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once"
             note = f"{several if len(right.pairs) > 1 else 'One pair of judges'}: {right.method}."
             panels.setdefault("Is it right?", []).append(

@@ -8,10 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, number
-from judgestats.reporting.sheets import (
-    drawn,
-    flag_marks,
-)
+from judgestats.reporting.sheets import drawn, flag_marks
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
 

@@ -33,10 +33,12 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
     models = data.estimates.models
     sheet = data.of_shown(data.estimates.sheet)
     parts = chapters(estimates, level, data.of_shown, summary.left_out)
-    drawn_here = {"Do they agree?": [
-        *between_judges(data.measured, data.rows.kind, data.estimates.taken, data.settings),
-        *beside_people(data.estimates.taken, data.estimates.peers, data.settings),
-    ]}  # fmt: skip
+    drawn_here = {
+        "Do they agree?": [
+            *between_judges(data.measured, data.rows.kind, data.estimates.taken, data.settings),
+            *beside_people(data.estimates.taken, data.estimates.peers, data.settings),
+        ]
+    }
     where = "Do they agree?" if data.rows.kind == "ratings" else "Is it fair?"
     drawn_here[where] = [
         *drawn_here.get(where, []),
@@ -46,10 +48,13 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
     sections: list[Record] = []
     for title in PARTS:
         section = {
-            "title": title, "id": anchor(title), "kind": "chapters", "axes": axes.get(title, []),
+            "title": title,
+            "id": anchor(title),
+            "kind": "chapters",
+            "axes": axes.get(title, []),
             "pictures": drawn_here.get(title, []),
             "chapters": [p for p in parts if p["where"] == title],
-        }  # fmt: skip
+        }
         shows = section["axes"] or section["pictures"] or section["chapters"]
         section["note"] = _nothing_known(data) if title == "Is it right?" and not shows else ""
         if shows or section["note"]:
@@ -62,11 +67,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         {"title": "Data and method", "id": "data-and-method", "kind": "data"},
     ]
     absent = {m: why for m, why in data.estimates.taken.items() if isinstance(why, str)}
-    lead = (
-        design(data),
-        references_in_words(data.rows.reference, data.arguments.get("gold")),
-        how_read(source),
-    )
+    lead = (design(data), references_in_words(data.rows.reference, data.arguments.get("gold")), how_read(source))
     ways = [*data.rows.groups, *data.estimates.sheet.columns.intersection(INSTRUMENTS)]
     return page(
         "report.html.j2",

@@ -9,12 +9,7 @@ from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.markup import visible
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import call_again, limits_of
-from judgestats.reporting.sheets import (
-    ladder_bounds,
-    markdown_table,
-    markdown_text,
-    to_markdown,
-)
+from judgestats.reporting.sheets import ladder_bounds, markdown_table, markdown_text, to_markdown
 
 
 def as_markdown(page: PageData, command: str = "") -> str:
@@ -49,7 +44,5 @@ def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], 
     """Heads and rows of a table of estimates as text."""
     table = estimates_table(rows, conf_level)
     heads = [*table["labels"], "measure", "estimate", f"{table['level']} interval", "n", *table["beside"]]
-    cells = [
-        [*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]
-    ]  # fmt: skip
+    cells = [[*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]]
     return heads, cells

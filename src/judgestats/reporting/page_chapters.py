@@ -8,11 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.metrics.measure_registry import (
-    SECTIONS,
-    Measure,
-    measures,
-)
+from judgestats.metrics.measure_registry import SECTIONS, Measure, measures
 from judgestats.reporting import plots
 from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import count, noun

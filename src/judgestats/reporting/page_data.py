@@ -104,42 +104,55 @@ def _without_single_conditions(sheet: pd.DataFrame, columns: Sequence[str]) -> p
     return sheet.drop(columns=alone)
 
 
+@dataclass(frozen=True)
+class PageArguments:
+    """Arguments of :func:`judgestats.report` that decide what is measured, and how."""
+
+    by: By = ()
+    cluster: Cluster = "auto"
+    identity: Mapping[str, str] | None = None
+    humans: Humans | None = None
+    gold: str | None = None
+    baseline: Baseline | None = None
+    sampling: Sampling | None = None
+    scale: tuple[float, float] | None = None
+    smallest: float | None = None
+    title: str | None = None
+    models: Models | None = None
+    study: bool = False
+    seed: int = SEED
+    conf_level: float = CONF_LEVEL
+    n_resamples: int = N_RESAMPLES
+
+    def __post_init__(self) -> None:
+        confidence(self.conf_level)
+        object.__setattr__(self, "scale", score_range(self.scale))
+        if self.smallest is not None and not self.smallest > 0:
+            raise DesignError(f"smallest={self.smallest!r} must be above 0: the smallest bias that is of interest.")
+        if self.sampling is not None:
+            choose(self.sampling, get_args(Sampling), "sampling")
+
+    @property
+    def of_call(self) -> Record:
+        """Those that a call with the same result must repeat, beside the groups and the models."""
+        names = ("cluster", "identity", "seed", "conf_level", "n_resamples")
+        further = ("humans", "gold", "baseline", "sampling", "scale", "smallest", "title", "study")
+        values = {name: getattr(self, name) for name in names} | {"identity": dict(self.identity or {}) or None}
+        return values | {name: value for name in further if (value := getattr(self, name)) or value == ()}
+
+
 @engine_errors
-def measure_all(
-    data: IntoFrame,
-    *,
-    by: By = (),
-    cluster: Cluster = "auto",
-    identity: Mapping[str, str] | None = None,
-    humans: Humans | None = None,
-    gold: str | None = None,
-    baseline: Baseline | None = None,
-    sampling: Sampling | None = None,
-    scale: tuple[float, float] | None = None,
-    smallest: float | None = None,
-    seed: int = SEED,
-    conf_level: float = CONF_LEVEL,
-    n_resamples: int = N_RESAMPLES,
-    title: str | None = None,
-    models: Models | None = None,
-    study: bool = False,
-    say: Callable[[str], None] = quiet,
-) -> PageData:
-    """Measure everything that a page shows; the arguments are those of :func:`report`. `say`: called with each step."""
+def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], None] = quiet) -> PageData:
+    """Measure everything that a page shows. `say`: called with each step."""
     say("Checking the rows")
-    confidence(conf_level)
-    scale = score_range(scale)
-    if smallest is not None and not smallest > 0:
-        raise DesignError(f"smallest={smallest!r} must be above 0: the smallest bias that is of interest.")
     fitted: tuple[Model, ...] = ()
-    if models is not None:
+    if arguments.models is not None:
         from judgestats.reporting.fit_sections import described  # loads all of judgestats.models
 
-        fitted = described(models, conf_level)
-    if sampling is not None:
-        choose(sampling, get_args(Sampling), "sampling")
+        fitted = described(arguments.models, arguments.conf_level)
+    by = arguments.by
     name, calls, frame, natural = "", pd.DataFrame(), pd.DataFrame(), pd.DataFrame()
-    if study:
+    if arguments.study:
         frame = data if isinstance(data, pd.DataFrame) else to_table(data)
         if not (name := study_of(frame)):
             raise DesignError("These calls are of no study. Leave study= out.")
@@ -160,33 +173,23 @@ def measure_all(
     whole, empty = without_empty_levels(whole, list(dict.fromkeys(conditions)))
     splits, refused = splits_by_name(whole, kind, groups)
     groups += [s.column for s in splits] if kind == "ratings" else []
-    options: Record = {
-        "by": groups,
-        "cluster": cluster,
-        "identity": dict(identity) if identity else None,
-        "seed": seed,
-        "conf_level": conf_level,
-        "n_resamples": n_resamples,
-    }
-    further = {
-        "humans": humans,
-        "gold": gold,
-        "baseline": baseline,
-        "sampling": sampling,
-        "scale": scale,
-        "smallest": smallest,
-        "title": title,
-        "study": study,
-    }
-    reference = references(whole, humans, gold, baseline)
+    reference = references(whole, arguments.humans, arguments.gold, arguments.baseline)
     everybody, renamed = _groups_renamed(
         pd.concat([reference.models, reference.people]) if reference.humans else reference.models, groups
     )
     measured, people = everybody.iloc[: len(reference.models)], of_people(everybody.iloc[len(reference.models) :])
+    drawing = arguments.n_resamples, arguments.seed, arguments.conf_level
     settings = Options(
-        tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if reference.humans else None,
-        reference.baseline, sampling or "", scale, smallest,
-    )  # fmt: skip
+        tuple(renamed),
+        arguments.identity or {},
+        arguments.cluster,
+        *drawing,
+        people if reference.humans else None,
+        reference.baseline,
+        arguments.sampling or "",
+        arguments.scale,
+        arguments.smallest,
+    )
     say("Datasheets")
     rows = reference.study if renamed == groups else reference.study.part(measured)
     sheet = _without_single_conditions(sheet_of(rows, settings), renamed)
@@ -203,24 +206,24 @@ def measure_all(
         }
         return _without_single_conditions(sheet_of(part, of_part), renamed), numbers
 
-    summary = summarise(rows, kind, sheet, taken, findings, settings, title, anew)
+    summary = summarise(rows, kind, sheet, taken, findings, settings, arguments.title, anew)
     left_out = f" · {listed(empty)} left out: no valid answer" if empty else ""
     lead = f"{refused_in_words(refused, kind)} {summary.verdict}".strip()
     summary = replace(summary, line=summary.line + left_out, verdict=lead)
     tables: tuple[StudyTable, ...] = ()
     if name:
-        tables = tuple(study_tables(frame, Estimation(conf_level, seed, n_resamples)))
+        tables = tuple(study_tables(frame, Estimation(arguments.conf_level, arguments.seed, arguments.n_resamples)))
         apart = " Below the tables are the pairs with gold alone." if 0 < len(natural) < len(frame) else ""
         said = f"{_said_of_calls(calls, frame)}{apart}"
         tables = (replace(tables[0], about=f"{tables[0].about} {said}"), *tables[1:])
-        if cards := study_cards(name, tables, conf_level):
+        if cards := study_cards(name, tables, arguments.conf_level):
             summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
         PageRows(rows, kind, reference, findings, groups, splits if kind == "ratings" else [], refused),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
         summary,
         settings,
-        {**options, **{k: v for k, v in further.items() if v or v == ()}},
+        {"by": groups, **arguments.of_call},
         tables,
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judgestats.reporting.fit_sections import Models
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
-from judgestats.reporting.page_data import PageData, measure_all
+from judgestats.reporting.page_data import PageArguments, PageData, measure_all
 
 
 def report(
@@ -131,11 +131,11 @@ def report(
     """
     outputs = MarkedOutputs("report", files_read(source), overwrite=overwrite)
     outputs.check(path)
-    page = measure_all(
-        data, by=by, cluster=cluster, identity=identity, humans=humans, gold=gold, baseline=baseline,
-        sampling=sampling, scale=scale, smallest=smallest, seed=seed, conf_level=conf_level,
-        n_resamples=n_resamples, title=title, models=models, study=study,
-    )  # fmt: skip
+    drawing = seed, conf_level, n_resamples
+    arguments = PageArguments(
+        by, cluster, identity, humans, gold, baseline, sampling, scale, smallest, title, models, study, *drawing
+    )
+    page = measure_all(data, arguments)
     return write_report(page, path, outputs, source)
 
 

@@ -6,11 +6,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.study import Study
-from judgestats.metrics.marks import (
-    order_marks,
-    right_marks,
-    steady_marks,
-)
+from judgestats.metrics.marks import order_marks, right_marks, steady_marks
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import biased
 from judgestats.reporting.card_questions import (
@@ -66,12 +62,8 @@ def pairs_first_screen(
         if flags.ORDER_CONFOUNDED not in r["flag"] and "bias" not in data.columns
     }
     if slots:
-        columns.append(
-            Column(
-                "position_bias", "First-position preference", "points, first minus second", "points", slots, False, 0.0,
-                "dashed: none",
-            )
-        )  # fmt: skip
+        head, note = "First-position preference", "points, first minus second"
+        columns.append(Column("position_bias", head, note, "points", slots, False, 0.0, "dashed: none"))
     if again := rows_by_judge(sheet, "repeat_consistency", ["repeats"]):
         columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
     columns += graded_columns(calls, options)

@@ -28,11 +28,7 @@ _KEY = (
 
 
 def printed_layout(
-    table: str,
-    *,
-    rows: str | Sequence[str],
-    values: str | Sequence[str],
-    columns: str | None = None,
+    table: str, *, rows: str | Sequence[str], values: str | Sequence[str], columns: str | None = None
 ) -> GT:
     """Make a table of a paper a ``great_tables.GT``: its printed numbers, and which of them follow from the others.
 

@@ -9,12 +9,7 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.marks import (
-    distance_marks,
-    error_marks,
-    score_marks,
-    spread_marks,
-)
+from judgestats.metrics.marks import distance_marks, error_marks, score_marks, spread_marks
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.scales import scales_apart
 from judgestats.metrics.standings import biased, means_of, widened
@@ -48,12 +43,9 @@ def _right_or_wrong_first_screen(
         column = answer_column(data.columns)
         said, gold = (data[c].astype("string") if column == "answer" else yes_or_no(data[c]) for c in (column, "gold"))
         scored = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
-        columns.append(
-            Column(
-                "accuracy", "Accuracy", "share of verdicts that match gold", "share", right, False,
-                float(gold.value_counts(normalize=True).max()), "dashed: best constant answer",
-            )
-        )  # fmt: skip
+        often, note = float(gold.value_counts(normalize=True).max()), "share of verdicts that match gold"
+        line = "dashed: best constant answer"
+        columns.append(Column("accuracy", "Accuracy", note, "share", right, False, often, line))
         cluster = cluster_of_intervals(data, right)
         questions["right"] = CardQuestion(
             "Most often right",
@@ -100,13 +92,9 @@ def ratings_first_screen(
             pd.to_numeric(data["gold"], errors="coerce").dropna() if source == "gold" else _middle(data, value, options)
         )
         reference = float((right - right.median()).abs().mean())
-        columns.append(
-            Column(
-                "distance", f"Distance from {name}", "mean distance of a score on its scale; lower is better",
-                "score", rows_from_means(means, cluster), True, reference,
-                f"dashed: always the median of {'gold' if source == 'gold' else 'the means of people'}",
-            )
-        )  # fmt: skip
+        head, note = f"Distance from {name}", "mean distance of a score on its scale; lower is better"
+        line = f"dashed: always the median of {'gold' if source == 'gold' else 'the means of people'}"
+        columns.append(Column("distance", head, note, "score", rows_from_means(means, cluster), True, reference, line))
         if not against:
             against = source
             questions["right"] = CardQuestion(
@@ -142,9 +130,14 @@ def ratings_first_screen(
 
 
 def _leniency(
-    data: pd.DataFrame, sheet: pd.DataFrame, against: str, conditions: list[str], cluster: str, value: str,
+    data: pd.DataFrame,
+    sheet: pd.DataFrame,
+    against: str,
+    conditions: list[str],
+    cluster: str,
+    value: str,
     options: Options,
-) -> tuple[list[Column], pd.DataFrame | None, BiasWords]:  # fmt: skip
+) -> tuple[list[Column], pd.DataFrame | None, BiasWords]:
     """How far judges score above gold, else above people, else above each other: the column, the biases, the words."""
     units = cluster_plural(cluster, "items")
     smallest = options.smallest if options.smallest is not None else SMALLEST_PART * _width(data[value], options)

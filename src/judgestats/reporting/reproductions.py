@@ -68,12 +68,7 @@ def _example() -> Record:
         "printed tables follows below."
     )
     title = "Judges of the dark_current paper, measured from printed counts"
-    return {
-        "title": title,
-        "lead": lead,
-        "table": comparison(overview(sheet)),
-        "judges": judge_cards(sheet, 0.95),
-    }
+    return {"title": title, "lead": lead, "table": comparison(overview(sheet)), "judges": judge_cards(sheet, 0.95)}
 
 
 def _dark_current_figures() -> Iterator[Picture]:

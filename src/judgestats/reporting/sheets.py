@@ -109,9 +109,13 @@ def _term(rows: list[Record], bounds: _Bounds) -> Record:
     ]
     symbol = "" if first["symbol"] in ("", NONE) else first["symbol"]
     return {
-        "label": in_words(first["term"]), "symbol": symbol, "meaning": first["meaning"], "level": first["level"],
-        "bad": bad_direction(first["bad_direction"]), "rows": parts,
-    }  # fmt: skip
+        "label": in_words(first["term"]),
+        "symbol": symbol,
+        "meaning": first["meaning"],
+        "level": first["level"],
+        "bad": bad_direction(first["bad_direction"]),
+        "rows": parts,
+    }
 
 
 def drawn(r: Record) -> dict[str, str | None] | None:

@@ -98,15 +98,19 @@ def rows_section(findings: pd.DataFrame) -> Record:
     if (reasons["level"] == "counted").any():
         note = f"Rows that are “counted” are used; they are listed because some measures cannot use them. {note}"
     return {
-        "total": count(total), "used": count(used), "excluded": count(n["rows excluded"]),
+        "total": count(total),
+        "used": count(used),
+        "excluded": count(n["rows excluded"]),
         "noun": "row" if total == 1 else "rows",
-        "share": None if share is None else f"{share:.4f}", "rest": f"{100 - (share or 0):.4f}",
-        "said": f"{share or 0:.1f}", "note": note.strip(),
+        "share": None if share is None else f"{share:.4f}",
+        "rest": f"{100 - (share or 0):.4f}",
+        "said": f"{share or 0:.1f}",
+        "note": note.strip(),
         "reasons": [
             [r["what"], r["level"], count(r["n"]), places(r["where"] or _row_numbers(r["rows"])), r["remedy"]]
             for r in reasons.to_dict("records")
         ],
-    }  # fmt: skip
+    }
 
 
 def _row_numbers(rows: tuple[int, ...], most: int = 3) -> str:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from judgestats.counting.study import Study
-from judgestats.metrics.marks import (
-    order_marks,
-    preference_marks,
-    right_marks,
-)
+from judgestats.metrics.marks import order_marks, preference_marks, right_marks
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import biased
 from judgestats.reporting.card_questions import (
@@ -26,13 +22,13 @@ from judgestats.reporting.summary_parts import Column
 
 def stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
     """Columns of the dark-current design: a known difference, nothing at all, and equals."""
+    first_step = "right choices at the first step of the ladder; a tie is a miss"
     about = (
-        ("target_sensitivity", "ladder", "Finds the smallest difference", "right choices at the first step of the "
-         "ladder; a tie is a miss", False),
+        ("target_sensitivity", "ladder", "Finds the smallest difference", first_step, False),
         ("dark_current", "dark current", "Dark current", "preferences where there is nothing to prefer", True),
         ("raw_false_preference", "Δ0", "False preference", "calls on equals that prefer one", True),
         ("stable_cross_sensitivity", "Δ0", "Holds on to one of two equals", "pairs of equals, in both orders", True),
-    )  # fmt: skip
+    )
     return [
         Column(term, label, f"share of {note}", "share", cells, lower)
         for term, section, label, note, lower in about

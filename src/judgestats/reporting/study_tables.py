@@ -311,10 +311,7 @@ def _cues(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
         "Verdict shifts and anchoring",
         "Change of the share of verdicts for the candidate that the cue favours, against no label.",
         ("judge", "scheme", "probe"),
-        (
-            anchored,
-            {"shift_favoured": "shift", "lds": "LDS", "ols": "OLS", "ts": "TS", "lao": "LAO"},
-        ),
+        (anchored, {"shift_favoured": "shift", "lds": "LDS", "ols": "OLS", "ts": "TS", "lao": "LAO"}),
     )
     yield StudyTable.of(
         "Revision after the labels are put right",

@@ -237,12 +237,7 @@ def _title_question(
 
 
 def _line_of_counts(
-    calls: Study,
-    kind: Kind,
-    findings: pd.DataFrame,
-    against: str,
-    without_people: str,
-    options: Options,
+    calls: Study, kind: Kind, findings: pd.DataFrame, against: str, without_people: str, options: Options
 ) -> str:
     data = calls.data.to_native()
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]

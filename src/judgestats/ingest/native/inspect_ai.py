@@ -85,10 +85,7 @@ def _sample_name(sample: Fields) -> str:
 
 
 def rows(
-    record: Fields,
-    place: Place,
-    graders: Mapping[str, str] | None = None,
-    values: Mapping[str, Fields] | None = None,
+    record: Fields, place: Place, graders: Mapping[str, str] | None = None, values: Mapping[str, Fields] | None = None
 ) -> Iterator[Row]:
     """Read a sample: a row for each scorer, and for each key of a score that is a dict."""
     sample = record["sample"]

@@ -27,10 +27,7 @@ def matches_frame(record: Fields) -> str:
 
 
 def frame_rows(
-    record: Fields,
-    place: Place,
-    graders: Mapping[str, str] | None = None,
-    values: Mapping[str, Fields] | None = None,
+    record: Fields, place: Place, graders: Mapping[str, str] | None = None, values: Mapping[str, Fields] | None = None
 ) -> Iterator[Row]:
     """Read a row of the frame: a rating for each scorer, and for each key of a score that is a dict."""
     cells = {name: None if absent(value) else value for name, value in record.items()}

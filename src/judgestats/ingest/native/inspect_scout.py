@@ -22,10 +22,7 @@ def matches_labels(record: Fields) -> str:
 
 
 def label_rows(
-    record: Fields,
-    place: Place,
-    judge: str = "human",
-    values: Mapping[str, Fields] | None = None,
+    record: Fields, place: Place, judge: str = "human", values: Mapping[str, Fields] | None = None
 ) -> Iterator[Row]:
     """Read what people say of a transcript: a rating for each label."""
     item, values = record["id"], by_scorer(values, "values", dict)

@@ -41,10 +41,7 @@ def _is_results(record: Fields) -> bool:
 
 
 def rows(
-    record: Fields,
-    place: Place,
-    system: str | None = None,
-    model_graded: str | Sequence[str] = (),
+    record: Fields, place: Place, system: str | None = None, model_graded: str | Sequence[str] = ()
 ) -> Iterator[Row]:
     """Read the scores of one document: a row per metric."""
     if _is_results(record):

@@ -18,10 +18,7 @@ def matches(names: Fields) -> str:
 
 
 def rows(
-    record: Fields,
-    place: Place,
-    judge: str | None = None,
-    rater_type: Literal["model", "code", "human"] | None = None,
+    record: Fields, place: Place, judge: str | None = None, rater_type: Literal["model", "code", "human"] | None = None
 ) -> Iterator[Row]:
     """Read one grade of one document for one topic."""
     if rater_type is not None:

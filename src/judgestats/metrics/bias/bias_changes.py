@@ -122,19 +122,25 @@ _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
 
 
 @Measure(
-    "Does a strategy change a bias, signed and in size?", "strategies", "P, counts", "MOVER of Newcombe's; bootstrap",
-    "debiasing, Fig 2", plot="bias_map", frames=("preferences",), needs=(control_of("strategy"),),
+    "Does a strategy change a bias, signed and in size?",
+    "strategies",
+    "P, counts",
+    "MOVER of Newcombe's; bootstrap",
+    "debiasing, Fig 2",
+    plot="bias_map",
+    frames=("preferences",),
+    needs=(control_of("strategy"),),
     arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
     caption="Change of the absolute bias; blue is less bias. Absolute values are biased upwards near 0.",
-    table=( "change", "magnitude_change", "mean_change", ),
+    table=("change", "magnitude_change", "mean_change"),
     terms=(
         Term("change", "change of the signed bias", neutral=0.0),
         Term("magnitude_change", "change of the absolute bias", neutral=0.0),
         Term("mean_change", "change of the absolute bias, mean of the judges", neutral=0.0),
     ),
-    have=("conditions", "attributes",),
+    have=("conditions", "attributes"),
     assumes="The baseline and the strategies were asked about the same pairs; pairs are independent.",
-)  # fmt: skip
+)
 def bias_change(
     calls: IntoFrame,
     *,

@@ -48,20 +48,24 @@ def _each_attribute(data: Calls, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "How much more often is the target preferred than the other?", "bias", "P, counts",
-    "Newcombe for two shares of one sample; clustered: Tango; bootstrap", "debiasing, Sec 3.5", plot="bias_scores",
-    frames=("preferences",), needs=(target_known,), take=_each_attribute, table=( "bias", "magnitude", ),
+    "How much more often is the target preferred than the other?",
+    "bias",
+    "P, counts",
+    "Newcombe for two shares of one sample; clustered: Tango; bootstrap",
+    "debiasing, Sec 3.5",
+    plot="bias_scores",
+    frames=("preferences",),
+    needs=(target_known,),
+    take=_each_attribute,
+    table=("bias", "magnitude"),
     caption="Share of calls for the target minus share against it; the middle line is no bias. n includes ties.",
-    terms=(
-        Term("bias", "bias, signed", neutral=0.0),
-        Term("magnitude", "absolute bias"),
-    ),
+    terms=(Term("bias", "bias, signed", neutral=0.0), Term("magnitude", "absolute bias")),
     have=("attributes",),
     assumes=(
         "Apart from the attribute the candidates are equally good, or it varies independently of quality; items "
         "are independent."
     ),
-)  # fmt: skip
+)
 def bias_score(
     calls: IntoFrame,
     *,

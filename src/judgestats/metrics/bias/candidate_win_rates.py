@@ -31,13 +31,17 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "How often does each candidate win?", "bias", "P, counts", "Wilson, clustered; bootstrap",
-    "ours; graded: AlpacaEval", plot="forest", frames=("preferences",), table=("win_rate",),
-    terms=(
-        Term("win_rate", neutral=0.5),
-    ),
+    "How often does each candidate win?",
+    "bias",
+    "P, counts",
+    "Wilson, clustered; bootstrap",
+    "ours; graded: AlpacaEval",
+    plot="forest",
+    frames=("preferences",),
+    table=("win_rate",),
+    terms=(Term("win_rate", neutral=0.5),),
     assumes="Slots were exchanged or drawn at random, else position bias is part of the rate; items are independent.",
-)  # fmt: skip
+)
 def preference_rate(
     calls: IntoFrame,
     *,

@@ -171,13 +171,14 @@ CHARACTERS = 4.0
 
 
 @Measure(
-    "What does the verdict on an item cost?", "strategies", "P", "Student's t over items",
+    "What does the verdict on an item cost?",
+    "strategies",
+    "P",
+    "Student's t over items",
     "debiasing, App C, App H",
-    terms=(
-        Term("cost", "cost of an evaluation"),
-    ),
+    terms=(Term("cost", "cost of an evaluation"),),
     assumes="Tokens are those of the log; where there are none, four characters count as a token.",
-)  # fmt: skip
+)
 def evaluation_cost(
     calls: IntoFrame,
     *,

@@ -57,16 +57,19 @@ def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
 
 @Measure(
     "Does the judge prefer the target (its own family, the longer answer) more often than people do on the same pairs?",
-    "people", "P, counts", "t, clustered (and by annotator); counts: Newcombe; rates: Wilson, clustered",
+    "people",
+    "P, counts",
+    "t, clustered (and by annotator); counts: Newcombe; rates: Wilson, clustered",
     "debiasing, App G",
-    plot="preference_gaps", frames=("preferences",), needs=(people_named, target_known), take=_gap_to_people,
+    plot="preference_gaps",
+    frames=("preferences",),
+    needs=(people_named, target_known),
+    take=_gap_to_people,
     table=("rate", "gap"),
-    terms=(
-        Term("gap", neutral=0.0),
-    ),
-    have=("people", "attributes",),
+    terms=(Term("gap", neutral=0.0),),
+    have=("people", "attributes"),
     assumes="People and the judge saw the same pairs; items are independent of each other.",
-)  # fmt: skip
+)
 def preference_gap(
     calls: IntoFrame,
     *,

@@ -33,11 +33,7 @@ _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
 
 
 #: What is no trial, by ``missing=``.
-_WITHOUT = {
-    "drop": "pair(s) without two valid answers",
-    "agrees": "pair(s) without a valid answer",
-    "same": "pair(s)",
-}
+_WITHOUT = {"drop": "pair(s) without two valid answers", "agrees": "pair(s) without a valid answer", "same": "pair(s)"}
 
 
 #: Relations of two repeated calls, with the number of valid answers.

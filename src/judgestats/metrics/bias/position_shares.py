@@ -132,10 +132,14 @@ def position_bias(
 
 
 @Measure(
-    "How often is the answer a tie, or invalid? (needs no order)", "bias", "P, counts", "Wilson, clustered", "ours",
+    "How often is the answer a tie, or invalid? (needs no order)",
+    "bias",
+    "P, counts",
+    "Wilson, clustered",
+    "ours",
     plot="forest",
     assumes="Calls of different items are independent of each other.",
-)  # fmt: skip
+)
 def answer_rates(
     calls: IntoFrame,
     *,

@@ -62,20 +62,24 @@ EXTRA = (
 
 
 @Measure(
-    "Is a strategy more often right than the baseline on the same pairs?", "strategies", "P, counts",
-    "Newcombe, paired; McNemar's p, adjusted", "debiasing, Sec 3.5, App D", plot="strategies", frames=("preferences",),
-    needs=(control_of("strategy"),), arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
+    "Is a strategy more often right than the baseline on the same pairs?",
+    "strategies",
+    "P, counts",
+    "Newcombe, paired; McNemar's p, adjusted",
+    "debiasing, Sec 3.5, App D",
+    plot="strategies",
+    frames=("preferences",),
+    needs=(control_of("strategy"),),
+    arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
     caption="Accuracy under the strategy minus under the baseline, on the pairs that both judged. Filled: survives "
     "the correction for all comparisons.",
-    terms=(
-        Term("difference", "gain in accuracy", neutral=0.0),
-    ),
-    have=("conditions", "gold",),
+    terms=(Term("difference", "gain in accuracy", neutral=0.0),),
+    have=("conditions", "gold"),
     assumes=(
         "The strategies judged the same pairs, which are independent; the p-values are adjusted for the number of "
         "comparisons."
     ),
-)  # fmt: skip
+)
 def compare_strategies(
     calls: IntoFrame,
     *,

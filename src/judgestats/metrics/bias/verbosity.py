@@ -20,12 +20,15 @@ from judgestats.typing import Record
 
 
 @Measure(
-    "Does the judge prefer length, or completeness?", "bias", "P, counts",
-    "Newcombe and Wilson, Bonferroni for the two", "debiasing, Sec 4.1.2 and App F; thresholds ours",
+    "Does the judge prefer length, or completeness?",
+    "bias",
+    "P, counts",
+    "Newcombe and Wilson, Bonferroni for the two",
+    "debiasing, Sec 4.1.2 and App F; thresholds ours",
     plot="verbosity_bias",
-    have=("attributes", "pairs of known difference",),
+    have=("attributes", "pairs of known difference"),
     assumes="The expansions add no content, and the cut-off answers are worse than the whole ones.",
-)  # fmt: skip
+)
 def verbosity_bias(
     calls: IntoFrame,
     *,

@@ -36,15 +36,19 @@ def _attenuations(data: Any, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "Does hiding the author shrink the deviation of judges on their own systems?", "consensus", "R",
-    "Fieller, folded; the mean: delta method", "merchant_risk, Sec 4.3.2", plot="forest", frames=("ratings",),
-    needs=(values_of("condition"),), take=_attenuations,
-    terms=(
-        Term("attenuation"),
-    ),
+    "Does hiding the author shrink the deviation of judges on their own systems?",
+    "consensus",
+    "R",
+    "Fieller, folded; the mean: delta method",
+    "merchant_risk, Sec 4.3.2",
+    plot="forest",
+    frames=("ratings",),
+    needs=(values_of("condition"),),
+    take=_attenuations,
+    terms=(Term("attenuation"),),
     have=("conditions",),
     assumes="The conditions differ in the name only; the deviation of the named condition is not 0.",
-)  # fmt: skip
+)
 def blinding_effect(
     ratings: IntoFrame,
     *,
@@ -163,12 +167,7 @@ def _side(data: Panel, where: list[Record], key: Record) -> Mask:
 
 
 def _attenuation_rows(
-    uncertainty: Uncertainty,
-    weights: Floats,
-    sides: list[Mask],
-    key: Record,
-    decimals: int | None,
-    conf_level: float,
+    uncertainty: Uncertainty, weights: Floats, sides: list[Mask], key: Record, decimals: int | None, conf_level: float
 ) -> list[Record]:
     """Rows of all judges of one group, and their mean."""
     data = uncertainty.data

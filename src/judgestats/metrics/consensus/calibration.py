@@ -164,8 +164,13 @@ def _peers_or_people(data: Any, options: Options) -> str:
 
 
 @Measure(
-    "Which calibration brings a judge to a reference, and what is its error on held-out items?", "calibration", "R",
-    "t over items; root mean square: of its log", "ours", plot="calibration", frames=("ratings",),
+    "Which calibration brings a judge to a reference, and what is its error on held-out items?",
+    "calibration",
+    "R",
+    "t over items; root mean square: of its log",
+    "ours",
+    plot="calibration",
+    frames=("ratings",),
     needs=(_peers_or_people,),
     arguments=lambda _, options: {} if options.people is None else {"reference": options.people},
     caption="Distance from the peers (or from people, if they are the reference) before and after a constant is "
@@ -179,7 +184,7 @@ def _peers_or_people(data: Any, options: Options) -> str:
     ),
     have=("judges",),
     assumes="Items are exchangeable: those held out are like those calibrated on.",
-)  # fmt: skip
+)
 def calibrate(
     ratings: IntoFrame,
     *,

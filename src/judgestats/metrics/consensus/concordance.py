@@ -20,9 +20,14 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
+    "How does each judge rank the systems?",
+    "consensus",
+    "R",
+    "none",
+    "ours",
+    plot="forest",
     assumes="Mean scores are on one scale; ranks take no account of their error.",
-)  # fmt: skip
+)
 def ranks(
     ratings: IntoFrame,
     *,
@@ -88,10 +93,14 @@ def ranks(
 
 
 @Measure(
-    "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
+    "Do all judges rank the systems alike?",
+    "agreement",
+    "R",
+    "none; chi-square p",
+    "Kendall's W, corrected for ties",
     have=("judges",),
     assumes="All judges ranked the same systems; the chi-square p needs more than a few systems.",
-)  # fmt: skip
+)
 def kendall_w(
     ratings: IntoFrame,
     *,

@@ -36,16 +36,19 @@ METHODS: tuple[Method, ...] = ("spearman", "kendall")
 
 
 @Measure(
-    "Does the judge rank as its peers, as people or as known values do?", "consensus", "R, table of truth",
-    "Fisher's z; clustered: t, jackknife; counts: Wilson", "Bonett and Wright 2000; merchant_risk, Sec 5",
-    plot="forest", frames=("ratings",),
+    "Does the judge rank as its peers, as people or as known values do?",
+    "consensus",
+    "R, table of truth",
+    "Fisher's z; clustered: t, jackknife; counts: Wilson",
+    "Bonett and Wright 2000; merchant_risk, Sec 5",
+    plot="forest",
+    frames=("ratings",),
     have=("judges",),
     assumes=(
-        "The reference is not made from the judge's own scores; systems are independent, unless they share a "
-        "family."
+        "The reference is not made from the judge's own scores; systems are independent, unless they share a family."
     ),
     terms=(Term("spearman", "Spearman ρ"), Term("kendall", "Kendall τ")),
-)  # fmt: skip
+)
 def rank_correlation(
     ratings: IntoFrame,
     reference: Any = "peers",

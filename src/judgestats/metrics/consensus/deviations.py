@@ -50,11 +50,17 @@ def _judges_are_systems(data: Any, options: Options) -> str:
 
 
 @Measure(
-    "Does a judge favour its own system?", "consensus", "R, counts (means)", "t over items or clusters",
-    "merchant_risk, Sec 4.1 to 4.4", frames=("ratings",), needs=(_judges_are_systems,),
+    "Does a judge favour its own system?",
+    "consensus",
+    "R, counts (means)",
+    "t over items or clusters",
+    "merchant_risk, Sec 4.1 to 4.4",
+    frames=("ratings",),
+    needs=(_judges_are_systems,),
     take=lambda data, options: deviations_of(data, options).query("term == 'self_excess'"),
-    sheet=("consensus: self_excess", "people: self_excess"), name="self_excess",
-)  # fmt: skip
+    sheet=("consensus: self_excess", "people: self_excess"),
+    name="self_excess",
+)
 @Measure(
     "How far does each judge deviate from the others, also on its own system?", "consensus", "R, counts (means)",
     "t over items or clusters; from means, sds, runs: t, Satterthwaite", "merchant_risk, Sec 4.1 to 4.4",

@@ -35,17 +35,28 @@ EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
 
 
 @Measure(
-    "What is each judge's mean score for each system, and how much does it vary?", "consensus", "R",
-    "t over runs, items or clusters of items", "merchant_risk, Sec 3.1", plot="score_matrix", frames=("ratings",),
+    "What is each judge's mean score for each system, and how much does it vary?",
+    "consensus",
+    "R",
+    "t over runs, items or clusters of items",
+    "merchant_risk, Sec 3.1",
+    plot="score_matrix",
+    frames=("ratings",),
     sheet=("scores: mean_score",),
     terms=(
         Term("score"),
-        Term("mean_score", "", "score", "systems x items scored", "no universal direction",
-             "The judge's mean score, with equal weights for systems."),
+        Term(
+            "mean_score",
+            "",
+            "score",
+            "systems x items scored",
+            "no universal direction",
+            "The judge's mean score, with equal weights for systems.",
+        ),
         Term("missing", "missing scores", "score", "scores requested", "higher", "No score could be read."),
     ),
     assumes="Runs or items are independent; a mean over one item says nothing about other items.",
-)  # fmt: skip
+)
 def score_matrix(
     ratings: IntoFrame,
     *,

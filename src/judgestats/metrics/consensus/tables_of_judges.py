@@ -94,11 +94,15 @@ def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | No
 
 
 @Measure(
-    "Do judges that are better by one measure also do better by another?", "consensus", "table",
-    "Fisher's z; p exact for few judges", "merchant_risk, Sec 5.4, 7.2", plot="forest",
-    have=("judges", "printed table",),
+    "Do judges that are better by one measure also do better by another?",
+    "consensus",
+    "table",
+    "Fisher's z; p exact for few judges",
+    "merchant_risk, Sec 5.4, 7.2",
+    plot="forest",
+    have=("judges", "printed table"),
     assumes="The judges are a sample of such judges; with a handful only a nearly perfect order is significant.",
-)  # fmt: skip
+)
 def correlate_over_judges(
     table: IntoFrame, columns: Sequence[str] | None = None, *, conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:

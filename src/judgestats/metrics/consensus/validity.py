@@ -22,11 +22,14 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "Do known values rise with the level that the judge chose?", "consensus", "R, table of truth",
-    "t over items (Welch for a step)", "merchant_risk, Sec 5.3",
+    "Do known values rise with the level that the judge chose?",
+    "consensus",
+    "R, table of truth",
+    "t over items (Welch for a step)",
+    "merchant_risk, Sec 5.3",
     have=("gold",),
     assumes="The known values are right; items are independent, whichever level a judge chose for them.",
-)  # fmt: skip
+)
 def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Mean known value of the items at each level that a judge chose, and the step from each level to the next.
 

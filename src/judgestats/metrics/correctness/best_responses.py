@@ -30,11 +30,17 @@ _SAME = 1e-9
 
 
 @Measure(
-    "How often is the right response ranked strictly first?", "accuracy", "R", "Wilson, clustered; bootstrap",
-    "RewardBench 2", plot="forest", frames=("ratings",), needs=(gold_column,),
+    "How often is the right response ranked strictly first?",
+    "accuracy",
+    "R",
+    "Wilson, clustered; bootstrap",
+    "RewardBench 2",
+    plot="forest",
+    frames=("ratings",),
+    needs=(gold_column,),
     have=("gold",),
     assumes="One response of each item is right, and it is marked without error.",
-)  # fmt: skip
+)
 def best_of_accuracy(
     ratings: IntoFrame,
     *,

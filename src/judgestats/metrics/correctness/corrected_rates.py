@@ -97,25 +97,37 @@ def _needs_sampling(data: Calls, options: Options) -> str:
 
 
 _TERMS = (
-    Term("corrected_rate", "rate corrected for the errors of the judge", "verdict", "verdicts",
-         "no universal direction", "What people would say of all items, from verdicts on all and labels of some."),
+    Term(
+        "corrected_rate",
+        "rate corrected for the errors of the judge",
+        "verdict",
+        "verdicts",
+        "no universal direction",
+        "What people would say of all items, from verdicts on all and labels of some.",
+    ),
     Term("apparent_rate", "rate by the verdicts alone"),
     Term("label_rate", "rate among the labelled items"),
     Term("specificity", "negative verdicts where the label is negative"),
     Term("sensitivity", "positive verdicts where the label is positive"),
     Term("youden", "sensitivity + specificity - 1", neutral=0.0),
     Term("gap_difference", "difference of the gaps between judge and people", neutral=0.0),
-)  # fmt: skip
+)
 
 
 @Measure(
-    "What is the rate really, given that the judge errs?", "people", "R, P (`candidate=`), counts",
-    "by class: Lee et al.; random: t, by influences", "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)",
-    plot="forest", frames=("ratings",), needs=(_needs_sampling,), terms=_TERMS,
+    "What is the rate really, given that the judge errs?",
+    "people",
+    "R, P (`candidate=`), counts",
+    "by class: Lee et al.; random: t, by influences",
+    "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)",
+    plot="forest",
+    frames=("ratings",),
+    needs=(_needs_sampling,),
+    terms=_TERMS,
     arguments=lambda _, options: {"sampling": options.sampling},
     have=("people",),
     assumes="Labels are right, and the labelled items are drawn as stated: at random, or by class of the verdict.",
-)  # fmt: skip
+)
 def corrected_rate(
     verdicts: IntoFrame,
     *,
@@ -270,17 +282,27 @@ def corrected_rate(
 
 
 @Measure(
-    "Which system is better, given that the judge errs?", "people", "R, counts", "t, by influences",
-    "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)", plot="forest",
+    "Which system is better, given that the judge errs?",
+    "people",
+    "R, counts",
+    "t, by influences",
+    "Lee et al. 2025; Angelopoulos et al. 2023 (PPI++)",
+    plot="forest",
     terms=(
-        Term("corrected_difference", "difference of the corrected rates", "verdict", "verdicts of the smaller side",
-             "no universal direction", "What people would say of one system minus what they would say of the other.",
-             neutral=0.0),
+        Term(
+            "corrected_difference",
+            "difference of the corrected rates",
+            "verdict",
+            "verdicts of the smaller side",
+            "no universal direction",
+            "What people would say of one system minus what they would say of the other.",
+            neutral=0.0,
+        ),
         Term("apparent_difference", "difference by the verdicts alone", neutral=0.0),
     ),
     have=("people",),
     assumes="Labels are right, and the labelled items are drawn as stated; paired where the systems share items.",
-)  # fmt: skip
+)
 def corrected_difference(
     verdicts: IntoFrame,
     *,

@@ -32,16 +32,18 @@ from judgestats.typing import Floats, Record
 
 
 @Measure(
-    "How far are the scores from the right ones?", "accuracy", "R and gold",
-    "bootstrap; bias: t over clusters; Pearson: Fisher, clustered", "LLM-Rubric (ACL 2024)", plot="forest",
-    frames=("ratings",), needs=(gold_column,),
-    terms=(
-        Term("rmse", "root mean square error"),
-        Term("mae", "mean absolute error"),
-    ),
+    "How far are the scores from the right ones?",
+    "accuracy",
+    "R and gold",
+    "bootstrap; bias: t over clusters; Pearson: Fisher, clustered",
+    "LLM-Rubric (ACL 2024)",
+    plot="forest",
+    frames=("ratings",),
+    needs=(gold_column,),
+    terms=(Term("rmse", "root mean square error"), Term("mae", "mean absolute error")),
     have=("gold",),
     assumes="The gold scores are on the judge's scale and have no error of their own; items are independent.",
-)  # fmt: skip
+)
 def score_error(
     ratings: IntoFrame,
     gold: str | IntoFrame = "gold",

@@ -155,15 +155,27 @@ def gold_agreement(
 
 
 @Measure(
-    "How often is the verdict “correct” (with gold: equal to it)?", "accuracy",
-    "R (`correct`), counts", "Wilson, clustered", "ours", plot="forest", frames=("ratings",), sheet=("verdicts",),
+    "How often is the verdict “correct” (with gold: equal to it)?",
+    "accuracy",
+    "R (`correct`), counts",
+    "Wilson, clustered",
+    "ours",
+    plot="forest",
+    frames=("ratings",),
+    sheet=("verdicts",),
     terms=(
-        Term("right", "verdicts “correct”", "verdict", "valid verdicts", "no universal direction",
-             "The judge says “correct”; without gold nothing says whether that is so."),
+        Term(
+            "right",
+            "verdicts “correct”",
+            "verdict",
+            "valid verdicts",
+            "no universal direction",
+            "The judge says “correct”; without gold nothing says whether that is so.",
+        ),
     ),
     have=("gold",),
     assumes="`correct` is right; items are independent of each other.",
-)  # fmt: skip
+)
 def accuracy(
     ratings: IntoFrame,
     *,

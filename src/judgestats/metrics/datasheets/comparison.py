@@ -17,10 +17,7 @@ from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.datasheet_sections import datasheet
 from judgestats.metrics.datasheets.paired_units import PairedCalls, PairedScores
 from judgestats.metrics.measure_registry import terms
-from judgestats.metrics.paired import (
-    independent_difference,
-    interval_difference,
-)
+from judgestats.metrics.paired import independent_difference, interval_difference
 from judgestats.results import estimates
 from judgestats.schema.columns import kind_of
 from judgestats.schema.opening import engine_errors

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 
-def profile(
-    estimates: pd.DataFrame,
-    *,
-    dark: float = 0.05,
-    high: float = 0.5,
-    dominant: float = 0.9,
-) -> pd.DataFrame:
+def profile(estimates: pd.DataFrame, *, dark: float = 0.05, high: float = 0.5, dominant: float = 0.9) -> pd.DataFrame:
     """Describe each judge by its dark current and its Δ0 mechanisms.
 
     The dark_current paper prints such profiles without thresholds; these rules reproduce its three labels from its

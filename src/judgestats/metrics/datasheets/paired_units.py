@@ -15,11 +15,7 @@ from judgestats.counting.tallies import units
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.datasheets.score_section import mean_of_scores
 from judgestats.metrics.datasheets.unit_marks import RULES
-from judgestats.metrics.paired import (
-    Sides,
-    matched_sides,
-    paired_difference,
-)
+from judgestats.metrics.paired import Sides, matched_sides, paired_difference
 from judgestats.schema.columns import UNIT_COLUMNS
 from judgestats.typing import Record
 

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.metrics.paired import (
-    Marks,
-)
+from judgestats.metrics.paired import Marks
 
 _Marker = Callable[[pd.DataFrame], Marks]
 

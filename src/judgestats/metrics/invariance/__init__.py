@@ -9,11 +9,4 @@ from judgestats.metrics.invariance.rationale_shifts import rationale_alignment, 
 from judgestats.metrics.invariance.relative_anchoring import protocol_difference
 from judgestats.metrics.invariance.revisions import revision
 
-__all__ = [
-    "anchoring",
-    "protocol_difference",
-    "rationale_alignment",
-    "rationale_check",
-    "rationale_shift",
-    "revision",
-]
+__all__ = ["anchoring", "protocol_difference", "rationale_alignment", "rationale_check", "rationale_shift", "revision"]

@@ -46,26 +46,25 @@ from judgestats.typing import Column, Record
 Equal = str | Callable[[str, str], bool]
 _TEXTS = ("text_first", "text_second")
 _TIE_TERMS = ("equality_detection", "tie", "tie_blind", "shift_tie", "ts")
+_SHIFTS = ("shift_favoured", "shift_opposed", "shift_tie", "shift_nontie")
 #: Terms that are not folded or clipped.
-_SIGNED = (
-    "equality_detection", "neutrality", "shift_favoured", "shift_opposed", "shift_tie", "shift_nontie", "tie",
-    "tie_blind", "sensitivity", "sensitivity_blind",
-)  # fmt: skip
+_SIGNED = ("equality_detection", "neutrality", *_SHIFTS, "tie", "tie_blind", "sensitivity", "sensitivity_blind")
 _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
 
 
 @Measure(
-    "How does a cue shift verdicts: to the favoured side, to the other, to the tie?", "cues", "P, counts",
-    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap", "rationalization, Sec IV.C",
+    "How does a cue shift verdicts: to the favoured side, to the other, to the tie?",
+    "cues",
+    "P, counts",
+    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap",
+    "rationalization, Sec IV.C",
     plot="anchoring, schemes",
-    frames=("preferences",), needs=(control_of("probe"),),
+    frames=("preferences",),
+    needs=(control_of("probe"),),
     arguments=lambda _, options: {"baseline": options.baseline["probe"]},
     caption="Change of the shares of the favoured side, the opposed side and the tie under a label. A judge may seem "
     "robust because it ties more under the label.",
-    table=(
-        "equality_detection", "neutrality", "shift_favoured", "shift_opposed", "shift_tie", "lds", "lao",
-        "shift_nontie",
-    ),
+    table=("equality_detection", "neutrality", *_SHIFTS, "lds", "lao"),
     terms=(
         Term("equality_detection", "ties without labels"),
         Term("neutrality", "preference without labels", neutral=0.0),
@@ -82,7 +81,7 @@ _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
     ),
     have=("conditions",),
     assumes="Probes differ from the blind condition in the cue only, and were asked about the same items.",
-)  # fmt: skip
+)
 def anchoring(
     calls: IntoFrame,
     *,

@@ -121,9 +121,7 @@ def excluded(pairs: pd.DataFrame) -> str:
     missing = float(n[(pairs[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
     unknown = float(n[~pairs["_known"]].sum())
     return flags.join(
-        flags.INVALID_EXCLUDED.of(invalid),
-        flags.ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"),
-        without_side(unknown),
+        flags.INVALID_EXCLUDED.of(invalid), flags.ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"), without_side(unknown)
     )
 
 

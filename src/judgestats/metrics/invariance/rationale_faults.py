@@ -66,8 +66,13 @@ _FIRST = {"a", "1", "one", "first"}
 
 
 @Measure(
-    "Does the explanation contradict the verdict, the scores, the text?", "cues", "P with texts", "Wilson, clustered",
-    "ours; named in rationalization", plot="forest", frames=("preferences",),
+    "Does the explanation contradict the verdict, the scores, the text?",
+    "cues",
+    "P with texts",
+    "Wilson, clustered",
+    "ours; named in rationalization",
+    plot="forest",
+    frames=("preferences",),
     terms=(
         Term("score_conflict", "verdict contradicts its scores"),
         Term("statement_conflict", "verdict contradicts its explanation"),
@@ -76,7 +81,7 @@ _FIRST = {"a", "1", "one", "first"}
     ),
     have=("texts",),
     assumes="The faults are found by words and numbers: what is not stated in the explanation is not found.",
-)  # fmt: skip
+)
 def rationale_check(
     calls: IntoFrame,
     *,

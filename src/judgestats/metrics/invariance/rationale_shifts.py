@@ -77,8 +77,14 @@ _EQUAL = 1e-12
 
 
 @Measure(
-    "Does the explanation of the same verdict change?", "cues", "P with texts", "bootstrap of items; rate: Wilson",
-    "rationalization, Sec IV.C e", plot="rationale_shift", frames=("preferences",), needs=(control_of("probe"),),
+    "Does the explanation of the same verdict change?",
+    "cues",
+    "P with texts",
+    "bootstrap of items; rate: Wilson",
+    "rationalization, Sec IV.C e",
+    plot="rationale_shift",
+    frames=("preferences",),
+    needs=(control_of("probe"),),
     arguments=lambda _, options: {"baseline": options.baseline["probe"]},
     caption="Distance of the explanations of the same verdict, blind and under the label.",
     terms=(
@@ -88,9 +94,9 @@ _EQUAL = 1e-12
         Term("property_blind", "property without labels"),
         Term("property_shift", "change of the property", neutral=0.0),
     ),
-    have=("conditions", "texts",),
+    have=("conditions", "texts"),
     assumes="Distance of the embedding stands for a difference in what is argued; items are independent.",
-)  # fmt: skip
+)
 def rationale_shift(
     calls: IntoFrame,
     *,
@@ -230,11 +236,15 @@ def _measured(texts: Column, phi: Property, name: str) -> Floats:
 
 
 @Measure(
-    "Is the explanation nearer to the description of the favoured label?", "cues", "P with texts", "bootstrap of items",
-    "rationalization, Sec IV.C d; cue_aligned ours", plot="forest",
-    have=("conditions", "texts",),
+    "Is the explanation nearer to the description of the favoured label?",
+    "cues",
+    "P with texts",
+    "bootstrap of items",
+    "rationalization, Sec IV.C d; cue_aligned ours",
+    plot="forest",
+    have=("conditions", "texts"),
     assumes="The embedding places an explanation nearer to the description of the label that it argues for.",
-)  # fmt: skip
+)
 def rationale_alignment(
     calls: IntoFrame,
     *,
@@ -357,11 +367,7 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
             counts = np.column_stack([n * inside["_value"].to_numpy(dtype=float), n])
             ends = Counts.of(inside).resampled(counts, ratio, key, plan=plan)
             value = float(counts[:, 0].sum() / n.sum())
-            row |= {
-                **ends,
-                "estimate": value,
-                "flag": flags.join(ends["flag"], flags.SMALL_N if n.sum() < 30 else ""),
-            }
+            row |= {**ends, "estimate": value, "flag": flags.join(ends["flag"], flags.SMALL_N if n.sum() < 30 else "")}
         rows.append(row)
     return rows
 

@@ -18,13 +18,7 @@ from judgestats.counting.counts import Counts
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.metrics.invariance import answer_shifts
-from judgestats.metrics.invariance.outcome_coding import (
-    VARIES,
-    Favoured,
-    key_of,
-    refuse_unnamed,
-    role,
-)
+from judgestats.metrics.invariance.outcome_coding import VARIES, Favoured, key_of, refuse_unnamed, role
 from judgestats.metrics.invariance.probe_answers import ProbeCalls, answers, refuse_no_probe, study
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
@@ -67,11 +61,15 @@ _NOT_SMOOTH: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tu
 
 
 @Measure(
-    "Does one protocol anchor less than another?", "cues", "P, counts", "bootstrap, paired where items are known",
-    "rationalization, Sec V.D to V.F", plot="forest",
+    "Does one protocol anchor less than another?",
+    "cues",
+    "P, counts",
+    "bootstrap, paired where items are known",
+    "rationalization, Sec V.D to V.F",
+    plot="forest",
     have=("conditions",),
     assumes="The schemes were asked about the same items where items are known, else about independent samples.",
-)  # fmt: skip
+)
 def protocol_difference(
     calls: IntoFrame,
     *,

@@ -19,12 +19,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.kernels.proportions import newcombe_paired
-from judgestats.metrics.invariance.outcome_coding import (
-    Favoured,
-    key_of,
-    one_side,
-    without_side,
-)
+from judgestats.metrics.invariance.outcome_coding import Favoured, key_of, one_side, without_side
 from judgestats.metrics.invariance.probe_answers import ProbeCalls, paired, refuse_no_probe, study
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
@@ -38,12 +33,17 @@ _RANK = np.array([1, -1, 0, 0])
 
 
 @Measure(
-    "Does the judge revise when the truth is shown, and in which direction?", "cues", "P, counts",
-    "Wilson; net: Newcombe; bootstrap", "rationalization, Sec V.F", plot="revision", frames=("preferences",),
+    "Does the judge revise when the truth is shown, and in which direction?",
+    "cues",
+    "P, counts",
+    "Wilson; net: Newcombe; bootstrap",
+    "rationalization, Sec V.F",
+    plot="revision",
+    frames=("preferences",),
     caption="Share of items whose verdict changed after the truth was shown, by direction.",
     have=("conditions",),
     assumes="The probes were asked about the same items, which are independent of each other.",
-)  # fmt: skip
+)
 def revision(
     calls: IntoFrame,
     *,
@@ -181,12 +181,7 @@ def _directed(
 
 
 def _net(
-    probes: ProbeCalls,
-    pairs: pd.DataFrame,
-    sign: NDArray[Any],
-    valid: Mask,
-    conf_level: float,
-    plan: Bootstrap | None,
+    probes: ProbeCalls, pairs: pd.DataFrame, sign: NDArray[Any], valid: Mask, conf_level: float, plan: Bootstrap | None
 ) -> list[Record]:
     """Rows of ``net``; n and the flag of a small sample are those of any rate of these items."""
     columns = [*probes.groups, "probe"]

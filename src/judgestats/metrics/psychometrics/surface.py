@@ -165,8 +165,9 @@ def delta0(
     lacking = [flags.EXCLUDED.of(n, what="pair(s) without two valid answers") for n in dropped]
     rows = [
         {**row, "n_dropped": dropped[g], "flag": flags.join(row["flag"], lacking[g])}
-        for t in _ORDER for g, row in enumerate(terms[t])
-    ]  # fmt: skip
+        for t in _ORDER
+        for g, row in enumerate(terms[t])
+    ]
     return estimates(rows, groups, extra=["n_dropped"])
 
 

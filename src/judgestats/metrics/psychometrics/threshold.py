@@ -231,13 +231,7 @@ def _crossing_of(steps: Floats, counts: Floats, level: float, interpolation: Int
     return float(steps[occupied][0]) if value == -math.inf and not occupied[0] else value
 
 
-def crossing(
-    steps: Floats,
-    p: Floats,
-    n: Floats,
-    level: float,
-    interpolation: Interpolation = "linear",
-) -> float:
+def crossing(steps: Floats, p: Floats, n: Floats, level: float, interpolation: Interpolation = "linear") -> float:
     """Step at which the isotonic fit of `p`, weighted by `n`, reaches `level`; -inf if the first does, inf if none.
 
     `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the number of calls of each.

@@ -213,10 +213,11 @@ def rank_systems(
     """
     if not (isinstance(pseudo_ties, int | float) and 0 <= pseudo_ties < math.inf):
         raise DesignError(f"pseudo_ties={pseudo_ties!r} must be a number from 0, e.g. 1.")
+    differing, halved = tuple(names(covariates)), tuple(names(stability))
+    zero = None if reference is None else str(reference)
     options = RankingOptions(
-        ties, slot, tuple(names(covariates)), None if reference is None else str(reference), float(pseudo_ties),
-        interval, tuple(names(stability)), n_resamples, seed, conf_level,
-    )  # fmt: skip
+        ties, slot, differing, zero, float(pseudo_ties), interval, halved, n_resamples, seed, conf_level
+    )
     if isinstance(calls, pd.DataFrame) and is_matrix(calls):
         if slot or covariates:
             what = "slot=True" if slot else f"covariates={covariates!r}"

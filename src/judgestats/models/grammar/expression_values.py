@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
+from operator import add, eq, ge, gt, le, lt, mul, ne, pow, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,9 @@ CODINGS = ("C", "S", "T")
 TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
 #: NumPy functions beside its ufuncs whose value in a row depends on that row alone.
 BY_ROW = ("where", "clip", "round", "isin", "nan_to_num")
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+_ARITHMETIC = {"+": add, "-": sub, "*": mul, "/": truediv, "**": pow}
+_COMPARISONS = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+OPERATIONS: dict[str, Callable[..., Any]] = {**_ARITHMETIC, **_COMPARISONS}
 LITERALS = {"True": True, "False": False, "None": None}
 
 

@@ -97,13 +97,7 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
 
 
 def _note(
-    log: list[Step],
-    iteration: int,
-    evaluations: int,
-    value: float,
-    gradient: Floats,
-    slope: float,
-    x: Floats,
+    log: list[Step], iteration: int, evaluations: int, value: float, gradient: Floats, slope: float, x: Floats
 ) -> None:
     steepest = float(np.abs(gradient).max(initial=0.0))
     row = {"iteration": iteration, "evaluations": evaluations, "objective": value, "gradient": steepest}
@@ -152,13 +146,7 @@ def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
 
 
 def _polish(
-    objective: Objective,
-    x: Floats,
-    value: float,
-    gradient: Floats,
-    inverse: Floats,
-    log: list[Step],
-    evaluations: int,
+    objective: Objective, x: Floats, value: float, gradient: Floats, inverse: Floats, log: list[Step], evaluations: int
 ) -> Minimum:
     """Newton steps with the numeric Hessian until nothing is gained; the Hessian is kept."""
     gain, after = np.inf, np.inf

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -18,7 +19,9 @@ from judgestats.reporting.plots.matrices import SEQUENTIAL, Shading, heat, name_
 
 
 @canvas.picture(needs="target sensitivity")
-def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = None, title: str | None = None) -> Any:
+def psychometric_curves(
+    sheet: pd.DataFrame, *, level: float = 0.75, ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw target sensitivity against the step of the ladder, with its intervals (Figure 2).
 
     Parameters
@@ -69,8 +72,8 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
         x, y = curve["step"].to_numpy(float) + shift[i], curve["estimate"].to_numpy(float)
         style = canvas.style_of(i)
         ax.vlines(x, curve["conf_low"], curve["conf_high"], color=style["color"], linewidth=1.3, alpha=0.65, zorder=2)
-        look = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.8}
-        ax.plot(x, y, linestyle="none", zorder=3, **look, **style)
+        (points,) = ax.plot(x, y, linestyle="none", zorder=3, markersize=5.5, **style)
+        points.set(markeredgecolor="white", markeredgewidth=0.8)
         ax.plot(x, curve["fit"], linewidth=1.5, color=style["color"], zorder=2.5, label="_fit")
         ends.append((x[-1], curve["fit"].iloc[-1]))
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
@@ -92,7 +95,7 @@ def _fitted(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(fit=isotonic_regression(table["estimate"].to_numpy(float), weights=calls).x)
 
 
-def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: str | None) -> Any:
+def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Axes | None, title: str | None) -> Axes:
     """The shares of many judges: a row a judge, a column a step."""
     wide, fit = (
         pd.DataFrame({j: t.drop_duplicates("step").set_index("step")[c] for j, t in fits.items()}).T.sort_index(axis=1)
@@ -113,15 +116,15 @@ def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Any, title: 
     return ax
 
 
-def _label_ends(ax: Any, ends: list[tuple[float, float]], labels: list[str]) -> None:
+def _label_ends(ax: Axes, ends: list[tuple[float, float]], labels: list[str]) -> None:
     """Write the judges at the ends of their curves, as high as they are and apart."""
     start, right = ax.get_xlim()
     heights = canvas.spread([y for _, y in ends], 0.055, 0.0, 1.03)
     for i, ((x, y), height, label) in enumerate(zip(ends, heights, labels, strict=True)):
         color = canvas.style_of(i)["color"]
         line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
-        look = {"fontsize": canvas.TEXT, "color": color, "va": "center", "annotation_clip": False}
-        ax.annotate(label, (x, y), (right + 0.02 * (right - start), height), arrowprops=line, **look)
+        at, size = (right + 0.02 * (right - start), height), canvas.TEXT
+        ax.annotate(label, (x, y), at, arrowprops=line, fontsize=size, color=color, va="center", annotation_clip=False)
 
 
 #: Classes of a pair of equals: label and colour, in stacking order.
@@ -142,7 +145,7 @@ ANSWERS = {
 
 
 @canvas.picture()
-def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def decomposition(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw what false preference between equals is made of, a stacked bar a judge (Figure 3).
 
     Parameters
@@ -176,9 +179,9 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     rows = np.arange(len(wide))
     used = stack(ax, wide, CLASSES)
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
-    keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
+    keys: list[Artist] = [Patch(color=color, label=label) for label, color in used.values()]
     if len(raw):
-        look: dict[str, Any] = {"marker": "v", "color": canvas.INK}
+        look: canvas.Style = {"marker": "v", "color": canvas.INK}
         ax.scatter(raw["estimate"].reindex(wide.index), rows - 0.4, s=26, linewidths=0, zorder=4, clip_on=False, **look)
         keys.append(Line2D([], [], linestyle="none", markersize=5, label="raw rate over calls (RFP₀)", **look))
     canvas.legend_above(ax, keys, 3)
@@ -187,7 +190,7 @@ def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
 
 @canvas.picture()
-def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def answers(estimates: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw how often each judge gives each answer, a stacked bar a judge.
 
     Parameters
@@ -224,7 +227,7 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     return canvas.Picture(ax, table)
 
 
-def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def stack(ax: Axes, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Horizontal stacked bars, the first row on top; returns the classes that occur."""
     rows, left = np.arange(len(wide)), np.zeros(len(wide))
     used = {}
@@ -237,7 +240,8 @@ def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -
         for row, value in zip(rows, share, strict=True):
             if value >= 0.055:
                 ink = "white" if canvas.is_dark(color) else canvas.INK
-                canvas.small(ax, left[row] + value / 2, row, f"{value:.3f}".removeprefix("0"), ha="center", color=ink)
+                text = f"{value:.3f}".removeprefix("0")
+                canvas.small(ax, left[row] + value / 2, float(row), text, ha="center", color=ink)
         left += share
     for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
         canvas.small(ax, 0.01, row, "n/a")

@@ -8,15 +8,20 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from judgestats.errors import DesignError
 from judgestats.outputs import MarkedOutputs
@@ -24,6 +29,8 @@ from judgestats.reporting.formatting import signed
 from judgestats.reporting.plots.short_names import label_width, literal, shortened
 
 _Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
+#: Axes to draw on; None for new ones.
+Panels: TypeAlias = Axes | Sequence[Axes] | None
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
 #: Okabe and Ito's colours, without the yellow that vanishes on white.
@@ -67,8 +74,8 @@ class Picture:
     (['a', 'b'], 1)
     """
 
-    def __init__(self, axes: Any, data: pd.DataFrame) -> None:
-        self.axes: list[Any] = list(axes) if isinstance(axes, (list, tuple)) else [axes]
+    def __init__(self, axes: Axes | Sequence[Axes], data: pd.DataFrame) -> None:
+        self.axes: list[Axes] = [axes] if isinstance(axes, Axes) else list(axes)
         for ax in self.axes:
             _settle(ax)
         added = [c for c in data.columns if str(c).startswith("_") or c in _ADDED]
@@ -77,8 +84,7 @@ class Picture:
     @property
     def figure(self) -> Figure:
         """The figure of the panels."""
-        figure: Figure = self.axes[0].figure
-        return figure
+        return figure_of(self.axes[0])
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any) -> None:
         """Write the picture to a file; the ending of its name decides the format (png, svg, pdf).
@@ -104,10 +110,10 @@ class Picture:
     def __len__(self) -> int:
         return len(self.axes)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Axes:
         return self.axes[index]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Axes]:
         return iter(self.axes)
 
     def __getattr__(self, name: str) -> Any:
@@ -157,7 +163,12 @@ def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing
     return described
 
 
-def new_axes(ax: Any, width: float, height: float) -> Any:
+def figure_of(ax: Axes) -> Figure:
+    """The figure of axes, which is no part of another one."""
+    return cast("Figure", ax.figure)
+
+
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Return `ax`, or the axes of a new figure outside pyplot, `width` by `height` inches."""
     if ax is None:
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
@@ -170,7 +181,7 @@ def new_axes(ax: Any, width: float, height: float) -> Any:
     return ax
 
 
-def named(ax: Any, xlabel: str = "", ylabel: str = "", title: str | None = None, pad: float = 6.0) -> None:
+def named(ax: Axes, xlabel: str = "", ylabel: str = "", title: str | None = None, pad: float = 6.0) -> None:
     """Put the axis labels and, if there is one, a title on the axes."""
     ax.set_xlabel(xlabel, fontsize=TEXT, color=INK)
     ax.set_ylabel(ylabel, fontsize=TEXT, color=INK)
@@ -178,28 +189,29 @@ def named(ax: Any, xlabel: str = "", ylabel: str = "", title: str | None = None,
         ax.set_title(literal(title), fontsize=TEXT + 1.5, color=INK, loc="left", fontweight="bold", pad=pad)
 
 
-def row_axes(ax: Any, labels: Sequence[str], width: float, each: float = 0.34) -> Any:
+def row_axes(ax: Axes | None, labels: Sequence[str], width: float, each: float = 0.34) -> Axes:
     """Return `ax`, or new axes that hold rows with these labels: `width` without them and `each` row in inches."""
     return new_axes(ax, width + label_width(shortened(labels, NAME)), height_of(len(labels), each))
 
 
-def small(ax: Any, x: Any, y: Any, text: str, **look: Any) -> None:
+def small(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
     """Write small text at a point, muted and in the middle of its height unless `look` says otherwise."""
-    ax.text(x, y, text, **({"fontsize": SMALL, "color": MUTED, "va": "center"} | look))
+    look = {"fontsize": SMALL, "color": MUTED, "va": "center", **look}
+    ax.text(x, y, text, **look)
 
 
-def grid(ax: Any, axis: str = "both") -> None:
+def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
     """Draw a faint grid."""
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.7)
 
 
-def unit_square(ax: Any) -> None:
+def unit_square(ax: Axes) -> None:
     """Show shares on both axes, with a margin for what lies on the border."""
     ticks = np.arange(0, 1.01, 0.25)
     ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xticks=ticks, yticks=ticks)
 
 
-def corner(ax: Any, x: Any, y: Any) -> None:
+def corner(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:
     """Show shares on both axes, from 0 to the next quarter above the largest, with a margin."""
     for values, side in ((x, "x"), (y, "y")):
         seen = np.asarray(values, dtype=float)
@@ -209,20 +221,25 @@ def corner(ax: Any, x: Any, y: Any) -> None:
         getattr(ax, f"set_{side}ticks")(np.linspace(0, top, 6 if top == 0.25 else round(4 * top) + 1))
 
 
-def style_of(index: int) -> dict[str, Any]:
+class Style(TypedDict):
+    """How a series is drawn."""
+
+    color: str
+    marker: str
+
+
+def style_of(index: int) -> Style:
     """Colour and marker of the series with this number; 64 are different."""
     return {"color": PALETTE[index % len(PALETTE)], "marker": MARKERS[(index + index // len(PALETTE)) % len(MARKERS)]}
 
 
-def legend(ax: Any, handles: Sequence[Any], title: str = "", columns: int | None = None, **options: Any) -> Any:
+def legend(ax: Axes, handles: Sequence[Artist], title: str = "", columns: int | None = None, **options: Any) -> Legend:
     """Put a legend outside of the axes, on the right, in as many columns as the height of the figure needs."""
-    columns = columns or _legend_columns(len(handles), ax.figure.get_size_inches()[1])
-    look: dict[str, Any] = {
-        "title": title, "loc": "upper left", "bbox_to_anchor": (1.02, 1.02), "frameon": False,
-        "fontsize": SMALL + 0.5, "title_fontsize": SMALL + 0.5, "borderaxespad": 0, "labelspacing": 0.6,
-        "ncols": columns, "alignment": "left", "labelcolor": INK, "columnspacing": 1.0,
-    }  # fmt: skip
-    box = ax.legend(handles=list(handles), **(look | options))
+    columns = columns or _legend_columns(len(handles), figure_of(ax).get_size_inches()[1])
+    text: dict[str, Any] = {"title": title, "fontsize": SMALL + 0.5, "title_fontsize": SMALL + 0.5, "labelcolor": INK}
+    place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.02), "borderaxespad": 0, "alignment": "left"}
+    rows = {"ncols": columns, "labelspacing": 0.6, "columnspacing": 1.0, "frameon": False}
+    box = ax.legend(handles=list(handles), **{**text, **place, **rows, **options})
     box.get_title().set_color(MUTED)
     return box
 
@@ -236,7 +253,7 @@ def legend_width(labels: Sequence[str], height: float) -> float:
     return _legend_columns(len(labels), height) * (0.55 + 0.85 * label_width(labels)) if labels else 0.0
 
 
-def keep_legend(ax: Any) -> None:
+def keep_legend(ax: Axes) -> None:
     """Keep the legend that is there when the axes get another one."""
     box = ax.get_legend()
     if box is not None:
@@ -244,10 +261,11 @@ def keep_legend(ax: Any) -> None:
         box.set_clip_on(False)
 
 
-def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
+def legend_above(ax: Axes, handles: Sequence[Artist], columns: int) -> None:
     """Put a legend in a line above the axes."""
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5, "labelspacing": 0.5}
-    legend(ax, handles, columns=columns, columnspacing=1.4, handlelength=1.2, handletextpad=0.5, **place)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.5}
+    place |= {"labelspacing": 0.5, "columnspacing": 1.4, "handlelength": 1.2, "handletextpad": 0.5}
+    legend(ax, handles, columns=columns, **place)
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -272,7 +290,7 @@ def spread(values: Sequence[float], gap: float, low: float, high: float) -> list
     return [round(float(v), 12) for v in result]
 
 
-def is_dark(color: Any) -> bool:
+def is_dark(color: object) -> bool:
     """Whether white is easier to read on this colour than ink."""
     red, green, blue = to_rgb(color)
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
@@ -288,7 +306,7 @@ def height_of(rows: int, each: float = 0.34) -> float:
 
 
 def panels(
-    ax: Any,
+    ax: Panels,
     names: Sequence[str],
     rows: Sequence[str],
     *,
@@ -296,7 +314,7 @@ def panels(
     each: float = 0.34,
     across: int | None = None,
     sharey: bool = True,
-) -> list[Any]:
+) -> list[Axes]:
     """Axes side by side, of a new figure or as given.
 
     `names`: what the panels show, for the message if `ax` does not have one for each. `rows`: labels of the rows.
@@ -322,7 +340,7 @@ def panels(
     return [new_axes(a, 0, 0) for a in own_axes]
 
 
-def headed(axes: Sequence[Any], title: str | None) -> None:
+def headed(axes: Sequence[Axes], title: str | None) -> None:
     """Put a title above several panels."""
     if title and len(axes) == 1:
         named(axes[0], axes[0].get_xlabel(), axes[0].get_ylabel(), title, pad=26 if axes[0].get_legend() else 6)
@@ -330,7 +348,7 @@ def headed(axes: Sequence[Any], title: str | None) -> None:
         axes[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
 
 
-def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
+def lanes(ax: Axes, labels: Sequence[str], *, first: bool = True) -> None:
     """One line a row, the first on top, with its label on the left of the first panel."""
     grid(ax, "x")
     for edge in range(1, len(labels)):
@@ -340,7 +358,7 @@ def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
     row_names(ax, labels, first=first)
 
 
-def row_names(ax: Any, labels: Sequence[object], *, first: bool = True, width: int | None = None) -> None:
+def row_names(ax: Axes, labels: Sequence[object], *, first: bool = True, width: int | None = None) -> None:
     """Name the rows at the left of the first panel, with a key below where names are shortened."""
     short = shortened(labels, width or NAME)
     ax.tick_params(axis="y", length=0, labelleft=first)
@@ -349,9 +367,9 @@ def row_names(ax: Any, labels: Sequence[object], *, first: bool = True, width: i
         key_below(ax, short.key)
 
 
-def key_below(ax: Any, text: str) -> None:
+def key_below(ax: Axes, text: str) -> None:
     """Put the key of shortened names under the axes, or under all panels of a figure of several."""
-    figure = ax.figure
+    figure = figure_of(ax)
     if figure.get_label() != OWN or len(figure.axes) < 2:
         below(ax, text)
         return
@@ -359,7 +377,7 @@ def key_below(ax: Any, text: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=SMALL, color=MUTED)
 
 
-def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
+def limits(ax: Axes, *values: ArrayLike, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
     """Set the horizontal range to the finite values.
 
     `zero`: it is shown. `even`: as far to its left as to its right. `bounds`: ends beyond are cut off, with an arrow.
@@ -377,17 +395,17 @@ def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
-def shares(ax: Any) -> None:
+def shares(ax: Axes) -> None:
     """Show shares from 0 to 1."""
     ax.set(xlim=(-0.03, 1.03), xticks=np.arange(0, 1.01, 0.25))
 
 
-def neutral(ax: Any, value: float = 0.0) -> None:
+def neutral(ax: Axes, value: float = 0.0) -> None:
     """Draw the line of no effect."""
     ax.axvline(value, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
 
 
-def interval(ax: Any, height: float, low: float, high: float, color: str = INK, width: float = 1.5) -> None:
+def interval(ax: Axes, height: float, low: float, high: float, color: str = INK, width: float = 1.5) -> None:
     """Draw an interval; an end beyond the axes gets an arrow."""
     if np.isnan(low) or np.isnan(high):
         return
@@ -398,7 +416,7 @@ def interval(ax: Any, height: float, low: float, high: float, color: str = INK, 
             ax.plot(at, height, marker=arrow, color=color, markersize=4.5, clip_on=False, linestyle="none")
 
 
-def point(ax: Any, value: float, height: float, color: str, *, filled: bool = True, marker: str = "o") -> None:
+def point(ax: Axes, value: float, height: float, color: str, *, filled: bool = True, marker: str = "o") -> None:
     """Draw an estimate, or "n/a" where it is missing."""
     if not np.isfinite(value):
         start, end = ax.get_xlim()
@@ -408,7 +426,7 @@ def point(ax: Any, value: float, height: float, color: str, *, filled: bool = Tr
 
 
 def whisker(
-    ax: Any, row: Any, height: float, color: str = PALETTE[0], *, filled: bool = True, marker: str = "o"
+    ax: Axes, row: pd.Series, height: float, color: str = PALETTE[0], *, filled: bool = True, marker: str = "o"
 ) -> None:
     """Draw an estimate with its interval, from a row with ``estimate``, ``conf_low`` and ``conf_high``."""
     if np.isfinite(row["estimate"]):
@@ -417,7 +435,7 @@ def whisker(
 
 
 def series(
-    ax: Any, table: pd.DataFrame, labels: Sequence[str], column: str, values: Sequence[Any], reach: float = 0.26
+    ax: Axes, table: pd.DataFrame, labels: Sequence[str], column: str, values: Sequence[object], reach: float = 0.26
 ) -> None:
     """Draw a row of estimates for each label, those of each value of a column in a style of their own, side by side."""
     shifts = np.linspace(-reach, reach, len(values)) if len(values) > 1 else [0.0]
@@ -445,7 +463,7 @@ def series_keys(labels: Iterable[str]) -> list[Line2D]:
 
 
 def beside(
-    ax: Any, height: float | None, text: str, offset: float = 8.0, *, color: str = INK, ha: str = "left"
+    ax: Axes, height: float | None, text: str, offset: float = 8.0, *, color: str = INK, ha: str = "left"
 ) -> None:
     """Write to the right of a row, or above all rows for `height` None, `offset` points from the axes."""
     look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": color, "va": "center"}
@@ -456,7 +474,7 @@ def beside(
     ax.annotate(literal(text, lines=True), (1, at), (offset, up), **look)
 
 
-def with_interval(row: Any, decimals: int = 2) -> str:
+def with_interval(row: pd.Series, decimals: int = 2) -> str:
     """A signed estimate with its interval, as text."""
     if not np.isfinite(row["estimate"]):
         return "n/a"
@@ -466,14 +484,14 @@ def with_interval(row: Any, decimals: int = 2) -> str:
     return f"{estimate}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
 
 
-def below(ax: Any, *remarks: str) -> None:
+def below(ax: Axes, *remarks: str) -> None:
     """Put small remarks under the axes, below the axis label and those that are there; empty ones are left out.
 
     `remarks`: wrapped to the width of the axes, line by line.
     """
     if not (text := "\n".join(filter(None, remarks))):
         return
-    inches = ax.figure.get_size_inches()[0] * ax.get_position().width
+    inches = figure_of(ax).get_size_inches()[0] * ax.get_position().width
     wide = max(34, int(inches / 0.058))
     lines = literal("\n".join(w for line in text.split("\n") for w in textwrap.wrap(line, wide) or [""]), lines=True)
     lines = lines.replace(r"\\$", r"\$")  # names are escaped already
@@ -485,11 +503,11 @@ def below(ax: Any, *remarks: str) -> None:
     remark.set_label(_NOTE)
 
 
-def _notes(ax: Any) -> list[Any]:
+def _notes(ax: Axes) -> list[Text]:
     return [t for t in ax.texts if t.get_label() == _NOTE]
 
 
-def _settle(ax: Any) -> None:
+def _settle(ax: Axes) -> None:
     """Move the remark below the ticks and the label that the axes have in the end."""
     above = ax.xaxis.get_label_position() == "top"
     lines = ax.get_xlabel().count("\n") + 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -30,9 +31,9 @@ def lines(
     term: str | None = None,
     panel: str | None = None,
     shade: str | None = None,
-    ax: Any = None,
+    ax: canvas.Panels = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw an estimate over a condition: agreement by temperature, say, a line for each pair of judges.
 
     Parameters
@@ -143,7 +144,7 @@ def _shades(estimates: pd.DataFrame, shade: str | None) -> dict[str, str]:
     return {value: SHADES[i % len(SHADES)] for i, value in enumerate(values)}
 
 
-def _panels(ax: Any, names: Sequence[str], entries: Sequence[str]) -> list[Any]:
+def _panels(ax: canvas.Panels, names: Sequence[str], entries: Sequence[str]) -> list[Axes]:
     """A grid of axes with common scales, of a new figure or as given."""
     if ax is not None:
         return canvas.panels(ax, list(names), [], wide=[3.0] * len(names))
@@ -158,13 +159,13 @@ def _panels(ax: Any, names: Sequence[str], entries: Sequence[str]) -> list[Any]:
     return [canvas.new_axes(a, 0, 0) for a in axes[: len(names)]]
 
 
-def _keys(axes: Sequence[Any], series: Sequence[str], shades: dict[str, str]) -> None:
+def _keys(axes: Sequence[Axes], series: Sequence[str], shades: dict[str, str]) -> None:
     """Name the lines and shades beside the panels."""
     names = short_names.shortened(series, canvas.NAME)
     if names.key:
         canvas.key_below(axes[0], names.key)
     styles = zip(names, map(canvas.style_of, range(len(series))), strict=True)
-    handles: list[Any] = [canvas.key(label, look["color"], marker=look["marker"]) for label, look in styles]
+    handles: list[Artist] = [canvas.key(label, look["color"], marker=look["marker"]) for label, look in styles]
     handles += [Patch(facecolor=color, edgecolor=canvas.MUTED, label=value) for value, color in shades.items()]
     if len(handles) > 1:
         box = canvas.legend(axes[min(ACROSS, len(axes)) - 1], handles)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -13,7 +11,7 @@ from judgestats.reporting.plots.judge_panels import ACROSS, name_panels, square_
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
-def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw the share of right verdicts at each confidence, with its band.
 
     Parameters
@@ -60,7 +58,7 @@ def reliability(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
-def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw the risk of the verdicts that are used against the share that is used, and the threshold that was chosen.
 
     Parameters
@@ -108,8 +106,8 @@ def risk_coverage(result: pd.DataFrame, *, ax: Any = None, title: str | None = N
         if np.isfinite(at["threshold"]):
             panel.plot([at["coverage"]], [at["risk"]], marker="D", color=canvas.INK, linestyle="", zorder=5)
             near = (at["coverage"], at["risk"])
-            panel.annotate(f"confidence ≥ {at['threshold']:g}", near, (0, 9), textcoords="offset points", ha="right",
-                           fontsize=canvas.SMALL, color=canvas.INK)  # fmt: skip
+            text, size = f"confidence ≥ {at['threshold']:g}", canvas.SMALL
+            panel.annotate(text, near, (0, 9), textcoords="offset points", ha="right", fontsize=size, color=canvas.INK)
         canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
     name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
     on_curve = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])

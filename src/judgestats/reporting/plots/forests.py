@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -25,7 +27,7 @@ _LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?
 
 
 @canvas.picture(needs="shift")
-def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def agreement_shift(shifts: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw the agreement of the judges before and after, a row a group.
 
     Parameters
@@ -71,7 +73,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
             canvas.point(ax, after, i, color)
         canvas.beside(ax, i, canvas.with_interval(row), color=FLAGGED if marked else canvas.MUTED)
     canvas.beside(ax, None, "shift")
-    keys: list[Any] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
+    keys: list[Artist] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
     at = estimate_rows.distinct(m.group(1) for m in limits if m)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
     canvas.legend_above(ax, keys, 3)
@@ -80,7 +82,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
 
 
 @canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
-def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def calibration(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw what calibration does to each judge: deviation and RMSE on held-out items, before and after.
 
     Parameters
@@ -134,7 +136,7 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     return canvas.Picture(axes, estimates)
 
 
-def _pairs(ax: Any, table: pd.DataFrame, labels: list[str], ends: list[str]) -> None:
+def _pairs(ax: Axes, table: pd.DataFrame, labels: list[str], ends: list[str]) -> None:
     """Before and after of each row on two lines, joined."""
     for i, label in enumerate(labels):
         ends_of_row = table[table["_row"] == label].set_index("term")
@@ -160,9 +162,9 @@ def forest(
     *,
     order: Literal["value", "given"] = "value",
     labels: Mapping[str, str] | None = None,
-    ax: Any = None,
+    ax: canvas.Panels = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw estimates with their intervals, a row a judge, a panel a term.
 
     Where several points would share a place, there is a panel for each section, step, kind of vacuum
@@ -225,7 +227,7 @@ def forest(
     return canvas.Picture(panels, table)
 
 
-def _by_value(table: pd.DataFrame, rows: list[str], panel: tuple[Any, Any]) -> list[str]:
+def _by_value(table: pd.DataFrame, rows: list[str], panel: tuple[str, str]) -> list[str]:
     """Rows by their mean estimate in one panel, the highest first; those without one are last, as they come."""
     estimates = table[(table["term"] == panel[0]) & (table["facet"] == panel[1])]
     value = estimates["estimate"].astype(float).groupby(estimates["row"]).mean().reindex(rows)
@@ -269,13 +271,13 @@ def _varies(table: pd.DataFrame, column: str) -> bool:
     return column in table.columns and table[column].nunique(dropna=False) > 1
 
 
-def _appended(texts: pd.Series[Any], values: pd.Series[Any], between: str) -> list[str]:
+def _appended(texts: pd.Series, values: pd.Series, between: str) -> list[str]:
     """Each text with its value, where it has one."""
     filled = values.notna() & (values.astype(object) != "")
     return [(f"{t}{between}{v}" if t else str(v)) if k else t for t, v, k in zip(texts, values, filled, strict=True)]
 
 
-def _panels(ax: Any, terms: list[str], judges: list[str]) -> list[Any]:
+def _panels(ax: canvas.Panels, terms: list[str], judges: list[str]) -> list[Axes]:
     if ax is None:
         height = 0.95 + max(0.26, 0.34 - 0.004 * len(judges)) * len(judges)
         width = 0.3 + short_names.label_width(short_names.shortened(judges, 34)) + max(5.2, 2.35 * len(terms))
@@ -284,7 +286,7 @@ def _panels(ax: Any, terms: list[str], judges: list[str]) -> list[Any]:
     return canvas.panels(ax, terms, [], wide=[])
 
 
-def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
+def _panel(ax: Axes, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
     low, high = _range(table)
     at = neutral_value(term)
     if at is None and low < 0 < high:

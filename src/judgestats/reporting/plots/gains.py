@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError
@@ -22,9 +23,9 @@ def operating_point(
     sensitivity: pd.DataFrame | None = None,
     *,
     prompts: tuple[str, str] = ("base", "strict"),
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw what a prompt saves against what it costs: a segment between two operating points (Figure 4), no ROC curve.
 
     Parameters
@@ -115,7 +116,7 @@ def _prompt_keys(prompts: tuple[str, str]) -> list[Line2D]:
     ]
 
 
-def _on_equals(table: pd.DataFrame) -> Any:
+def _on_equals(table: pd.DataFrame) -> pd.Series | bool:
     if "stimulus" in table.columns:
         return table["stimulus"].astype(object) == "same_subset"
     return table["detail"].astype(str) == "Δ0" if "detail" in table.columns else True
@@ -139,7 +140,7 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
     return [(r.estimate, r.conf_low, r.conf_high) for r in first]
 
 
-def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, faint: bool) -> None:
+def _segment(ax: Axes, x: list[_End], y: list[_End], style: canvas.Style, *, faint: bool) -> None:
     color, marker = style["color"], style["marker"]
     head, width, alpha = ("-", 0.8, 0.5) if faint else ("-|>", 1.6, 1.0)
     line = {"arrowstyle": head, "color": color, "lw": width, "alpha": alpha, "shrinkA": 4, "shrinkB": 4}
@@ -148,8 +149,9 @@ def _segment(ax: Any, x: list[_End], y: list[_End], style: dict[str, Any], *, fa
         if not faint:
             ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
             ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
-        look = {"markersize": 5 if faint else 8, "markeredgewidth": 1.0 if faint else 1.5, "markeredgecolor": color}
-        ax.plot(x[i][0], y[i][0], marker=marker, markerfacecolor=color if i else "white", zorder=4, **look)
+        size, edge = (5, 1.0) if faint else (8, 1.5)
+        (end,) = ax.plot(x[i][0], y[i][0], marker=marker, markersize=size, zorder=4)
+        end.set(markerfacecolor=color if i else "white", markeredgewidth=edge, markeredgecolor=color)
 
 
 #: Costs farther apart than this are drawn on a logarithmic axis.
@@ -165,7 +167,7 @@ DOMINATED = "#9aa5b1"
 
 
 @canvas.picture(needs="difference")
-def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
 
     Parameters
@@ -238,9 +240,9 @@ def pareto(
     by: str | Sequence[str] = (),
     cost: str = "cost",
     value: str = "value",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw value against cost, with the front as a step line; what is dominated is grey.
 
     Parameters
@@ -321,8 +323,8 @@ def pareto(
     return canvas.Picture(ax, points)
 
 
-def _fronts(ax: Any, points: pd.DataFrame) -> list[Any]:
-    keys: list[Any] = []
+def _fronts(ax: Axes, points: pd.DataFrame) -> list[Artist]:
+    keys: list[Artist] = []
     several = points["_group"].nunique() > 1
     worse = points[~points["on_front"].astype(bool)]
     ax.scatter(worse["cost"], worse["value"], s=34, color=DOMINATED, edgecolors="white", linewidths=0.7, zorder=3)

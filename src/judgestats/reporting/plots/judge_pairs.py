@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -32,9 +33,9 @@ def kappa_matrix(
     *,
     judges: Sequence[str] = (),
     order: Literal["clustered", "given"] = "clustered",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw the agreement of each pair of judges.
 
     Parameters
@@ -90,12 +91,12 @@ def _pair_heat(
     wide: pd.DataFrame,
     compared: pd.DataFrame,
     scale: Normalize,
-    ax: Any,
+    ax: Axes | None,
     title: str | None,
     *,
     bar: str,
     most: int = 15,
-) -> Any:
+) -> Axes:
     """Heat map of pairs; what has no row is empty, not "n/a". `most`: judges up to which cells may have numbers."""
     nowhere = pd.DataFrame(False, index=wide.index, columns=wide.columns)
     shading = Shading(SEQUENTIAL, scale, bar, numbers=len(wide) <= most)
@@ -116,9 +117,9 @@ def judges_and_people(
     *,
     label: str = "people",
     order: Literal["value", "given"] = "value",
-    ax: Any = None,
+    ax: canvas.Panels = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw the agreement of each judge with people beside its agreement with each of the other judges.
 
     Judges that agree with each other and not with people make the same errors.
@@ -236,7 +237,7 @@ def _clustered(values: pd.DataFrame, distance: pd.DataFrame) -> pd.DataFrame:
 
 
 @canvas.picture("Three axes to draw on.")
-def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def disagreement(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how far apart the judges are: wide spreads, pairwise differences, and who is highest.
 
     Parameters
@@ -328,7 +329,7 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     return canvas.Picture([one, two, three], pd.concat([share, apart, alone, shared]))
 
 
-def _stacked_axes(ax: Any, lines: list[list[str]], cells: int) -> list[Any]:
+def _stacked_axes(ax: canvas.Panels, lines: list[list[str]], cells: int) -> list[Axes]:
     """Three panels under one another, as high as their rows need; the second may be a matrix of `cells` rows."""
     names = ["shares above", "pairs", "highest"]
     if ax is not None:
@@ -341,7 +342,7 @@ def _stacked_axes(ax: Any, lines: list[list[str]], cells: int) -> list[Any]:
     return [canvas.new_axes(a, 0, 0) for a in figure.subplots(3, 1, height_ratios=high)]
 
 
-def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: bool = True) -> None:
+def _bars(ax: Axes, table: pd.DataFrame, labels: list[str], color: str, *, ends: bool = True) -> None:
     """A bar a row, with its interval."""
     for row in table.to_dict("records"):
         at = labels.index(row["_row"])

@@ -10,7 +10,7 @@ from judgestats.reporting.plots import canvas, short_names
 ACROSS = 4
 
 
-def square_panels(ax: Axes | None, names: list[str]) -> list[Axes]:
+def square_panels(ax: canvas.Panels, names: list[str]) -> list[Axes]:
     """Square axes, one a judge."""
     return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=ACROSS)
 

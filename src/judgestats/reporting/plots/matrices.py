@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
 from matplotlib.patches import Rectangle
 
@@ -36,9 +37,9 @@ def score_matrix(
     shade: str = "rank",
     identity: Mapping[str, str] | None = None,
     order: Order = "value",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw the scores of each system by each judge.
 
     Parameters
@@ -100,9 +101,9 @@ def deviation_matrix(
     *,
     limit: float | None = None,
     order: Order = "value",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw the deviation of each judge from the consensus on each system: blue below, red above.
 
     Parameters
@@ -215,13 +216,8 @@ class Shading(NamedTuple):
 
 
 def heat(
-    values: pd.DataFrame,
-    colored: pd.DataFrame,
-    shading: Shading,
-    own: pd.DataFrame,
-    ax: Any,
-    title: str | None,
-) -> Any:
+    values: pd.DataFrame, colored: pd.DataFrame, shading: Shading, own: pd.DataFrame, ax: Axes | None, title: str | None
+) -> Axes:
     """Draw a heat map: numbers in cells, coloured by `colored`; framed where `own`."""
     rows, columns = values.shape
     with_numbers = shading.numbers and rows * columns <= MOST_NUMBERS
@@ -253,12 +249,13 @@ def heat(
         )
     ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5, xlim=(0, columns), ylim=(rows, 0))
     ax.xaxis.tick_top()
-    slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
+    slant: dict[str, Any] = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
     ax.set_xticklabels(across, **slant)
     ax.set_yticklabels(down)
     ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    scale = ax.figure.colorbar(
+    for side in ax.spines.values():
+        side.set_visible(False)
+    scale: Any = ax.figure.colorbar(
         mesh, ax=ax, fraction=0.05, pad=0.02, aspect=18, shrink=min(1.0, 8 / max(rows, 1)), anchor=(0, 1)
     )
     scale.solids.set_rasterized(False)  # else a page has it as a bitmap
@@ -271,7 +268,7 @@ def heat(
     return ax
 
 
-def _cell(ax: Any, i: int, j: int, value: float, shade: float, shading: Shading) -> None:
+def _cell(ax: Axes, i: int, j: int, value: float, shade: float, shading: Shading) -> None:
     if np.isnan(value):
         canvas.small(ax, j + 0.5, i + 0.5, "n/a", ha="center")
         return
@@ -286,12 +283,12 @@ def _cell(ax: Any, i: int, j: int, value: float, shade: float, shading: Shading)
         canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)
 
 
-def _legend_below(ax: Any, remarks: list[str], own: pd.DataFrame) -> None:
+def _legend_below(ax: Axes, remarks: list[str], own: pd.DataFrame) -> None:
     canvas.below(ax, *remarks, "framed: the judge on its own system" if own.to_numpy().any() else "")
     name_sides(ax, "judge", "system")
 
 
-def name_sides(ax: Any, rows: str, columns: str) -> None:
+def name_sides(ax: Axes, rows: str, columns: str) -> None:
     """Say what the rows and the columns of a matrix are."""
     ax.set_ylabel(rows, fontsize=canvas.TEXT, color=canvas.MUTED)
     ax.xaxis.set_label_position("top")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from judgestats.reporting.plots.canvas import DIRECT, INK, MUTED, SMALL, TEXT, below, legend
+from judgestats.reporting.plots.canvas import DIRECT, INK, MUTED, SMALL, TEXT, below, figure_of, legend
 from judgestats.reporting.plots.short_names import numbered, shortened
+from judgestats.typing import Floats
 
 Box = tuple[float, float, float, float]
 #: Steps from a point to its label, in inches, and which end of the label is there; the nearer places come first.
@@ -30,7 +32,7 @@ _PLACES = [
 
 
 def label_around(
-    ax: Any,
+    ax: Axes,
     x: Sequence[float],
     y: Sequence[float],
     labels: Sequence[str],
@@ -45,8 +47,8 @@ def label_around(
     that has no free place where it overlaps least; False leaves it out. `avoid` (x0, y0, x1, y1): further boxes to keep
     free, in data units. Returns the labels left out.
     """
-    ax.figure.draw_without_rendering()  # the layout decides how large the axes are
-    inches = ax.figure.get_size_inches() * ax.get_position().size
+    figure_of(ax).draw_without_rendering()  # the layout decides how large the axes are
+    inches = figure_of(ax).get_size_inches() * ax.get_position().size
     at = _fractions(ax, np.column_stack([x, y])) * inches
     taken: list[Box] = [(px - 0.06, py - 0.06, px + 0.06, py + 0.06) for px, py in at]
     taken += [_box(_fractions(ax, np.reshape(b, (2, 2))) * inches) for b in avoid]
@@ -67,9 +69,9 @@ def label_around(
             _, dx, dy, ha, boxes = min(options, key=lambda o: o[0])
         taken += boxes
         arrow = {"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3}
-        look = {"fontsize": size, "color": INK, "ha": ha, "va": "center", "zorder": 6, "textcoords": "axes fraction"}
-        place = tuple((at[i] + [dx, dy]) / inches)
-        ax.annotate(labels[i], (x[i], y[i]), place, arrowprops=arrow if np.hypot(dx, dy) > _FAR else None, **look)
+        pointer, (right, up) = arrow if np.hypot(dx, dy) > _FAR else None, (at[i] + [dx, dy]) / inches
+        label = ax.annotate(labels[i], (x[i], y[i]), (right, up), textcoords="axes fraction", arrowprops=pointer)
+        label.set(fontsize=size, color=INK, ha=ha, va="center", zorder=6)
     return left
 
 
@@ -77,7 +79,7 @@ def label_around(
 _FAR = 0.2
 
 
-def _line(at: Any, dx: float, dy: float) -> list[Box]:
+def _line(at: Floats, dx: float, dy: float) -> list[Box]:
     """Small boxes along the line from a point, where it is clear of the point itself, to its label."""
     if np.hypot(dx, dy) <= _FAR:
         return []
@@ -86,11 +88,11 @@ def _line(at: Any, dx: float, dy: float) -> list[Box]:
     ]
 
 
-def _fractions(ax: Any, points: Any) -> Any:
+def _fractions(ax: Axes, points: Floats) -> Floats:
     return ax.transLimits.transform(ax.transScale.transform(points))
 
 
-def _box(corners: Any) -> Box:
+def _box(corners: Floats) -> Box:
     (x0, y0), (x1, y1) = corners.min(axis=0) - 0.02, corners.max(axis=0) + 0.02
     return float(x0), float(y0), float(x1), float(y1)
 
@@ -107,19 +109,19 @@ def _overlap(box: Box, others: Sequence[Box]) -> float:
     )
 
 
-def _outside(box: Box, inches: Any) -> float:
+def _outside(box: Box, inches: Floats) -> float:
     wide, high = (float(v) for v in inches)
     return max(0.0, -box[0]) + max(0.0, -box[1]) + max(0.0, box[2] - wide) + max(0.0, box[3] - high)
 
 
 def name_points(
-    ax: Any,
+    ax: Axes,
     x: Sequence[float],
     y: Sequence[float],
     names: Sequence[object],
     *,
     avoid: Sequence[Box] = (),
-    more: Any = (),
+    more: Sequence[Artist] = (),
 ) -> None:
     """Name points in a plane: beside them where they are few, else by numbers with a key on the right.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.special import ndtri
 
@@ -14,6 +15,10 @@ from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import wilson
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas, short_names
+from judgestats.typing import Floats
+
+if TYPE_CHECKING:
+    from judgestats.models.fits import Fit
 
 #: Columns of a predictive frame that are not labels.
 _NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
@@ -27,7 +32,9 @@ _OUTSIDE = canvas.PALETTE[1]
 
 
 @canvas.picture("Axes to draw on, one a panel.")
-def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) -> Any:
+def predictive(
+    predictions: Fit | pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw each observed count or mean over the interval that the model predicts for it.
 
     Parameters
@@ -91,10 +98,10 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     return canvas.Picture(axes, table)
 
 
-def _table(predictions: Any) -> pd.DataFrame:
+def _table(predictions: Fit | pd.DataFrame) -> pd.DataFrame:
     """The frame of a model, or the frame that was given."""
     method = getattr(predictions, "predictive", None)
-    table = method("both") if callable(method) else predictions
+    table: pd.DataFrame = method("both") if callable(method) else predictions
     estimate_rows.require(table, *_COLUMNS)
     if unknown := sorted(set(map(str, table["kind"])) - set(_HEADS)):
         raise DesignError(f"kind has {unknown[0]!r}. Allowed: posterior, prior. Give a result of predictive().")
@@ -134,7 +141,7 @@ def _scale(table: pd.DataFrame) -> str:
     return f"mean of {short_names.literal(what[0]).removeprefix('mean ')}" if len(what) == 1 else "mean score"
 
 
-def _rows(ax: Any, estimates: pd.DataFrame, labels: list[str], names: list[str], *, first: bool, thin: bool) -> None:
+def _rows(ax: Axes, estimates: pd.DataFrame, labels: list[str], names: list[str], *, first: bool, thin: bool) -> None:
     if thin:
         canvas.grid(ax, "x")
         ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=[i for i, name in enumerate(names) if name])
@@ -161,7 +168,7 @@ LEAST_ROWS, MOST_BINS = 8, 12
 
 
 @canvas.picture("Axes to draw on: three, or two for a model without random effects.")
-def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> Any:
+def fit_diagnostics(fit: Fit, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw whether a model fits: its residuals, its random effects and its calibration.
 
     Parameters
@@ -215,7 +222,7 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
     names = ["residuals", *(["random effects"] if len(effects) else []), "calibration"]
     panels = canvas.panels(ax, names, [], wide=[3.4] * len(names), each=0.0, sharey=False)
     if ax is None:
-        panels[0].figure.set_size_inches(0.4 + 3.5 * len(names), 3.7)
+        canvas.figure_of(panels[0]).set_size_inches(0.4 + 3.5 * len(names), 3.7)
     one, last = panels[0], panels[-1]
     canvas.grid(one)
     one.axhline(0, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -245,7 +252,7 @@ def fit_diagnostics(fit: Any, *, ax: Any = None, title: str | None = None) -> An
 LINKS = {"logit": "log-odds", "probit": "probits", "log": "log of the mean", "identity": "units of the response"}
 
 
-def _binned(x: Any, y: Any, weight: Any, sd: float | None = None) -> pd.DataFrame:
+def _binned(x: Floats, y: Floats, weight: Floats, sd: float | None = None) -> pd.DataFrame:
     """Means of `y` by `x`, in bins of about the same weight, with an interval of two standard errors.
 
     `sd`: standard deviation of one `y`, where it is known; else that of the bin. Rows with the same `x` are in one bin.
@@ -268,7 +275,7 @@ def _binned(x: Any, y: Any, weight: Any, sd: float | None = None) -> pd.DataFram
     return pd.DataFrame(rows, columns=["x", "y", "conf_low", "conf_high", "n"])
 
 
-def _calibrated(fit: Any, table: pd.DataFrame, weight: Any, ordinal: bool) -> pd.DataFrame:
+def _calibrated(fit: Fit, table: pd.DataFrame, weight: Floats, ordinal: bool) -> pd.DataFrame:
     """Observed against fitted means of bins; shares have Wilson intervals."""
     if not ordinal:
         fitted = table["fitted"].to_numpy(float)
@@ -307,15 +314,14 @@ def _quantiles(effects: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _effects(ax: Any, effects: pd.DataFrame) -> None:
+def _effects(ax: Axes, effects: pd.DataFrame) -> None:
     canvas.grid(ax)
     keys = []
     for i, (label, level) in enumerate(effects.groupby("label", sort=False)):
         style = canvas.style_of(i)
-        bars = {"color": style["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
-        ax.vlines(level["x"], level["conf_low"], level["conf_high"], **bars)
-        look = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.4, **style}
-        ax.plot(level["x"], level["y"], linestyle="none", zorder=3, **look)
+        ax.vlines(level["x"], level["conf_low"], level["conf_high"], style["color"], linewidth=0.8, alpha=0.4, zorder=2)
+        (points,) = ax.plot(level["x"], level["y"], linestyle="none", zorder=3, markersize=4, **style)
+        points.set(markeredgecolor="white", markeredgewidth=0.4)
         if len(level) > 1 and level["x"].var() > 0:
             slope = np.polyfit(level["x"], level["y"], 1)
             ends = np.array([level["x"].min(), level["x"].max()])
@@ -325,7 +331,7 @@ def _effects(ax: Any, effects: pd.DataFrame) -> None:
     canvas.named(ax, "normal quantile", "random effect (scale of the linear predictor)")
 
 
-def _crosses(ax: Any, table: pd.DataFrame) -> None:
+def _crosses(ax: Axes, table: pd.DataFrame) -> None:
     """Points with vertical intervals, in a colour for each label."""
     labels = table["label"] if "label" in table.columns else pd.Series("", index=table.index)
     keys = []
@@ -346,13 +352,13 @@ MOST_PARAMETERS = 80
 
 @canvas.picture()
 def posterior_intervals(
-    draws: Any,
+    draws: object,
     *,
     variables: str | Sequence[str] | None = None,
     order: Literal["value", "given"] = "value",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw posterior distributions as medians with nested intervals of 50 and 95 %.
 
     Parameters

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from judgestats.reporting import estimate_rows
@@ -22,7 +21,7 @@ CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": 
 
 
 @canvas.picture("Two axes to draw on.", needs="rate")
-def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def preference_gaps(gaps: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how often people and judges prefer the target, and how far each judge is from people.
 
     Parameters
@@ -70,7 +69,7 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     return canvas.Picture([left, right], estimates)
 
 
-def _roles(ax: Any, table: pd.DataFrame, rows: list[tuple[str, str]], *, first: bool) -> None:
+def _roles(ax: Axes, table: pd.DataFrame, rows: list[tuple[str, str]], *, first: bool) -> None:
     """Estimates of people and judges, each in its row; the interval of all people is a band."""
     canvas.lanes(ax, [r for _, r in rows], first=first)
     for row in table.to_dict("records"):
@@ -89,7 +88,7 @@ def _people_named(table: pd.DataFrame) -> list[str]:
 
 
 @canvas.picture("Two axes to draw on.", needs="agreement")
-def people_agreement(agreement: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def people_agreement(agreement: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how far each judge agrees with people, beside the agreement of people with each other.
 
     Parameters
@@ -150,9 +149,9 @@ def verbosity_bias(
     margin: float = 0.2,
     chance: float = 0.5,
     recognised: float = 0.75,
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw expansion bias against truncation accuracy, with the regions of the classes.
 
     Parameters
@@ -229,7 +228,7 @@ def verbosity_bias(
     return canvas.Picture(ax, estimates)
 
 
-def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:
+def _regions(ax: Axes, margin: float, chance: float, recognised: float) -> None:
     """Shade the classes of the point reading, and name them at a corner."""
     regions = (
         ("verbose", (margin, chance, 1.04 - margin, 1.03 - chance), (1.02, chance + 0.02, "right", "bottom")),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
@@ -24,7 +25,7 @@ TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
 @canvas.picture("Axes to draw on, two a probe.", needs="shift")
-def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
     Parameters
@@ -80,7 +81,7 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     return canvas.Picture(axes, estimates)
 
 
-def _shifts(ax: Any, estimates: pd.DataFrame, row: int) -> None:
+def _shifts(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
     """Three bars of one group around zero."""
     if not estimates.reindex(list(SHIFTS))["estimate"].notna().any():
         canvas.point(ax, np.nan, row, canvas.MUTED)
@@ -93,7 +94,7 @@ def _shifts(ax: Any, estimates: pd.DataFrame, row: int) -> None:
             )
 
 
-def _ties(ax: Any, estimates: pd.DataFrame, row: int) -> None:
+def _ties(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
     """Tie rate from blind to the probe."""
     ends = [float(estimates.loc[t, "estimate"]) if t in estimates.index else np.nan for t in ("tie_blind", "tie")]
     if np.isfinite(ends).all():
@@ -106,7 +107,7 @@ def _ties(ax: Any, estimates: pd.DataFrame, row: int) -> None:
 
 
 @canvas.picture(needs="share")
-def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw how many verdicts were revised towards the side that the shown label favours, and away from it.
 
     Parameters
@@ -148,7 +149,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     ax.axvline(0, color=canvas.MUTED, linewidth=0.9, zorder=1)
     for i, label in enumerate(labels):
         _revised(ax, wide.loc[label], i)
-    keys: list[Any] = [Patch(color=TOWARDS, label="towards the label"), Patch(color=AWAY, label="away from it")]
+    keys: list[Artist] = [Patch(color=TOWARDS, label="towards the label"), Patch(color=AWAY, label="away from it")]
     keys.append(canvas.key("net", canvas.INK, marker="D"))
     whole = [label for label in labels if not {"towards", "away"} & set(wide.loc[label].index)]
     keys = (keys if directed else []) + ([Patch(color="#9aa5b1", label="revised, no direction known")] if whole else [])
@@ -159,7 +160,7 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     return canvas.Picture(ax, estimates)
 
 
-def _revised(ax: Any, estimates: pd.DataFrame, row: int) -> None:
+def _revised(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
     value = estimates["estimate"].astype(float)
     if not value.notna().any():
         canvas.point(ax, np.nan, row, canvas.MUTED)
@@ -176,7 +177,7 @@ def _revised(ax: Any, estimates: pd.DataFrame, row: int) -> None:
 
 
 @canvas.picture("Axes to draw on, one a probe.", needs="drift")
-def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def rationale_shift(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how far explanations move where the verdict stays, a panel a probe.
 
     Parameters
@@ -233,7 +234,7 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
 
 
 @canvas.picture("Axes to draw on, one a panel.")
-def schemes(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def schemes(estimates: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw judges under each scheme: a panel a term and probe, a row a judge, a marker a scheme.
 
     Parameters

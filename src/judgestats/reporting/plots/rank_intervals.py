@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
@@ -13,7 +11,7 @@ from judgestats.reporting.plots import canvas
 
 
 @canvas.picture("Two axes to draw on.", needs="rank")
-def rank_sets(ranking: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def rank_sets(ranking: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw the strength of each system, and the ranks that are not excluded.
 
     Parameters

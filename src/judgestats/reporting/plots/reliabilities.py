@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
@@ -25,7 +26,7 @@ GAP_WIDTH = 112.0
 
 
 @canvas.picture(needs="level")
-def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def agreement_levels(levels: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw the three levels of agreement of each group under one another, with the gaps between them.
 
     Parameters
@@ -70,7 +71,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     return canvas.Picture(ax, pd.concat([estimates, levels[levels["term"].isin(GAPS)]]))
 
 
-def _three_levels(ax: Any, estimates: pd.DataFrame, row: int) -> None:
+def _three_levels(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
     """The levels of one group, joined where both are known."""
     last: tuple[float, float] | None = None
     for (term, (_, color)), shift in zip(LEVELS.items(), (-0.27, 0.0, 0.27), strict=True):
@@ -85,8 +86,8 @@ def _three_levels(ax: Any, estimates: pd.DataFrame, row: int) -> None:
 
 @canvas.picture()
 def icc(
-    result: pd.DataFrame, *, forms: str | Sequence[str] = "ICC(2,1)", ax: Any = None, title: str | None = None
-) -> Any:
+    result: pd.DataFrame, *, forms: str | Sequence[str] = "ICC(2,1)", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw intraclass correlations with their intervals, a row a group.
 
     Parameters
@@ -160,9 +161,9 @@ def quality_agreement(
     score: str = "mean_score",
     agreement: str = "r",
     within: str = "tier",
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
-) -> Any:
+) -> canvas.Picture:
     """Draw the agreement of the judges on each system against its mean score.
 
     Parameters

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 
 from judgestats.errors import DesignError, choose
@@ -21,7 +20,9 @@ ACROSS = 4
 
 
 @canvas.picture()
-def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None, title: str | None = None) -> Any:
+def bias_map(
+    changes: pd.DataFrame, *, judge: str | None = None, ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw what each strategy does to each bias: blue where |b| falls, red where it grows.
 
     Parameters
@@ -87,7 +88,7 @@ def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 @canvas.picture("Axes to draw on, one a panel.", needs="bias")
-def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def bias_scores(scores: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw the signed bias b of each judge with its interval, a panel a bias (and topic).
 
     Parameters
@@ -145,7 +146,7 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
 
 
 @canvas.picture()
-def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def metrology_map(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw dark current against stable cross-sensitivity (Figure 1).
 
     The marker grows with the target sensitivity at the first step of the ladder.
@@ -200,7 +201,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
 
 
 @canvas.picture()
-def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def stable_positional(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
     """Draw positional false preference against stable cross-sensitivity (Figure 5).
 
     Parameters
@@ -238,7 +239,7 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     return canvas.Picture(ax, pd.concat(both))
 
 
-def _new(ax: Any, judges: list[str]) -> Any:
+def _new(ax: Axes | None, judges: list[str]) -> Axes:
     entries = short_names.shortened(judges) if len(judges) > canvas.DIRECT else []
     ax = canvas.new_axes(ax, 5.6 + canvas.legend_width(entries, 4.8), 4.8)
     canvas.grid(ax)
@@ -246,20 +247,20 @@ def _new(ax: Any, judges: list[str]) -> Any:
 
 
 def _scatter(
-    ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str], areas: list[float], *, exclusive: bool = False
+    ax: Axes, across: pd.DataFrame, up: pd.DataFrame, judges: list[str], areas: list[float], *, exclusive: bool = False
 ) -> None:
     """Points with both intervals, named; `exclusive`: the two shares cannot add up to more than 1."""
     x, y = (t["estimate"].reindex(judges).to_numpy(float) for t in (across, up))
     sides = [np.array([_interval(t.loc[j]) for j in judges]) for t in (across, up)]
     canvas.corner(ax, [*x, *sides[0].ravel()], [*y, *sides[1].ravel()])
     if exclusive and ax.get_xlim()[1] + ax.get_ylim()[1] > 1:
-        ends = ax.get_xlim(), ax.get_ylim()
+        ranges = ax.get_xlim(), ax.get_ylim()
         ax.fill([-0.05, 1.05, 1.05], [1.05, 1.05, -0.05], color=canvas.FAINT, zorder=0, linewidth=0)
-        ax.set(xlim=ends[0], ylim=ends[1])
-        words = {"fontsize": canvas.SMALL, "color": canvas.MUTED, "ha": "right", "va": "top"}
-        ax.text(0.98, 0.98, "not possible: together above 1", transform=ax.transAxes, **words)
+        ax.set(xlim=ranges[0], ylim=ranges[1])
+        words = "not possible: together above 1"
+        canvas.small(ax, 0.98, 0.98, words, ha="right", va="top", transform=ax.transAxes)
     few = len(judges) <= canvas.DIRECT
-    styles = [canvas.style_of(i) if few else {"color": canvas.PALETTE[0], "marker": "o"} for i in range(len(judges))]
+    styles = [canvas.style_of(i if few else 0) for i in range(len(judges))]
     crosses = []
     for i, style in enumerate(styles):
         (x0, x1), (y0, y1) = sides[0][i], sides[1][i]
@@ -272,7 +273,7 @@ def _scatter(
     point_labels.name_points(ax, x[finite], y[finite], [judges[i] for i in finite], avoid=clear)
 
 
-def _interval(row: pd.Series[Any]) -> tuple[float, float]:
+def _interval(row: pd.Series) -> tuple[float, float]:
     return float(row.get("conf_low", np.nan)), float(row.get("conf_high", np.nan))
 
 
@@ -280,12 +281,12 @@ def _area(sensitivity: float) -> float:
     return 60.0 if np.isnan(sensitivity) else 25.0 + 235.0 * sensitivity
 
 
-def _size_legend(ax: Any) -> None:
+def _size_legend(ax: Axes) -> None:
     sizes = [
         canvas.key(f"{p:g}", "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
         for p in (0.25, 0.5, 1.0)
     ]
-    place: dict[str, Any] = {
+    place: dict[str, object] = {
         "loc": "lower left",
         "bbox_to_anchor": (0, 1.01),
         "borderaxespad": 0.2,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from judgestats import flags
@@ -17,7 +17,7 @@ from judgestats.reporting.plots.judge_pairs import BAR, _bars
 
 
 @canvas.picture("Two axes to draw on.", needs="mean")
-def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
     """Draw how each judge uses the scale: mean with its interval, sd, and the share of scores at the top.
 
     Parameters
@@ -86,8 +86,8 @@ QUANTILES = ("q05", "q25", "q50", "q75", "q95")
 
 @canvas.picture()
 def score_quantiles(
-    result: pd.DataFrame, *, order: Sequence[str] | None = None, ax: Any = None, title: str | None = None
-) -> Any:
+    result: pd.DataFrame, *, order: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the distribution of the scores that each judge gave each system: median, quartiles, and 5 to 95 percent.
 
     Parameters

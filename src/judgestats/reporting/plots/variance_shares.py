@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -42,7 +43,9 @@ _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 
 @canvas.picture(needs="share")
-def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+def variance_components(
+    components: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
     Parameters
@@ -101,8 +104,8 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
 
 @canvas.picture("An axes for generalizability and one for dependability.", needs="reliability")
 def decision_study(
-    study: pd.DataFrame, *, target_reliability: float = 0.8, ax: Any = None, title: str | None = None
-) -> Any:
+    study: pd.DataFrame, *, target_reliability: float = 0.8, ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw reliability against the number of judges, a line for each number of items, runs or group.
 
     Parameters
@@ -144,7 +147,7 @@ def decision_study(
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
         entries = [f"{_name(line)}: 00 judges (ranking), 00 (scores)" for line in lines]
-        axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + 0.9 * canvas.legend_width(entries, 4.1), 4.1)
+        canvas.figure_of(axes[0]).set_size_inches(1.2 + 3.5 * len(terms) + 0.9 * canvas.legend_width(entries, 4.1), 4.1)
     for panel, term in zip(axes, terms, strict=True):
         canvas.grid(panel)
         panel.axhline(target_reliability, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -172,7 +175,7 @@ def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
     return float(sizes.iloc[0]) if len(sizes) else np.nan
 
 
-def _ring(ax: Any, enough: float, estimates: pd.DataFrame, term: str, line: str, along: str) -> None:
+def _ring(ax: Axes, enough: float, estimates: pd.DataFrame, term: str, line: str, along: str) -> None:
     heights = estimates[(estimates["term"] == term) & (estimates["_line"] == line) & (estimates[along] == enough)][
         "estimate"
     ].dropna()
@@ -180,7 +183,7 @@ def _ring(ax: Any, enough: float, estimates: pd.DataFrame, term: str, line: str,
         ax.plot(enough, heights.iloc[0], "o", ms=11, markerfacecolor="none", markeredgecolor=canvas.INK, zorder=4)
 
 
-def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str, target: float) -> None:
+def _legend(ax: Axes, study: pd.DataFrame, terms: list[str], lines: list[str], along: str, target: float) -> None:
     """Lines, each with the numbers that reach the target."""
     keys, any_enough, names = [], False, short_names.shortened([_name(line) for line in lines])
     for i, (line, name) in enumerate(zip(lines, names, strict=True)):
