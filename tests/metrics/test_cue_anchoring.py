@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
+from judgestats.counting.differences import clustered_difference
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.ingest import read
-from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
+from judgestats.kernels.proportions import clustered_ratios, clustered_tango, newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, answer_shifts, cue_anchoring, protocol_difference
 from judgestats.metrics.invariance.answer_shifts import stuart_maxwell
 from metrics.tables import anchored_calls, but_for_clustering, cell, counts, margins, probed_calls, rows
@@ -399,6 +401,53 @@ def test_bootstrap_intervals_say_what_was_drawn():
     assert "two independent multinomials" in row["method"]
     row = cell(anchoring(counts, favoured=FAVOURED), "lao", probe="truth")
     assert "two independent multinomials" in row["method"]
+
+
+def by_item(counts):
+    """Counts of two clusters with (blind, probe) favoured and other, as a tally of joint answers of items."""
+    rows = [
+        {"judge": "g", "probe": "truth", "item": f"c{g}", "baseline": blind, "outcome": probe, "n": float(n)}
+        for g, table in enumerate(counts)
+        for (blind, probe), n in zip(product(("llm", "ml"), repeat=2), table, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_shift_by_cluster_is_tangos_where_each_call_has_both_answers():
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 6, (40, 4)) + np.array([1, 0, 0, 0])
+    row = cell(anchoring(by_item(table), favoured="llm", cluster="item"), "shift_favoured")
+    tango = clustered_tango(*(table[:, c].astype(float) for c in (2, 1)), table.sum(axis=1).astype(float))
+    assert (row["conf_low"], row["conf_high"]) == pytest.approx((tango.low, tango.high), abs=1e-12)
+    assert row["std_error"] == pytest.approx(tango.std_error, abs=1e-12)
+    assert row["method"].startswith("Tango, paired, clustered by item (G = 40")
+
+
+def test_a_shift_between_two_samples_by_cluster_is_students():
+    rng = np.random.default_rng(0)
+    k, n = rng.integers(0, 5, (40, 2)).astype(float), np.full((40, 2), 5.0)
+    sides = [("truth", 0), ("blind", 1)]
+    rows = [
+        {"judge": "g", "probe": probe, "item": f"c{g}", "outcome": outcome, "n": count}
+        for g in range(40)
+        for probe, side in sides
+        for outcome, count in (("llm", k[g, side]), ("ml", 5 - k[g, side]))
+    ]
+    row = cell(anchoring(pd.DataFrame(rows), favoured="llm", cluster="item"), "shift_favoured")
+    value, error, low, high = clustered_ratios(k, n, np.array([1.0, -1.0]))
+    expected = (value, error, low, high)
+    assert [row[c] for c in ("estimate", "std_error", "conf_low", "conf_high")] == pytest.approx(expected, abs=1e-12)
+    assert row["method"].startswith("t, two shares, clustered by item (G = 40")
+
+
+def test_a_neutrality_by_cluster_is_tangos_of_one_sample():
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 6, (40, 4)) + np.array([1, 0, 0, 0])
+    row = cell(anchoring(by_item(table), favoured="llm", cluster="item"), "neutrality")
+    blind = np.column_stack([table[:, :2].sum(axis=1), table[:, 2:].sum(axis=1), np.zeros(40)])
+    expected = clustered_difference(blind.astype(float))
+    for name in ("estimate", "std_error", "conf_low", "conf_high"):
+        assert row[name] == pytest.approx(expected[name], abs=1e-12)
 
 
 def test_clusters_are_drawn_together():

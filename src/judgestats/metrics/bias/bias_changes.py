@@ -383,14 +383,19 @@ def _sample_rows(sample: Sample, column: str | None) -> list[Record]:
         none = flags.join(flags.NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
     cells = _term_cells(sample, column)
-    few = flags.few_clusters(_pair_clusters([sample], column).calls) if column else ""
+    clustered = _pair_clusters([sample], column) if column else None
+    few = flags.few_clusters(clustered.calls) if clustered else ""
+    rare = dict.fromkeys(terms, "")
+    if clustered:
+        shares = zip(terms, clustered.sides(sample), strict=False)
+        rare |= {t: flags.few_clusters(side.sum(axis=1), hits=side[:, 0]) for t, side in shares}
     common = flags.join(sample.whole.clusters.flag, few, left_out, flags.SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
     changed = flags.SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
     uncertain = flags.SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
     rows = []
     for term in terms:
-        row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
+        row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": flags.join(common, rare[term])}
         if term == "magnitude_change":
             row["flag"] = flags.join(common, changed, uncertain)
         if sample.whole.bootstrap is not None and term in _TERMS:

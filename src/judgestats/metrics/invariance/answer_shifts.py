@@ -14,9 +14,17 @@ from scipy.special import chdtrc, fdtrc
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.counts import Counts
-from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.proportions import newcombe, newcombe_paired, quotient, wilson
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
+from judgestats.kernels.proportions import (
+    clustered_ratios,
+    clustered_tango,
+    newcombe,
+    newcombe_paired,
+    quotient,
+    wilson,
+)
 from judgestats.metrics.invariance.probe_answers import Answers
+from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.typing import Floats, Record
 
@@ -65,7 +73,7 @@ def signed_neutrality(totals: Floats) -> Floats:
     return ratio(np.column_stack([totals[:, 0] - totals[:, 1], totals.sum(axis=1)]))
 
 
-def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap | None) -> Record:
+def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap | None, cluster: str = "") -> Record:
     """Estimate and interval of the change of one share (0 favoured, 1 opposed, 2 tie)."""
     total, joint = answers.total, answers.joint
     k = (total[3 + role], total[3:].sum(), total[role], total[:3].sum())
@@ -74,23 +82,23 @@ def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap 
         a = joint[role, role]
         b, c = joint[:, role].sum() - a, joint[role].sum() - a
         both = (a, b, c, joint.sum() - a - b - c)
-    few = _rare_on_a_side(answers, [role], [0, 1, 2], plan)
-    return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan, few)
+    sides = _sides(answers, role, [0, 1, 2])
+    return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan, sides, cluster)
 
 
-def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None) -> Record:
+def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, cluster: str = "") -> Record:
     """Estimate and interval of :func:`nontie_shift`."""
     t, joint = answers.total, answers.joint
     both = None if joint is None else (joint[0, 0], joint[1, 0], joint[0, 1], joint[1, 1])
-    few = _rare_on_a_side(answers, [0], [0, 1], plan)
     k = (t[3], t[3] + t[4], t[0], t[0] + t[1])
-    return _share_difference(answers, k, both, nontie_shift, conf_level, plan, few)
+    sides = _sides(answers, 0, [0, 1])
+    return _share_difference(answers, k, both, nontie_shift, conf_level, plan, sides, cluster)
 
 
-def _rare_on_a_side(answers: Answers, hit: list[int], of: list[int], plan: Bootstrap | None) -> str:
-    """The flag of the shares blind and under the probe."""
-    sides = (answers.counts[:, :3], answers.counts[:, 3:6])
-    return rare_clusters(answers.table, plan, *((s[:, hit].sum(axis=1), s[:, of].sum(axis=1)) for s in sides))
+def _sides(answers: Answers, hit: int, of: list[int]) -> list[tuple[Floats, Floats]]:
+    """Hits and answers of each row, under the probe and blind."""
+    sides = (answers.counts[:, 3:6], answers.counts[:, :3])
+    return [(side[:, hit], side[:, of].sum(axis=1)) for side in sides]
 
 
 def rare_clusters(table: pd.DataFrame, plan: Bootstrap | None, *shares: tuple[Floats, Floats]) -> str:
@@ -109,16 +117,23 @@ def _share_difference(
     statistic: Callable[[Floats], Floats],
     conf_level: float,
     plan: Bootstrap | None,
-    few: str,
+    sides: list[tuple[Floats, Floats]],
+    cluster: str,
 ) -> Record:
-    """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither."""
+    """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither.
+
+    `sides`: hits and n of the rows, (R,), of both shares, for an interval by `cluster`.
+    """
     k1, n1, k2, n2 = map(float, k)
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0, "flag": flags.join(answers.flag, _empty(answers))}
     small = flags.SMALL_N if min(n1, n2) < 30 else ""
     cells: Record = {"estimate": k1 / n1 - k2 / n2, "n": min(n1, n2), "flag": flags.join(answers.flag, small)}
     if plan is not None:
+        few = rare_clusters(answers.table, plan, *sides)
         return {**cells, **_bootstrapped(answers, statistic, plan, flags.join(few, small))}
+    if cluster:
+        return {**cells, **_by_cluster(answers, sides, cluster, conf_level, cells["flag"])}
     a, b, c, d = both or (0.0, 0.0, 0.0, 0.0)
     p1, p2 = k1 / n1, k2 / n2
     shared = a - p2 * (a + b) - p1 * (a + c) + p1 * p2 * (a + b + c + d)
@@ -140,6 +155,29 @@ def _share_difference(
         low, high = p1 - p2 - math.sqrt(max(below, 0.0)), p1 - p2 + math.sqrt(max(above, 0.0))
         method = f"Newcombe, {n:,.0f} pairs"
     return {**cells, "std_error": math.sqrt(max(variance, 0.0)), "conf_low": low, "conf_high": high, "method": method}
+
+
+def _by_cluster(
+    answers: Answers, sides: list[tuple[Floats, Floats]], cluster: str, conf_level: float, flag: str
+) -> Record:
+    """The interval of a difference of two shares over clusters: Tango's where each call has both answers, else t."""
+    unit = codes_of(answers.table, [cluster])
+    (k1, n1), (k2, n2) = sides
+    counts = np.column_stack([k1, k2, n1, n2, np.maximum(k1 - k2, 0.0), np.maximum(k2 - k1, 0.0)])
+    sums = sums_within(counts, unit.code, unit.size)
+    k, n = sums[:, :2], sums[:, 2:4]
+    few = flags.join(*(flags.few_clusters(n[:, side], hits=k[:, side]) for side in (0, 1)))
+    by = f"clustered by {cluster} ({clusters_note(n.max(axis=1))})"
+    if answers.joint is not None and (n1 == n2).all():
+        tango = clustered_tango(sums[:, 4], sums[:, 5], n[:, 0], conf_level)
+        error, low, high, method = tango.std_error, tango.low, tango.high, "Tango, paired"
+    else:
+        signs, method = np.array([1.0, -1.0]), "t, two shares"
+        _, error, low, high = clustered_ratios(k, n, signs, conf_level)
+        if not error > 0:  # clusters alike
+            _, error, low, high = clustered_ratios(k, n, signs, conf_level, bound=1.0)
+    ends = (max(low, -1.0), min(high, 1.0))
+    return with_interval(error, *ends, method=f"{method}, {by}", flag=flags.join(flag, few))
 
 
 def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = "") -> Record:
@@ -190,7 +228,7 @@ def variation_cells(
     """Total variation, its interval from the three shifts, and the joint test of no shift."""
     total = answers.total
     value = float(total_variation(total[None, :])[0])
-    each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan) for role in range(3)]
+    each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan, "".join(clusters[:1])) for role in range(3)]
     low, high = np.array([folded_interval(c.get("conf_low", math.nan), c.get("conf_high", math.nan)) for c in each]).T
     p_value, test = (math.nan, "") if len(clusters) > 1 else joint_test(answers, *clusters)
     bounded = bool(np.isfinite(low).any())

@@ -16,11 +16,13 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Interval, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
+from judgestats.counting.differences import CLUSTERED, clustered_difference
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.invariance.answer_shifts import (
@@ -56,7 +58,7 @@ _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
     "How does a cue shift verdicts: to the favoured side, to the other, to the tie?",
     "cues",
     "P, counts",
-    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap",
+    "Wilson, Newcombe, by cluster Tango or t, clipped for positive parts; LAO: bootstrap",
     "rationalization, Sec IV.C",
     plot="anchoring, schemes",
     frames=("preferences",),
@@ -128,8 +130,9 @@ def anchoring(
         Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a flag where
         they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        ``wilson``: Wilson's for rates and Newcombe's for changes; else a bootstrap of items (of both samples for
-        counts). ``lao`` has a bootstrap interval in any case.
+        ``wilson``: Wilson's for rates and Newcombe's for changes, by cluster Tango's where each call has an answer
+        under both probes, and else Student's t; else a bootstrap of items (of both samples for counts). ``lao`` has a
+        bootstrap interval in any case.
     n_items : float, optional
         Stated number of items per probe, or a column ``items``. Answers with another sum are flagged.
     n_resamples, seed, conf_level
@@ -210,13 +213,12 @@ def anchoring(
     refuse_no_probe(probes, baseline, "baseline")
     refuse_unnamed(probes.table, baseline, favoured)
     bootstrap = plan or Bootstrap("percentile", tuple(probes.clusters), None, n_resamples, seed, conf_level)
-    shifted = bootstrap if plan is not None or probes.clusters else None
-    rows = _blind_rows(probes, baseline, conf_level, plan, bootstrap if shifted is not None else None)
+    rows = _blind_rows(probes, baseline, conf_level, plan)
     ties = [r for r in rows if r["term"] == "equality_detection"]
     if equal is not None:
         rows = _of_equals(probes, baseline, equal, conf_level, plan) + [r for r in rows if r not in ties]
     for a in answers(probes, baseline, favoured, favoured_label):
-        rows += movement_rows(a, conf_level, shifted, bootstrap, probes.clusters)
+        rows += movement_rows(a, conf_level, plan, bootstrap, probes.clusters)
     rows += _tie_rows(probes, rows, ties, conf_level, plan) + _sensitivity_rows(probes, baseline, conf_level, plan)
     columns = [*probes.groups, "probe"]
     if probes.kind == "calls":
@@ -232,18 +234,18 @@ def anchoring(
 
 
 def movement_rows(
-    a: Answers, conf_level: float, shifted: Bootstrap | None, bootstrap: Bootstrap, clusters: Sequence[str]
+    a: Answers, conf_level: float, plan: Bootstrap | None, bootstrap: Bootstrap, clusters: Sequence[str]
 ) -> list[Record]:
-    """Rows of one group under one labelled probe."""
-    bootstrap, shifted = _of_two_samples(bootstrap, a), _of_two_samples(shifted, a)
-    signed = {name: shift_cells(a, i, conf_level, shifted) for i, name in enumerate(ROLES)}
-    third = None if shifted is None else replace(shifted, conf_level=1 - (1 - shifted.conf_level) / 3)  # Bonferroni
+    """Rows of one group under one labelled probe; `bootstrap` for what has no other interval."""
+    bootstrap, plan, column = _of_two_samples(bootstrap, a), _of_two_samples(plan, a), "".join(clusters[:1])
+    signed = {name: shift_cells(a, i, conf_level, plan, column) for i, name in enumerate(ROLES)}
+    third = None if plan is None else replace(plan, conf_level=1 - (1 - plan.conf_level) / 3)  # Bonferroni
     variation = variation_cells(a, conf_level, third, clusters)
     cells = {f"shift_{name}": c for name, c in signed.items()}
     cells |= {_GAINS[name]: clipped(c) for name, c in signed.items()}
     cells["lao"] = lao_cells(a, variation["p_value"], conf_level, bootstrap)
     cells["total_variation"] = variation
-    cells["shift_nontie"] = nontie_cells(a, conf_level, shifted)
+    cells["shift_nontie"] = nontie_cells(a, conf_level, plan, column)
     return [{**a.key, "favoured": a.favoured, "term": term, **c} for term, c in cells.items()]
 
 
@@ -254,9 +256,7 @@ def _of_two_samples(plan: Any, a: Answers) -> Any:
     return replace(plan, strata="side")
 
 
-def _blind_rows(
-    probes: ProbeCalls, blind: str, conf_level: float, plan: Bootstrap | None, bootstrap: Bootstrap | None
-) -> list[Record]:
+def _blind_rows(probes: ProbeCalls, blind: str, conf_level: float, plan: Bootstrap | None) -> list[Record]:
     """Rows of the blind probe."""
     table = probes.margins(blind)
     columns = [*probes.groups, "probe"]
@@ -270,7 +270,7 @@ def _blind_rows(
         of_group = table[code.code == g]
         key = {c: of_group[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in probes.groups)]
-        signed = _neutrality(of_group, names, key, bootstrap, conf_level)
+        signed = _neutrality(of_group, names, key, plan, conf_level, "".join(probes.clusters[:1]))
         signed["flag"] = flags.join(probes.clustering.flag, signed["flag"])
         low, high = folded_interval(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
@@ -355,7 +355,7 @@ def _spread(values: Column, conf_level: float) -> Record:
 
 
 def _neutrality(
-    table: pd.DataFrame, candidates: list[str], key: Record, plan: Bootstrap | None, conf_level: float
+    table: pd.DataFrame, candidates: list[str], key: Record, plan: Bootstrap | None, conf_level: float, cluster: str
 ) -> Record:
     """Share of one candidate minus that of the other among valid blind answers."""
     if len(candidates) > 2:
@@ -376,6 +376,13 @@ def _neutrality(
         ends = Counts.of(table).resampled(counts, signed_neutrality, key, plan=plan)
         few = rare_clusters(table, plan, (counts[:, 0], counts.sum(axis=1)))
         return {**cells, **ends, "flag": flags.join(flag, few, ends["flag"])}
+    if cluster:
+        unit = codes_of(table, [cluster])
+        sums = sums_within(counts, unit.code, unit.size)
+        size = sums.sum(axis=1)
+        cells["method"] = f"{CLUSTERED}, clustered by {cluster} ({clusters_note(size)})"
+        few = flags.few_clusters(size, hits=sums[:, 0])
+        return {**cells, **clustered_difference(sums, conf_level), "flag": flags.join(flag, few)}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
     method = "Newcombe, two shares of one sample"
