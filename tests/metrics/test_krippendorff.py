@@ -318,3 +318,82 @@ def test_resamples_without_alpha_are_counted():
     scores = [1] * 39 + [2]
     result = alpha(scores_of([scores, [*scores[:-1], 1]]), n_resamples=400)
     assert pd.Series(result["flag"]).str.contains(r"1\d\d resamples undefined").all()  # 1/e of them draw no 2
+
+
+#: Sets of labels of three judges, the third without an answer once.
+SETS = {
+    "a": ["x", "x;y", "y", "x;y;z", "none", "z", "x;z", "y;z"],
+    "b": ["x", "x", "y;z", "x;y", "none", "x", "x;z", "x;y"],
+    "c": ["x;y", "x;y", "y", "x", "z", "z", None, "y;z"],
+}
+
+
+def sets_of(times=1):
+    rows = [(j, f"{k}-{i}", i, s) for k in range(times) for j, own in SETS.items() for i, s in enumerate(own)]
+    return pd.DataFrame(rows, columns=["judge", "item", "topic", "answer"])
+
+
+@pytest.mark.parametrize(("distance", "expected"), [("masi", 0.3248407643312101), ("jaccard", 0.3662109375)])
+def test_alpha_of_sets_is_that_of_nltk(distance, expected):
+    """AnnotationTask(rows, distance=masi_distance or jaccard_distance).alpha() of NLTK 3.10.4."""
+    (row,) = alpha(sets_of(), distance=distance, interval=None).to_dict("records")
+    assert row["estimate"] == pytest.approx(expected, abs=1e-12)
+    assert (row["n"], row["values"]) == (8, 23)
+    assert 1 - row["observed_disagreement"] / row["expected_disagreement"] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("distance", ["masi", "jaccard"])
+def test_sets_of_one_label_are_classes(distance):
+    table = sets_of(4).assign(answer=lambda t: t["answer"].str[0])
+    numbers = ["estimate", "std_error", "conf_low", "conf_high"]
+    sets, classes = alpha(table, distance=distance), alpha(table)
+    np.testing.assert_allclose(sets[numbers], classes[numbers], rtol=1e-9)
+
+
+def test_each_label_is_yes_or_no_and_the_mean_is_theirs():
+    table = sets_of(3)
+    found = alpha(table, distance="label", cluster=False, n_resamples=300).set_index("label")
+    assert found.index.tolist() == ["none", "x", "y", "z", ""]
+    for label in "xyz":
+        yes = table["answer"].str.split(";").map(lambda own, label=label: label in own, na_action="ignore")
+        alone = alpha(table.assign(answer=yes.map({True: "yes", False: "no"})), cluster=False, n_resamples=300)
+        np.testing.assert_allclose(found.loc[label, "estimate"], alone["estimate"].iloc[0], rtol=1e-12)
+        np.testing.assert_allclose(found.loc[label, "std_error"], alone["std_error"].iloc[0], rtol=0.1)
+    mean = found.loc[""]
+    assert mean["term"] == "mean_alpha"
+    assert mean["estimate"] == pytest.approx(found["estimate"].iloc[:4].mean(), rel=1e-12)
+    assert mean["conf_low"] < mean["estimate"] < mean["conf_high"]
+    assert mean["std_error"] < found["std_error"].iloc[:4].mean()
+
+
+def test_sets_by_cluster_leave_clusters_out_and_order_of_labels_does_not_count():
+    table = sets_of(4)
+    swapped = table.assign(
+        answer=table["answer"].str.split(";").map(lambda own: ";".join(own[::-1]), na_action="ignore")
+    )
+    found = alpha(table, distance="masi", cluster="topic")
+    assert found["method"].str.startswith("t, jackknife").all()
+    without = [alpha(table[table["topic"] != i], distance="masi", interval=None)["estimate"].iloc[0] for i in range(8)]
+    spread = np.sqrt(7 / 8 * ((np.array(without) - np.mean(without)) ** 2).sum())
+    assert found["std_error"].iloc[0] == pytest.approx(spread, rel=0.15)  # on Fisher's z
+    assert alpha(swapped, distance="masi")["estimate"].iloc[0] == pytest.approx(found["estimate"].iloc[0], rel=1e-12)
+    mean = alpha(table, distance="label", cluster="topic").iloc[-1]
+    assert mean["conf_low"] < mean["estimate"] < mean["conf_high"]
+
+
+def test_a_label_that_all_give_or_nobody_has_no_alpha_and_is_left_out_of_the_mean():
+    table = sets_of(2).assign(answer=lambda t: t["answer"] + ";all")
+    found = alpha(table, distance="label", interval=None).set_index("label")
+    assert math.isnan(found.loc["all", "estimate"])
+    assert found.loc["all", "flag"] == "one label only; 2 scores missing"
+    assert found.loc["", "flag"] == "1 label undefined; 2 scores missing"
+    assert found.loc["", "estimate"] == pytest.approx(found["estimate"].iloc[:5].drop("all").mean())
+
+
+def test_what_is_no_set_has_no_distance():
+    with pytest.raises(DesignError, match="distance='mazi'"):
+        alpha(sets_of(), distance="mazi")
+    with pytest.raises(DesignError, match="distance= is for sets of labels"):
+        alpha(sets_of(), distance="masi", level_of_measurement="ordinal")
+    with pytest.raises(SchemaError, match="Labels look alike: 'X', 'x'"):
+        alpha(sets_of().replace({"answer": {"x;y;z": "X;y;z"}}), distance="masi")

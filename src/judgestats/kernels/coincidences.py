@@ -55,7 +55,8 @@ def krippendorff(units: Units, weight: Integers | Floats, values: Floats, level:
 
     Units with fewer than two answers are ignored; `values` (m,) ascend. No table of coincidences is made: nominal and
     interval are closed forms of margins and sums, ordinal is interval of mid-ranks, computed for each resample, and
-    only ratio looks at pairs of distinct values. Krippendorff, K. (2011), Computing alpha-reliability.
+    only ratio looks at pairs of distinct values. Level ``distance``: `values` (m, m) are the distances of the answers.
+    Krippendorff, K. (2011), Computing alpha-reliability.
     """
     if level != "ordinal":
         return _of_sums(weight @ _added(units, values, level), values, level)
@@ -115,15 +116,21 @@ def _added(units: Units, values: Floats, level: str) -> Any:
         within, *rest = _interval(units, values, judges)
         beside = scipy.sparse.csr_array(np.column_stack(rest))
     else:
-        beside = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, values.size))
-        nominal = level == "nominal"
-        within = (
-            judges**2 - units.total(units.times**2)
-            if nominal
-            else _ratio_within(units.start, units.code, units.times, values)
-        )
+        beside = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, len(values)))
+        if level == "nominal":
+            within = judges**2 - units.total(units.times**2)
+        elif level == "distance":
+            within = distance_within(units, values)
+        else:
+            within = _ratio_within(units.start, units.code, units.times, values)
     first = scipy.sparse.csr_array(np.column_stack([judges, within / np.maximum(judges - 1, 1)]))
     return scipy.sparse.diags_array(paired.astype(float)) @ scipy.sparse.hstack([first, beside], "csr")
+
+
+def distance_within(units: Units, distances: Floats) -> Floats:
+    """Sum of the distances (m, m) of the ordered pairs of answers to each unit, (Q,)."""
+    times = scipy.sparse.csr_array((units.times, units.code, units.start), (units.start.size - 1, len(distances)))
+    return np.asarray(times.multiply(times @ distances).sum(axis=1), np.float64).ravel()
 
 
 def _of_sums(sums: Floats, values: Floats, level: str) -> Disagreement:
@@ -131,6 +138,8 @@ def _of_sums(sums: Floats, values: Floats, level: str) -> Disagreement:
     counted, inner, rest = sums[:, 0], sums[:, 1], sums[:, 2:]
     if level == "nominal":
         outer = counted**2 - (rest**2).sum(axis=1)
+    elif level == "distance":
+        outer = ((rest @ values) * rest).sum(axis=1)
     elif level == "ratio":
         outer = _ratio_expected(rest, values)
     else:

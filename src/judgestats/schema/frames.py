@@ -16,6 +16,7 @@ from judgestats.schema.classes import with_classes
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import COUNTS, LARGEST, VERDICTS, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
+from judgestats.schema.label_sets import with_sets
 from judgestats.schema.opening import opened
 from judgestats.schema.validation import raise_faults
 from judgestats.typing import Column as Series
@@ -107,7 +108,7 @@ def ratings(
     labels: Mapping[Any, str] | None = None,
     classes: Sequence[str] | None = None,
     ordered: bool = False,
-    **columns: str | None,
+    **columns: str | Sequence[str] | None,
 ) -> Any:
     """Map any frame onto the canonical ratings frame, and validate it.
 
@@ -132,7 +133,9 @@ def ratings(
         Whether `classes` are in order, from the lowest: ``score`` is then the place of each, from 1, and measures of
         scores can be had.
     **columns : str or None
-        Canonical name = name in the table, as in :func:`preferences`.
+        Canonical name = name in the table, as in :func:`preferences`. An ``answer`` of several labels is a list, or a
+        column of yes and no for each: ``answer=["toxic", "spam"]``. It is kept as a text, ``spam;toxic``, or ``none``
+        where all are no; :func:`judgestats.alpha` compares such sets with ``distance=``.
 
     Returns
     -------
@@ -169,7 +172,8 @@ def ratings(
     """
     choose(off_scale, ("error", "missing"), "off_scale")
     scale = score_range(scale)
-    mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), columns), "ratings", columns, counts))
+    frame, mapping = with_sets(frame, columns)
+    mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), mapping), "ratings", mapping, counts))
     if classes is not None or ordered:
         mapped = _in_order(with_classes(mapped, classes, ordered), "ratings")
     if "criterion" not in mapped.collect_schema().names():

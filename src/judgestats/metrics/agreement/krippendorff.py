@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,10 @@ from judgestats.counting.repeats import ORDER, one_answer, plain
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.coincidences import alpha_draws, alpha_without, krippendorff
+from judgestats.kernels.coincidences import alpha_draws, alpha_without, distance_within, krippendorff
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.agreement.rated_units import (
     UnitGroup,
@@ -40,6 +42,7 @@ from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, compact, joint
 from judgestats.schema.columns import VERDICTS, By, answer_column, kind_of, names
+from judgestats.schema.label_sets import label_sets
 from judgestats.typing import Floats, Record
 
 #: So many answers are looked at for the scales of judges where identical ones are counted.
@@ -47,6 +50,8 @@ _MOST_COUNTED = 10_000
 
 #: Level of measurement of the answers.
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
+#: Distance of answers that are sets of labels; ``label`` compares yes and no for each label.
+Distance = Literal["jaccard", "masi", "label"]
 
 
 def _level_of(data: IntoFrame) -> Level:
@@ -69,7 +74,7 @@ def _level_of(data: IntoFrame) -> Level:
     frames=("preferences", "ratings"),
     needs=(several_judges,),
     arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
-    terms=(Term("alpha", "α (Krippendorff)"),),
+    terms=(Term("alpha", "α (Krippendorff)"), Term("mean_alpha", "α, mean over labels")),
     classes=True,
     have=("judges",),
     assumes=(
@@ -80,6 +85,7 @@ def alpha(
     data: IntoFrame,
     *,
     level_of_measurement: Level = "nominal",
+    distance: Distance | None = None,
     by: By = (),
     average_over: By = (),
     interval: Literal["t", "percentile"] | None = "t",
@@ -100,6 +106,10 @@ def alpha(
     level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
         Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
+    distance : {'jaccard', 'masi', 'label'}, optional
+        Of answers that are sets of labels, ``toxic;spam``: Jaccard's distance, 1 less the share of all labels of two
+        sets that both have; MASI's, which counts that share by 2/3 where one set holds the other, and by 1/3 where they
+        only overlap. ``label``: yes or no for each label, with a row for each (``label``), and ``mean_alpha``.
     by, average_over
         As in :func:`kappa`.
     interval : {'t', 'percentile', None}
@@ -142,7 +152,7 @@ def alpha(
     References
     ----------
     Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. Bootstrap of units: Zapf, A. et al. (2016).
-    BMC Medical Research Methodology 16, 93.
+    BMC Medical Research Methodology 16, 93. MASI: Passonneau, R. (2006). LREC 2006, 831-836.
 
     Examples
     --------
@@ -153,6 +163,9 @@ def alpha(
     >>> found[["estimate", "observed_disagreement", "expected_disagreement"]].round(4)
        estimate  observed_disagreement  expected_disagreement
     0     0.878                 0.3333                 2.7333
+    >>> sets = scores.assign(answer=["p", "p;q", "q", "p", "p", "q"]).drop(columns="score")
+    >>> alpha(sets, distance="masi", interval=None)["estimate"].round(4).tolist()
+    [0.6429]
     """
     data = as_runs(data, average_over, by)
     by = by_criterion(data, by)
@@ -160,6 +173,16 @@ def alpha(
     study, column, dependent = units_and_cluster(study, by, cluster)
     labels = labels_of(study, by, [column] if column else [])
     values = positions(labels.answers)
+    measured: dict[str, Floats] = {"": values}
+    level = "distance" if distance else level_of_measurement
+    if distance is not None:
+        choose(distance, get_args(Distance), "distance")
+        if labels.kind == "preferences" or level_of_measurement != "nominal":
+            raise DesignError(
+                "distance= is for sets of labels in the column 'answer', whose level_of_measurement is 'nominal'. "
+                "Leave it out."
+            )
+        measured = _distances(label_sets(labels.answers), distance)
     if level_of_measurement != "nominal" and labels.answers.dtype == object and np.isnan(values).any():
         raise DesignError(
             f"level_of_measurement={level_of_measurement!r} needs an order, and classes have none. {ORDER}"
@@ -177,22 +200,47 @@ def alpha(
     rows = []
     apart = _judges_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
     for group in unit_groups(labels, by, column):
-        fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
-        cells: Record = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
-        cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
-        cells["values"] = fit.values[0]
-        if np.isnan(fit.alpha[0]):
-            cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
-        elif interval is not None:
-            cells |= _alpha_interval(group, float(fit.alpha[0]), values, level_of_measurement, plan)
-            cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
-        cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
-        left = unsettled.get(plain(group.key), "")
-        cells = unmeasured(cells, apart.get(plain(group.key)))
-        rows.append({**group.key, **cells, "flag": flags.join(cells["flag"], *group.exclusions, left, dependent)})
+        each = {k: krippendorff(group.units, group.n[None, :], v, level) for k, v in measured.items()}
+        compared = [(k, "alpha", [k]) for k in measured]
+        if distance == "label":
+            compared.append(("", "mean_alpha", [k for k, fit in each.items() if not np.isnan(fit.alpha[0])]))
+        for label, term, several in compared:
+            fits = [each[k] for k in several]
+            value = float(np.mean([fit.alpha[0] for fit in fits])) if fits else np.nan
+            cells: Record = {"term": term, "estimate": value, "n": group.paired, "flag": ""}
+            if term == "alpha":
+                cells |= {"observed_disagreement": fits[0].observed[0], "expected_disagreement": fits[0].expected[0]}
+                cells["values"] = fits[0].values[0]
+            if np.isnan(value):
+                cells["flag"] = flags.ONE_LABEL if group.paired else flags.NO_PAIRS
+            elif interval is not None:
+                cells |= _alpha_interval(group, value, [measured[k] for k in several], level, plan)
+                apart_in = distance_within(group.units, measured[label]) > 0 if distance and term == "alpha" else None
+                discordant = group.discordant if apart_in is None else float(group.n[apart_in].sum())
+                cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, discordant))
+            if term == "mean_alpha" and several:
+                cells["flag"] = flags.join(cells["flag"], flags.UNDEFINED.of(len(each) - len(fits), what="label(s)"))
+            cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
+            left = unsettled.get(plain(group.key), "")
+            cells = unmeasured(cells, apart.get(plain(group.key)))
+            flag = flags.join(cells["flag"], *group.exclusions, left, dependent)
+            rows.append({**group.key, **cells, "label": label, "flag": flag})
     by = list(dict.fromkeys(names(by)))
-    extra = ["observed_disagreement", "expected_disagreement", "values"]
+    extra = ["observed_disagreement", "expected_disagreement", "values", *(["label"] if distance == "label" else [])]
     return missing_counted(estimates(rows, by, extra), data, by)
+
+
+def _distances(sets: Sequence[frozenset[str]], distance: Distance) -> dict[str, Floats]:
+    """(m, m) distances of the answers, once or for each label."""
+    labels = sorted(frozenset().union(*sets))
+    held = np.array([[label in own for label in labels] for own in sets], dtype=float).reshape(len(sets), len(labels))
+    if distance == "label":
+        return {label: np.abs(own[:, None] - own) for label, own in zip(labels, held.T, strict=True)}
+    both, size = held @ held.T, held.sum(axis=1)
+    least, most = np.minimum(size[:, None], size), np.maximum(size[:, None], size)
+    share = both / (size[:, None] + size - both)
+    monotone = np.select([both == most, both == least, both > 0], [1.0, 2 / 3, 1 / 3], 0.0)
+    return {"": 1 - share * (monotone if distance == "masi" else 1.0)}
 
 
 def _judges_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
@@ -214,8 +262,8 @@ def _judges_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...
 _REPEATS = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
 
 
-def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level, plan: Bootstrap) -> Record:
-    """Interval from a bootstrap of the units that can be paired."""
+def _alpha_interval(group: UnitGroup, value: float, measured: list[Floats], level: str, plan: Bootstrap) -> Record:
+    """Interval from a bootstrap of the units that can be paired; of several alphas, that of their mean."""
     paired = group.units.judges >= 2
     n = np.where(paired, group.n, 0.0)
     cells: Record = {"method": interval_method(plan)}
@@ -227,7 +275,7 @@ def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level
         cluster[paired] = codes.code
         size = np.bincount(codes.code, n[paired], codes.size).astype(np.float64)
         if plan.method == "t" and codes.size > 1:
-            without = alpha_without(group.units, n, values, level, cluster)
+            without = _mean([alpha_without(group.units, n, v, level, cluster) for v in measured])
             alike = (np.diff(group.units.start) == 1)[paired]
             agreed = np.bincount(codes.code, n[paired] * alike, codes.size).astype(np.float64)
             hits = agreed if level == "nominal" else None
@@ -237,9 +285,17 @@ def _alpha_interval(group: UnitGroup, value: float, values: Floats, level: Level
         few = flags.join(flags.few_clusters(size, resampled=plan.method != "t"), few)
     if n_units <= 1:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
-    rng = generator(plan.seed, tuple(map(str, group.key.values())))
-    draws = alpha_draws(group.units, n, values, level, rng, plan.n_resamples, cluster)
+    key = tuple(map(str, group.key.values()))
+    draws = _mean(
+        [alpha_draws(group.units, n, v, level, generator(plan.seed, key), plan.n_resamples, cluster) for v in measured]
+    )
     lost = int(np.isnan(draws).sum())
     interval = read_off(value, draws, n_units, plan, (-math.inf, 1.0))
     flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), interval["flag"])
     return {**cells, **interval, "method": drawing_units(interval["method"]), "flag": flag}
+
+
+def _mean(alphas: list[Floats]) -> Floats:
+    """Mean of several alphas (B,) of each resample, of those that are defined."""
+    number = np.isfinite(alphas).sum(axis=0)
+    return quotient(np.nansum(alphas, axis=0), number.astype(np.float64), number > 0)
