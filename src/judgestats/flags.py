@@ -83,8 +83,8 @@ UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}
     "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
     "size, and these are fewer than ten.")
 FEW_RARE_CLUSTERS = Flag("few_rare_clusters", "fewer than 10 clusters with the rarer answer",
-    "The share is so near 0 or 1 that few clusters contain the rarer answer, and their variance is not known well: the "
-    "interval may be too narrow.")
+    "The share is so near 0 or 1, or the class so rare, that few clusters contain the rarer answer, and their variance "
+    "is not known well: the interval may be too narrow.")
 NOT_DRAWN = Flag("not_drawn", "over 100,000 clusters: not drawn",
     "A bootstrap draws at most 100,000 clusters; with more of them the analytic clustered interval is given, which "
     "then hardly differs from it.", "note")
@@ -810,3 +810,9 @@ def few_clusters(
     k = np.asarray(hits, dtype=np.float64)
     rare = min(times[k > 0].sum(), times[k < n].sum())
     return join(few, FEW_RARE_CLUSTERS if rare < 10 else "")
+
+
+def few_of_class(sizes: NDArray[np.float64], alike: Floats | float = 1.0) -> str:
+    """Flag where a class of those that occur is in few clusters, from its calls in each of them (G, K)."""
+    clusters = ((sizes > 0).T * alike).sum(axis=1)
+    return FEW_RARE_CLUSTERS if (clusters[clusters > 0] < 10).any() else ""

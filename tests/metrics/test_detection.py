@@ -56,6 +56,11 @@ def test_proc_gives_the_same() -> None:
     difference = result.loc[("auroc_difference", "a")]
     assert difference["estimate"] / difference["std_error"] == pytest.approx(expected["z"][0], rel=1e-9)
     assert result.loc[("partial_auroc", "a"), "estimate"] == pytest.approx(expected["partial"][0], rel=1e-9)
+    corrected = roc(scores(), fpr=0.2, standardised=True, n_resamples=20).set_index(["term", "judge"])
+    row = corrected.loc[("partial_auroc", "a")]
+    assert row["estimate"] == pytest.approx(expected["standardised"][0], rel=1e-9)
+    raw = result.loc[("partial_auroc", "a")]
+    assert row["conf_low"] == pytest.approx((1 + (raw["conf_low"] - 0.02) / 0.18) / 2, rel=1e-9)
 
 
 def test_scikit_learn_gives_the_same() -> None:
@@ -125,6 +130,13 @@ def test_an_operating_point_is_the_lowest_threshold_allowed() -> None:
         assert lower[negative].mean() > rate
     inside = result[["estimate", "conf_low", "conf_high"]].dropna()
     assert ((inside["conf_low"] <= inside["estimate"]) & (inside["estimate"] <= inside["conf_high"])).all()
+
+
+def test_draws_are_the_same_whatever_other_rates_are_wanted() -> None:
+    calls = shared().query("judge == 'g'")
+    both = roc(calls, fpr=[0.1, 0.3], n_resamples=200)
+    alone = roc(calls, fpr=0.3, n_resamples=200)
+    pd.testing.assert_frame_equal(both[both["fpr"] != 0.1].reset_index(drop=True), alone)
 
 
 def test_counts_are_calls_and_order_does_not_matter() -> None:

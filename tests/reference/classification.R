@@ -35,6 +35,6 @@ a <- round(rnorm(n, y), 1); b <- round(rnorm(n, y * .6), 1)   # ties on purpose
 one <- roc(y, a, quiet = TRUE, direction = "<"); two <- roc(y, b, quiet = TRUE, direction = "<")
 test <- roc.test(one, two, method = "delong", paired = TRUE)
 con <- file("detection.csv", "w"); writeLines(header, con)
-writeLines(sprintf("# auc %.15f %.15f variance %.15f %.15f z %.15f partial %.15f", auc(one), auc(two), var(one), var(two), test$statistic,
-  as.numeric(auc(one, partial.auc = c(1, .8)))), con)
+writeLines(sprintf("# auc %.15f %.15f variance %.15f %.15f z %.15f partial %.15f standardised %.15f", auc(one), auc(two), var(one), var(two), test$statistic,
+  as.numeric(auc(one, partial.auc = c(1, .8))), as.numeric(auc(one, partial.auc = c(1, .8), partial.auc.correct = TRUE))), con)
 write.csv(data.frame(y, a, b), con, row.names = FALSE, quote = FALSE); close(con)

@@ -130,6 +130,24 @@ def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CON
     return _square_and_add(k1 / n1 if n1 else math.nan, l1, u1, k2 / n2 if n2 else math.nan, l2, u2, 0.0)
 
 
+def clustered_newcombe(
+    k: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
+) -> tuple[float, float, float]:
+    """Standard error and interval of a difference of shares of two kinds of calls in the same clusters: k, n (G, 2).
+
+    Newcombe's composition of :func:`clustered_wilson` of each, with the correlation of the shares over clusters.
+    """
+    times = np.ones(len(n)) if alike is None else alike
+    (e1, l1, u1), (e2, l2, u2) = (clustered_wilson(k[:, i], n[:, i], conf_level, times) for i in (0, 1))
+    total = times @ n
+    p1, p2 = share = times @ k / total
+    residuals = (k - share * n) / total
+    (v1, both), (_, v2) = (residuals.T * times) @ residuals
+    phi = float(both / math.sqrt(v1 * v2)) if v1 > ROUNDING and v2 > ROUNDING else 0.0
+    low, high = _square_and_add(p1, l1, u1, p2, l2, u2, phi)
+    return math.sqrt(max(e1**2 + e2**2 - 2 * phi * e1 * e2, 0.0)), max(low, -1.0), min(high, 1.0)
+
+
 def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's interval of (b - c)/n (method 10 of the paired paper), of pairs right in both, first, second, neither.
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from judgestats.kernels.cluster_robust import degrees_of_freedom
+from judgestats.kernels.compiling import njit
 from judgestats.kernels.proportions import quotient
 from judgestats.typing import Floats, Integers, Ints, Mask
 
@@ -54,7 +57,7 @@ def placements(at: Levels, positive: Mask) -> Floats:
 
 
 class Deviations(NamedTuple):
-    """Sums over clusters that make up the variance of a difference of means of two classes (or a U statistic)."""
+    """Variance of an area, and degrees of freedom: of the class that is in fewer clusters, or has fewer calls."""
 
     variance: float
     df: float
@@ -63,7 +66,7 @@ class Deviations(NamedTuple):
 def two_sample_variance(
     values: Floats, estimate: float, positive: Mask, weight: Floats, unit: Integers | None
 ) -> Deviations:
-    """Variance of an area from placement values (N,), and Satterthwaite's degrees of freedom.
+    """Variance of an area from placement values (N,).
 
     Independent observations: DeLong, DeLong and Clarke-Pearson (1988, Biometrics 44, 837-845). Clusters that hold both
     classes: Obuchowski (1997, Biometrics 53, 567-578).
@@ -77,23 +80,17 @@ def two_sample_variance(
             centred = deviation[rows]
             parts.append(float(w @ centred**2) / max(m - 1, 1e-300) / m if m > 1 else math.nan)
             sizes.append(m)
-        return Deviations(sum(parts), _satterthwaite(parts, sizes))
+        return Deviations(sum(parts), min(sizes) - 1)
     size = int(unit.max(initial=-1)) + 1
     sums = [np.bincount(unit[r], (weight * deviation)[r], size) for r in (positive, ~positive)]
-    counts = [np.bincount(unit[r], weight[r], size) for r in (positive, ~positive)]
+    counts = [np.bincount(unit[r], weight[r], size).astype(np.float64) for r in (positive, ~positive)]
     totals, clusters = [float(c.sum()) for c in counts], [int((c > 0).sum()) for c in counts]
     if min(clusters) < 2:
         return Deviations(math.nan, math.nan)
     parts = [k / (k - 1) * float(s @ s) / m**2 for s, m, k in zip(sums, totals, clusters, strict=True)]
     k = int(((counts[0] + counts[1]) > 0).sum())
     both = k / (k - 1) * float(sums[0] @ sums[1]) / (totals[0] * totals[1])
-    return Deviations(sum(parts) + 2 * both, _satterthwaite(parts, [float(c) for c in clusters]))
-
-
-def _satterthwaite(parts: list[float], sizes: list[float]) -> float:
-    """Degrees of freedom of a sum of variances of means."""
-    below = sum(v * v / max(n - 1, 1e-300) for v, n in zip(parts, sizes, strict=True))
-    return sum(parts) ** 2 / below if below > 0 else math.nan
+    return Deviations(sum(parts) + 2 * both, min(map(degrees_of_freedom, counts)))
 
 
 def average_precision(positive: Floats, negative: Floats) -> Floats:
@@ -119,27 +116,86 @@ def precision_influence(at: Levels, positive: Mask) -> Floats:
     return result
 
 
-def partial_area(positive: Floats, negative: Floats, most: float) -> Floats:
-    """Area up to a false positive rate `most`, from weights (..., L) by falling score, linear between points."""
-    m, n = positive.sum(axis=-1, keepdims=True), negative.sum(axis=-1, keepdims=True)
-    tpr = np.cumsum(positive, axis=-1) / np.where(m > 0, m, np.nan)
-    fpr = np.cumsum(negative, axis=-1) / np.where(n > 0, n, np.nan)
-    start = np.zeros((*tpr.shape[:-1], 1))
-    tpr, fpr = np.concatenate([start, tpr], axis=-1), np.concatenate([start, fpr], axis=-1)
-    width = np.diff(fpr, axis=-1)
-    inside = np.clip(most - fpr[..., :-1], 0.0, width)
-    share = quotient(inside, width, width > 0)
-    end = tpr[..., :-1] + np.nan_to_num(share) * np.diff(tpr, axis=-1)
-    area: Floats = (inside * (tpr[..., :-1] + end) / 2).sum(axis=-1)
-    return np.where((m * n)[..., 0] > 0, area, np.nan)
+def precision_bias(at: Levels, positive: Mask, weight: Floats, unit: Integers | None, influence: Floats) -> float:
+    """Bias of the average precision, to the second order, from influences (N,) of observations of unit weight.
+
+    Half the sum over clusters of second derivatives; of independent observations these are the precision's own only.
+    """
+    m, above, other = float(at.positive.sum()), np.cumsum(at.positive), np.cumsum(at.negative)
+    both = above + other
+    if unit is None:
+        curvature = 2 * float(at.positive @ quotient(other, both**2, both > 0))
+        return (curvature / 2 - float((weight * influence)[positive].sum()) / m) / m
+    size = at.score.size
+    pair, row = np.unique(unit.astype(np.int64) * size + at.code, return_inverse=True)
+    level, cluster = pair % size, pair // size
+    sides = [np.bincount(row, weight * side).astype(np.float64) for side in (positive, ~positive)]
+    first = np.searchsorted(cluster, cluster)
+    so_far = [np.cumsum(x) - (np.cumsum(x) - x)[first] for x in sides]  # of the cluster, at or above the level
+    products = [
+        np.cumsum(np.bincount(level, so_far[i] * so_far[j] - (so_far[i] - sides[i]) * (so_far[j] - sides[j]), size))
+        for i, j in ((0, 0), (0, 1), (1, 1))
+    ]
+    second = (-2 * other * products[0] + 2 * (above - other) * products[1] + 2 * above * products[2]) / both**3
+    slope = (other[level] * so_far[0] - above[level] * so_far[1]) / both[level] ** 2
+    curvature = float(at.positive @ second + 2 * sides[0] @ slope)
+    of_cluster = [np.bincount(unit, weight * x) for x in (positive, influence)]
+    return (curvature / 2 - float(of_cluster[0] @ of_cluster[1]) / m) / m
 
 
-def operating_point(positive: Floats, negative: Floats, most: float) -> tuple[Floats, Ints]:
-    """Highest true positive rate (...,) with a false positive rate of at most `most`, and its level; -1 for none."""
-    m, n = positive.sum(axis=-1, keepdims=True), negative.sum(axis=-1, keepdims=True)
-    allowed = np.cumsum(negative, axis=-1) <= most * n * (1 + 1e-12)
-    level = allowed.sum(axis=-1) - 1
-    tpr = np.cumsum(positive, axis=-1) / np.where(m > 0, m, np.nan)
-    at = np.take_along_axis(tpr, np.maximum(level, 0)[..., None], axis=-1)[..., 0]
-    rate = np.where(level >= 0, at, 0.0)
-    return np.where((m * n)[..., 0] > 0, rate, np.nan), level
+class OperatingPoints(NamedTuple):
+    """What holds at each of F false positive rates, for each set of weights."""
+
+    sensitivity: Floats  # (..., F): highest with a false positive rate of at most this; NaN with one class only
+    threshold: Floats  # (..., F): lowest score of which this holds, infinite for none
+    area: Floats  # (..., F): area up to this rate, linear between points
+
+
+def operating_points(
+    at: Levels, positive: Mask, weight: Floats, unit: Integers, most: Floats, samples: Iterable[Ints]
+) -> OperatingPoints:
+    """Operating points at rates `most` (F,) of samples (B, G): the numbers of the units (N,) that each of B holds."""
+    order = np.argsort(at.code, kind="stable")
+    last = np.append(np.diff(at.code[order]) > 0, True)
+    unit = unit[order].astype(np.int64)
+    sides = [np.where(side[order], weight[order], 0.0) for side in (positive, ~positive)]
+    totals = [np.bincount(unit, side).astype(np.float64) for side in sides]
+    parts = [_points_of_samples(index, unit, *sides, last, *totals, most) for index in samples]
+    rate, level, area = np.moveaxis(np.concatenate(parts), -1, 0)
+    threshold = np.append(at.score, np.inf)[np.nan_to_num(level, nan=-1.0).astype(np.int64)]
+    return OperatingPoints(rate, np.where(np.isnan(level), np.nan, threshold), area)
+
+
+@njit(cache=True)
+def _points_of_samples(index, unit, positive, negative, last, of_positive, of_negative, most):  # type: ignore[no-untyped-def]
+    """True positive rate, level and area (B, F, 3), from weights (N,) by falling score; `last`: ends of levels."""
+    result = np.full((len(index), most.size, 3), np.nan)
+    copies = np.empty(of_positive.size)
+    for b in range(len(index)):
+        copies[:] = 0.0
+        for g in index[b]:
+            copies[g] += 1.0
+        m, n = (copies * of_positive).sum(), (copies * of_negative).sum()
+        if m <= 0.0 or n <= 0.0:
+            continue
+        result[b, :, 0], result[b, :, 1], result[b, :, 2] = 0.0, -1.0, 0.0
+        level, tp, fp, tp_before, fp_before = 0, 0.0, 0.0, 0.0, 0.0
+        for i in range(unit.size):
+            tp += copies[unit[i]] * positive[i]
+            fp += copies[unit[i]] * negative[i]
+            if not last[i]:
+                continue
+            inside = False
+            for f in range(most.size):
+                limit = most[f] * n * (1 + 1e-12)
+                if fp <= limit:
+                    result[b, f, 0], result[b, f, 1] = tp / m, level
+                if fp_before <= limit:
+                    inside = True
+                    width = min(most[f] * n - fp_before, fp - fp_before)
+                    share = width / (fp - fp_before) if fp > fp_before else 0.0
+                    result[b, f, 2] += width * (tp_before + share * (tp - tp_before) / 2) / (m * n)
+            if not inside:
+                break
+            level, tp_before, fp_before = level + 1, tp, fp
+    return result

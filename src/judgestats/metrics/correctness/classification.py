@@ -16,7 +16,7 @@ from judgestats.counting.patterns import InvalidVerdict
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_robust import jackknife_interval
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
-from judgestats.kernels.proportions import clustered_ratios, newcombe, normal_quantile, quotient
+from judgestats.kernels.proportions import clustered_newcombe, newcombe, normal_quantile, quotient
 from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.class_counts import ClassCounts, People, class_counts, lost
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
@@ -220,7 +220,7 @@ def classification(
     -----
     Shares have Wilson's interval, by cluster with the effective number of calls. F1 is 2J / (1 + J) of the share J of
     true positives among all that are of the class or said to be, and has the interval of J. Informedness: Newcombe's
-    interval of a difference, by cluster t with pseudo-observations; balanced accuracy is (1 + informedness) / 2. MCC
+    interval of a difference, by cluster of clustered Wilson intervals; balanced accuracy is (1 + informedness) / 2. MCC
     and averages: t, from the jackknife of clusters, or of calls. Ratios: normal on the logarithm, by the delta method,
     or t from the jackknife of clusters.
 
@@ -350,7 +350,9 @@ def _class_rows(counts: ClassCounts, c: int) -> Iterator[Record]:
     for key, rows in table.rows_of_groups():
         group, sums = table.where(rows), cells[rows]
         common = flags.join(table.clusters.flag, *lost(counts, rows))
-        for row in _rows_of_table(group, sums, table.conf_level):
+        units = _units(group, sums)
+        common = flags.join(_few_of_class(units, units[0][:, :2] + units[0][:, 2:]), common)
+        for row in _rows_of_table(*units, table.conf_level):
             yield {**key, **labels, **row, "flag": flags.join(row.get("flag", ""), common)}
 
 
@@ -374,11 +376,10 @@ def _f1_of_share(row: Record) -> Record:
     return {**row, **scaled, "std_error": row["std_error"] * 2 / (1 + share) ** 2}
 
 
-def _rows_of_table(group: Counts, cells: Floats, conf_level: float) -> Iterator[Record]:
-    """Balanced accuracy, informedness, MCC and ratios of a table of tp, fp, fn and tn, from its cells (R, 4)."""
-    total = cells.sum(axis=0)
+def _rows_of_table(sums: Floats, alike: Floats, column: str, conf_level: float) -> Iterator[Record]:
+    """Balanced accuracy, informedness, MCC and ratios of a table of tp, fp, fn and tn, from those of units (G, 4)."""
+    total = alike @ sums
     positives, negatives, n = total[0] + total[2], total[1] + total[3], float(total.sum())
-    sums, alike, column = _units(group, cells)
     informed: Record = {"estimate": math.nan, "n": n, "flag": flags.ONE_CLASS_ONLY}
     if positives and negatives:
         informed = _informedness(total, sums, alike, column, conf_level) | {"n": n}
@@ -391,8 +392,11 @@ def _rows_of_table(group: Counts, cells: Floats, conf_level: float) -> Iterator[
         yield {"term": term, "n": n, **_ratio(statistic, variance, total, sums, alike, column, conf_level)}
 
 
-def _units(group: Counts, cells: Floats) -> tuple[Floats, Floats, str]:
-    """Sums over the clusters of a group, how many clusters each stands for, and their column; calls without one."""
+#: Sums over the clusters of a group, how many clusters each stands for, and their column; calls without one.
+_Units = tuple[Floats, Floats, str]
+
+
+def _units(group: Counts, cells: Floats) -> _Units:
     column = group.clusters.column
     n = group.n
     if column is None:
@@ -405,6 +409,11 @@ def _units(group: Counts, cells: Floats) -> tuple[Floats, Floats, str]:
     return sums[there], alike[there], column
 
 
+def _few_of_class(units: _Units, of_class: Floats) -> str:
+    """Flag of clusters of which few have a class, from the labels of each class in them (G, K)."""
+    return flags.few_of_class(of_class, units[1]) if units[2] else ""
+
+
 def _informedness(total: Floats, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
     tp, fp, fn, tn = total
     estimate = tp / (tp + fn) - fp / (fp + tn)
@@ -413,12 +422,11 @@ def _informedness(total: Floats, sums: Floats, alike: Floats, column: str, conf_
         low, high = newcombe(tp, tp + fn, fp, fp + tn, conf_level)
         error = math.sqrt(tp * fn / (tp + fn) ** 3 + fp * tn / (fp + tn) ** 3)
         return with_interval(error, low, high, estimate=estimate, method="Newcombe", flag=size)
-    sums = np.repeat(sums, alike.astype(int), axis=0)
-    k, n = sums[:, :2], sums[:, :2] + sums[:, 2:]
-    _, error, low, high = clustered_ratios(k, n, np.array([1.0, -1.0]), conf_level, bound=1.0)
-    few = flags.few_clusters(sums.sum(axis=1))
-    method = f"t with pseudo-observations, clustered by {column} ({clusters_note(sums.sum(axis=1))})"
-    return with_interval(error, low, high, estimate=estimate, method=method, flag=flags.join(few, size))
+    error, low, high = clustered_newcombe(sums[:, :2], sums[:, :2] + sums[:, 2:], conf_level, alike)
+    n = sums.sum(axis=1)
+    method = f"Newcombe, clustered by {column} ({clusters_note(n, alike)})"
+    few = flags.join(flags.few_clusters(n, alike=alike), size)
+    return with_interval(error, low, high, estimate=estimate, method=method, flag=few)
 
 
 def _jackknifed(
@@ -479,11 +487,13 @@ def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
     yield from table.rates("accuracy", right, counts.valid, left_out=counts.without, **labels)
     cell = counts.answer * k + counts.reference
     for key, rows in table.rows_of_groups():
-        there = rows[counts.valid[rows]]
+        there, few = rows[counts.valid[rows]], ""
         group, n = table.where(there), float(table.n[there].sum())
         if n:
             sums, alike, column = _units(group, np.eye(k * k)[cell[there]] * group.n[:, None])
-        common = flags.join(table.clusters.flag, *lost(counts, rows))
+            of_class = sums.reshape(-1, k, k).sum(axis=1)
+            few = _few_of_class((sums, alike, column), of_class)
+        common = flags.join(few, table.clusters.flag, *lost(counts, rows))
         statistics: dict[str, Statistic] = {"mcc": _mcc_of_all}
         for average, weighted in (("macro", False), ("weighted", True)):
             statistics |= {f"{average}_{s}": _average(s, weighted) for s in ("precision", "sensitivity", "f1")}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -20,24 +21,26 @@ from judgestats.kernels.cluster_robust import linearised_error
 from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.receiver_operating import (
-    Levels,
     auroc,
     average_precision,
     levels,
-    operating_point,
-    partial_area,
+    operating_points,
     placements,
+    precision_bias,
     precision_influence,
     two_sample_variance,
 )
-from judgestats.kernels.resampling import generator, percentile_interval
+from judgestats.kernels.resampling import cluster_index, generator, percentile_interval
 from judgestats.metrics.correctness.score_labels import Detection, detections
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
-from judgestats.typing import Floats, Ints, Record, Seed
+from judgestats.typing import Floats, Record, Seed
+
+#: Numbers drawn at a time.
+_DRAWS = 2**22
 
 
 @Measure(
@@ -66,6 +69,7 @@ def roc(
     value: str | None = None,
     positive: object = None,
     fpr: float | Sequence[float] | None = None,
+    standardised: bool = False,
     baseline: str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
@@ -87,6 +91,8 @@ def roc(
         The label that is to be detected; needed where the labels are not yes and no.
     fpr : float or sequence of float, optional
         False positive rates at which sensitivity, its threshold, and the area up to there are wanted.
+    standardised : bool
+        Put the area up to `fpr` on a scale of its own, from 1/2 for chance to 1 (McClish).
     baseline : str, optional
         A judge: the other judges' areas less its area, on the verdicts that both have.
     by : str or sequence of str
@@ -133,7 +139,7 @@ def roc(
     References
     ----------
     DeLong, E. R., DeLong, D. M., Clarke-Pearson, D. L. (1988). Biometrics 44, 837-845. Obuchowski, N. A. (1997).
-    Biometrics 53, 567-578.
+    Biometrics 53, 567-578. McClish, D. K. (1989). Medical Decision Making 9, 190-195.
 
     Examples
     --------
@@ -156,7 +162,8 @@ def roc(
     rows: list[Record] = []
     for one in each:
         rows += _area_rows(one, conf_level)
-        rows += [row for f in wanted for row in _rows_at(one, f, n_resamples, seed, conf_level)]
+        if wanted:
+            rows += _rows_at(one, np.array(wanted), standardised, n_resamples, seed, conf_level)
     groups = list(dict.fromkeys(names(by)))
     if baseline is not None:
         of_group = {tuple(map(str, (d.key[c] for c in groups))): d for d in each if str(d.key["judge"]) == baseline}
@@ -243,9 +250,11 @@ def _area_rows(one: Detection, conf_level: float) -> Iterator[Record]:
     row = _on_logit(area, math.sqrt(variance) if variance > 0 else math.nan, df, conf_level)
     yield {**common, "term": "auroc", "estimate": area, "method": method, **row, "flag": _flag(one, row)}
     precision = float(average_precision(at.positive, at.negative))
-    error, df = _linear_error(precision_influence(at, one.positive) / m, one)
+    influence = precision_influence(at, one.positive)
+    error, df = _linear_error(influence / m, one)
+    bias = precision_bias(at, one.positive, one.weight, one.unit, influence)
     method = "linear approximation, t on the logit" + ("" if one.unit is None else f", {_by(one)}")
-    row = _on_logit(precision, error, df, conf_level)
+    row = _on_logit(precision, error, df, conf_level, bias)
     yield {
         **common,
         "term": "average_precision",
@@ -257,11 +266,11 @@ def _area_rows(one: Detection, conf_level: float) -> Iterator[Record]:
 
 
 def _linear_error(influence: Floats, one: Detection) -> tuple[float, float]:
-    """Standard error of the sum of influences, and its degrees of freedom."""
+    """Standard error of the sum of influences, and its degrees of freedom: those of a mean over the positives."""
     if one.unit is None:
-        n = float(one.weight.sum())
-        return math.sqrt(n / (n - 1) * float(one.weight @ influence**2)), n - 1
-    return linearised_error(_sums(one, influence * one.weight), _sums(one, one.weight))
+        m = float(one.weight[one.positive].sum())
+        return math.sqrt(m / (m - 1) * float(one.weight @ influence**2)) if m > 1 else math.nan, m - 1
+    return linearised_error(_sums(one, influence * one.weight), _sums(one, one.weight * one.positive))
 
 
 def _sums(one: Detection, values: Floats) -> Floats:
@@ -276,75 +285,76 @@ def _by(one: Detection) -> str:
 
 def _flag(one: Detection, row: Record) -> str:
     """Flags of an area."""
-    smallest = min(float(one.weight[rows].sum()) for rows in (one.positive, ~one.positive))
-    few = ""
-    if one.unit is not None:
-        few = flags.few_clusters(_sums(one, one.weight), hits=_sums(one, one.weight * one.positive))
-    small = flags.FEW_IN_CLASS if smallest < 10 else ""
-    return flags.join(row.get("flag", ""), few, size_flag(float(one.weight.sum())), small, one.flag)
+    if one.unit is None:
+        smallest = min(float(one.weight[rows].sum()) for rows in (one.positive, ~one.positive))
+        few = flags.FEW_IN_CLASS if smallest < 10 else ""
+    else:
+        few = flags.few_clusters(_sums(one, one.weight))
+        if not few.startswith(flags.ONE_UNIT):
+            sides = (_sums(one, one.weight * side) for side in (one.positive, ~one.positive))
+            few = flags.join(few, flags.few_of_class(np.column_stack([*sides])))
+    return flags.join(row.get("flag", ""), few, size_flag(float(one.weight.sum())), one.flag)
 
 
-def _on_logit(value: float, error: float, df: float, conf_level: float) -> Record:
-    """Student's interval of a share on the logit; none at 0 and 1."""
+def _on_logit(value: float, error: float, df: float, conf_level: float, bias: float = 0.0) -> Record:
+    """Student's interval of a share on the logit, farther to the side of its correction by a bias; none at 0 and 1."""
     if not 0 < value < 1 or not error > 1e-12 or math.isnan(df):
         return {"flag": flags.NO_SPREAD}
-    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error / (value * (1 - value))
-    return with_interval(error, expit(logit(value) - half), expit(logit(value) + half), flag="")
+    slope = 1 / (value * (1 - value))
+    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
+    low, high = (logit(value) + slope * x for x in (-half - max(bias, 0.0), half - min(bias, 0.0)))
+    return with_interval(error, expit(low), expit(high), flag="")
 
 
-def _rows_at(one: Detection, fpr: float, n_resamples: int, seed: Seed, conf_level: float) -> Iterator[Record]:
-    """Sensitivity, threshold and area at a false positive rate, with percentile intervals."""
+def _rows_at(
+    one: Detection, most: Floats, standardised: bool, n_resamples: int, seed: Seed, conf_level: float
+) -> Iterator[Record]:
+    """Sensitivity, threshold and area at false positive rates (F,), with percentile intervals from the same draws."""
     n = float(one.weight.sum())
     terms = ("sensitivity_at_fpr", "threshold_at_fpr", "partial_auroc")
     if not 0 < one.weight[one.positive].sum() < n:
         flag = flags.join(flags.ONE_CLASS_ONLY if n else flags.NO_DATA, one.flag)
-        yield from ({**one.key, "term": t, "fpr": fpr, "estimate": math.nan, "n": n, "flag": flag} for t in terms)
+        common = {**one.key, "estimate": math.nan, "n": n, "flag": flag}
+        yield from ({**common, "term": term, "fpr": fpr} for fpr in most for term in terms)
         return
-    at = levels(one.score, one.positive, one.weight)
-
-    def point(positive: Floats, negative: Floats) -> tuple[float, float, float]:
-        rate, level = operating_point(positive, negative, fpr)
-        threshold = math.inf if level < 0 else float(at.score[int(level)])
-        there = positive.any() and negative.any()
-        return float(rate), threshold if there else math.nan, float(partial_area(positive, negative, fpr))
-
-    values = point(at.positive, at.negative)
-    draws = _draws(one, at, point, n_resamples, seed)
+    points = _points(one, most, standardised, n_resamples, seed)
     clusters = np.unique(one.unit).size if one.unit is not None else 0
     what = "calls" if one.unit is None else one.column
     method = f"percentile bootstrap of {what}, threshold chosen anew, B = {n_resamples:,}"
-    beyond = fpr * float(at.negative.sum())
-    few = flags.FEW_BEYOND.of(round(beyond, 1)) if beyond < 5 else ""
-    if one.unit is not None:
-        few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
-    for i, term in enumerate(terms):
-        low, high = percentile_interval(draws[:, i], conf_level, float(clusters or n))
-        spread = draws[:, i][np.isfinite(draws[:, i])]
-        row: Record = {"term": term, "fpr": fpr, "estimate": values[i], "n": n, "method": method}
-        varies = high - low > 1e-9 * max(abs(low), abs(high), 1.0) if math.isfinite(high - low) else low < high
-        if varies and clusters != 1:
-            error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
-            row |= with_interval(error, min(low, values[i]), max(high, values[i]))
-        flag = flags.join("" if varies or clusters == 1 else flags.NO_SPREAD, few, size_flag(n), one.flag)
-        yield {**one.key, **row, "flag": flag}
+    for f, fpr in enumerate(most):
+        beyond = fpr * float(one.weight[~one.positive].sum())
+        few = flags.FEW_BEYOND.of(round(beyond, 1)) if beyond < 5 else ""
+        if one.unit is not None:
+            few = flags.join(flags.few_clusters(_sums(one, one.weight), resampled=True), few)
+        for term, (value, *draws) in zip(terms, points[:, :, f], strict=True):
+            low, high = percentile_interval(np.array(draws), conf_level, float(clusters or n))
+            spread = np.array(draws)[np.isfinite(draws)]
+            row: Record = {"term": term, "fpr": fpr, "estimate": value, "n": n, "method": method}
+            varies = high - low > 1e-9 * max(abs(low), abs(high), 1.0) if math.isfinite(high - low) else low < high
+            if varies and clusters != 1:
+                error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
+                row |= with_interval(error, min(low, value), max(high, value))
+            flag = flags.join("" if varies or clusters == 1 else flags.NO_SPREAD, few, size_flag(n), one.flag)
+            yield {**one.key, **row, "flag": flag}
 
 
-def _draws(
-    one: Detection, at: Levels, point: Callable[[Floats, Floats], tuple[float, ...]], n_resamples: int, seed: Seed
-) -> Floats:
-    """What a function makes of the weights of resampled calls, or clusters."""
+def _points(one: Detection, most: Floats, standardised: bool, n_resamples: int, seed: Seed) -> Floats:
+    """Sensitivity, threshold and area (3, 1 + B, F): of the data, and of resampled calls, or clusters."""
     rng = generator(seed, tuple(map(str, one.key.values())))
-    unit: Ints = np.arange(one.score.size) if one.unit is None else np.asarray(one.unit, dtype=np.int64)
-    size, weights = int(unit.max()) + 1, len(at.positive)
-    chance = one.weight / one.weight.sum() if one.unit is None else np.full(size, 1 / size)
-    times = int(one.weight.sum()) if one.unit is None else size
-    draws = []
-    for _ in range(n_resamples):
-        copies = rng.multinomial(times, chance).astype(float)
-        w = copies if one.unit is None else copies[unit] * one.weight
-        positive, both = (np.bincount(at.code, x, weights).astype(np.float64) for x in (w * one.positive, w))
-        draws.append(point(positive, both - positive))
-    return np.array(draws)
+    unit, calls = one.unit, np.arange(one.score.size)
+    if unit is None:
+        calls = np.repeat(calls, one.weight.astype(np.int64))
+        unit = np.arange(calls.size)
+    weight = one.weight if one.unit is not None else np.ones(calls.size)
+    size = int(unit.max()) + 1
+    step = max(_DRAWS // size, 1)
+    samples = (cluster_index(rng, size, min(step, n_resamples - b)) for b in range(0, n_resamples, step))
+    at, positive = levels(one.score[calls], one.positive[calls], weight), one.positive[calls]
+    points = np.stack(operating_points(at, positive, weight, unit, most, chain([np.arange(size)[None]], samples)))
+    if standardised:  # from chance to the most there can be
+        least = most**2 / 2
+        points[2] = (1 + (points[2] - least) / (most - least)) / 2
+    return points
 
 
 def _difference(one: Detection, other: Detection, conf_level: float) -> Record:
