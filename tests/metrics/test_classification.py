@@ -17,6 +17,7 @@ from sklearn.metrics import balanced_accuracy_score, matthews_corrcoef, precisio
 import judgestats as js
 from judgestats import flags
 from judgestats.errors import DesignError
+from judgestats.kernels.proportions import clustered_tango, newcombe_paired
 from judgestats.metrics.correctness.classification import classification, confusion
 from judgestats.results import COLUMNS
 
@@ -265,3 +266,78 @@ def test_a_judge_may_be_the_reference() -> None:
     calls = pd.concat([calls_of("two"), calls_of("two").assign(judge="key", answer=lambda t: t["gold"])])
     rows = classification(js.ratings(calls.drop(columns="gold")), humans="key")
     assert rows.query("term == 'accuracy'")["estimate"].tolist() == [pytest.approx(0.86)]
+
+
+@pytest.mark.parametrize("cluster", ["item", False])
+def test_differences_of_judges_are_paired(cluster: str | bool) -> None:
+    """Right for one judge and wrong for the other, on what both answered: Tango's interval by cluster."""
+    calls = js.ratings(clustered())
+    rows = classification(calls, baseline="h", cluster=cluster)
+    rows = rows[rows["term"].str.endswith("_difference")].set_index(["class", "term"])
+    assert (set(rows["judge"]), len(rows)) == ({"g"}, 7)
+    wide = clustered().pivot(index=["system", "item", "gold"], columns="judge", values="answer").dropna().reset_index()
+    for (c, term), row in rows.iterrows():
+        part = wide if not c else wide[(wide["gold"] == c) == (term == "sensitivity_difference")]
+        right = [part[j] == part["gold"] if not c else (part[j] == c) == (part["gold"] == c) for j in "gh"]
+        gain = right[0].astype(int) - right[1].astype(int)
+        assert (row["estimate"], row["n"]) == (pytest.approx(gain.mean()), len(part))
+        if cluster:
+            net = gain.groupby(part["item"]).sum().to_numpy(dtype=float)
+            size = part.groupby("item").size().to_numpy(dtype=float)
+            interval = clustered_tango(np.maximum(net, 0), np.maximum(-net, 0), size)
+        else:
+            b, d = float((gain > 0).sum()), float((gain < 0).sum())
+            interval = newcombe_paired(0.0, b, d, len(part) - b - d)
+        low, high = (interval.low, interval.high) if cluster else interval
+        assert (row["conf_low"], row["conf_high"]) == (pytest.approx(low), pytest.approx(high))
+    alone = classification(calls, cluster=cluster)
+    both = classification(calls, cluster=cluster, baseline="h")
+    pd.testing.assert_frame_equal(both[~both["term"].str.endswith("_difference")].reset_index(drop=True), alone)
+
+
+def test_differences_say_what_is_left_out_and_what_they_need() -> None:
+    calls = js.ratings(clustered())
+    part = calls[(calls["judge"] == "g") | (calls["item"] != "i0")]
+    row = classification(part, baseline="h").query("term == 'accuracy_difference'").iloc[0]
+    assert "of one judge only excluded" in row["flag"]
+    swapped = classification(calls, baseline="g").query("term == 'accuracy_difference'").iloc[0]
+    straight = classification(calls, baseline="h").query("term == 'accuracy_difference'").iloc[0]
+    assert (swapped["estimate"], swapped["conf_low"]) == (
+        pytest.approx(-straight["estimate"]),
+        pytest.approx(-straight["conf_high"]),
+    )
+    with pytest.raises(DesignError, match=r"baseline='k' is no judge\. Judges: g, h"):
+        classification(calls, baseline="k")
+    with pytest.raises(DesignError, match="a table of counts does not say which are of one thing"):
+        classification(counts_of("two"), baseline="g")
+    with pytest.raises(DesignError, match="'h' answered several times on one thing"):
+        classification(pd.concat([calls, calls[calls["judge"] == "h"]]), baseline="h")
+    people = pd.concat(
+        [calls.drop(columns="gold"), calls.query("judge == 'g'").assign(judge="Ann", answer=calls["gold"])]
+    )
+    beside = classification(js.ratings(people.drop(columns="gold")), humans="Ann", baseline="h")
+    row = beside.query("term == 'accuracy_difference'").iloc[0]
+    assert (row["other"], row["estimate"]) == ("Ann", pytest.approx(straight["estimate"]))
+
+
+def test_differences_of_preferences_and_of_yes_and_no() -> None:
+    calls = js.datasets.load("pandalm")
+    people = sorted(calls.loc[calls["rater_type"] == "human", "judge"].unique())
+    judges = sorted(set(calls["judge"]) - set(people))
+    rows = classification(calls, humans=people, baseline=judges[0])
+    pairs = calls.pivot_table(
+        index=["item", "first", "second"], columns="judge", values="choice", aggfunc="first", observed=True
+    )
+    votes = pairs[people].apply(lambda row: row.mode().iloc[0] if len(row.mode()) == 1 else None, axis=1)
+    both = pairs[judges].astype(str).assign(right=votes).dropna()
+    both = both[(both[judges] != "invalid").all(axis=1)]
+    found = rows.query("term == 'accuracy_difference' and judge == @judges[1]").iloc[0]
+    gain = (both[judges[1]] == both["right"]).mean() - (both[judges[0]] == both["right"]).mean()
+    assert (found["estimate"], found["n"]) == (pytest.approx(gain), len(both))
+    right = clustered().dropna().assign(correct=lambda t: t["answer"] == "a", gold=lambda t: t["gold"] == "a")
+    yes = classification(js.ratings(right.drop(columns="answer")), baseline="h", positive=True)
+    words = js.ratings(clustered().dropna())
+    as_classes = classification(words, baseline="h", positive="a")
+    for term in ("sensitivity_difference", "specificity_difference"):
+        one, two = (r.set_index("term").loc[term, "estimate"] for r in (yes, as_classes))
+        assert one == pytest.approx(two)

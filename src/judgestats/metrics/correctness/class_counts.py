@@ -29,6 +29,8 @@ from judgestats.typing import Ints, Mask
 People = Literal["majority", "each"]
 #: So many different scores are taken as classes.
 MOST_CLASSES = 50
+#: Column with what another judge said of the same thing; and its label where it said nothing.
+BASELINE, ALONE = "_baseline", "\0alone"
 #: Classes of a verdict that is yes or no.
 _YES_OR_NO = ("no", "yes")
 
@@ -42,6 +44,7 @@ class ClassCounts:
     answer: Ints  # (R,): class of the verdicts of each row, -1 for none
     reference: Ints  # (R,): the right one
     without: Mapping[str, Mask]  # calls left out, by reason: rows
+    baseline: Ints | None = None  # (R,): what another judge said of the same thing
 
     @property
     def valid(self) -> Mask:
@@ -83,15 +86,15 @@ def class_counts(
         counts = _beside_labels(data, humans, gold, people, by, cluster)
         answers = kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
     counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
-    return _coded(counts, invalid, yes_no=answers)
+    return coded(counts, invalid, yes_no=answers)
 
 
-def _coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
+def coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
     """The classes of each row as codes."""
     labels, codes = [], []
-    for column in ("answer", "other_answer"):
+    for column in ("answer", "other_answer", *([BASELINE] if BASELINE in counts.columns else [])):
         factor = counts.columns[column]
-        valid = is_answer(pd.Series(np.asarray(factor.labels, dtype=object)))
+        valid = is_answer(pd.Series(np.asarray(factor.labels, dtype=object))) & (factor.labels != ALONE)
         labels.append([as_class(x, yes_no=yes_no) if v else None for x, v in zip(factor.labels, valid, strict=True)])
         codes.append(factor.code)
     used = [{one[i] for i in np.unique(code[counts.n > 0])} for one, code in zip(labels, codes, strict=True)]
@@ -107,14 +110,18 @@ def _coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
         classes = (*classes, "invalid")
     place: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
     place[None] = -1
-    answer, reference = (
+    answer, reference, *other = (
         np.array([place.get(x, -1) for x in one], dtype=np.int64)[code] for one, code in zip(labels, codes, strict=True)
     )
+    alone = counts.among(BASELINE, ALONE) if other else np.zeros(len(answer), dtype=bool)
     if classes[-1:] == ("invalid",) and invalid == "wrong":
         answer = np.where(answer < 0, place["invalid"], answer)
+        other = [np.where((x < 0) & ~alone, place["invalid"], x) for x in other]
     none = reference < 0
     without = {"call(s) without a label": none, "invalid call(s)": (answer < 0) & ~none}
-    return ClassCounts(counts, classes, answer, reference, without)
+    if other:
+        without["call(s) of one judge only"] = (other[0] < 0) & ~none & (answer >= 0)
+    return ClassCounts(counts, classes, answer, reference, without, *other)
 
 
 def as_class(label: object, *, yes_no: bool = False) -> str:
@@ -145,7 +152,7 @@ def _beside_labels(
     if people == "majority" or gold is not None or (humans is None and "gold" in Study.of(data).names):
         labelled, name = with_labels(data, humans, gold, by, cluster)
         counts = count(labelled, "kappa", by, cluster=cluster, baseline="gold")
-        return counts if name == "gold" else _renamed(counts, name)
+        return counts if name == "gold" else renamed(counts, name)
     raters = _raters(data, humans, by, cluster)
     parts = []
     for person in raters.humans:
@@ -155,7 +162,7 @@ def _beside_labels(
             one = count(labelled, "kappa", by, cluster="item", baseline="gold")
         parts.append(one)
     pooled = Counts.of(pd.concat([part.table for part in parts], ignore_index=True), clusters=parts[0].clusters)
-    return _renamed(pooled, f"each of {len(raters.humans)} people")
+    return renamed(pooled, f"each of {len(raters.humans)} people")
 
 
 def with_labels(
@@ -195,7 +202,7 @@ def _raters(data: IntoFrame, humans: Humans | None, by: By, cluster: Cluster) ->
     return raters
 
 
-def _renamed(counts: Counts, name: str) -> Counts:
+def renamed(counts: Counts, name: str) -> Counts:
     """Counts whose reference has this name."""
     return Counts.of(counts.table.assign(other=name), clusters=counts.clusters)
 

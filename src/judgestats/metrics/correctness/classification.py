@@ -19,6 +19,7 @@ from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.proportions import clustered_newcombe, newcombe, normal_quantile, quotient
 from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.class_counts import ClassCounts, People, class_counts, lost
+from judgestats.metrics.correctness.class_differences import difference_rows
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.references import Humans
 from judgestats.metrics.requirements import gold_column
@@ -132,6 +133,9 @@ _TERMS = (
     Term("likelihood_ratio_positive", "positive likelihood ratio", neutral=1.0),
     Term("likelihood_ratio_negative", "negative likelihood ratio", neutral=1.0),
     Term("diagnostic_odds_ratio", neutral=1.0),
+    Term("accuracy_difference", neutral=0.0),
+    Term("sensitivity_difference", neutral=0.0),
+    Term("specificity_difference", neutral=0.0),
 )
 
 
@@ -157,6 +161,7 @@ def classification(
     gold: str | None = None,
     positive: object = None,
     people: People = "majority",
+    baseline: str | None = None,
     invalid: InvalidVerdict = "drop",
     by: By = (),
     cluster: Cluster = "auto",
@@ -181,6 +186,9 @@ def classification(
     people : {'majority', 'each'}
         With several people: the class that most of them gave, where one is most frequent (even votes are no label, and
         counted in the flag); or each of them in turn, pooled, with intervals clustered by item. ``other`` says which.
+    baseline : str, optional
+        A judge: the differences of the other judges' accuracy, sensitivity and specificity from its own, on what both
+        judged.
     invalid : {'drop', 'wrong'}
         An invalid or missing verdict is left out, or a class ``invalid`` of its own, which is never right.
     by : str or sequence of str
@@ -200,12 +208,14 @@ def classification(
         ``class`` empty, over all classes: ``accuracy`` (which is also the micro average of precision, sensitivity and
         F1), ``mcc``, and ``macro_`` and ``weighted_`` averages of ``precision``, ``sensitivity`` and ``f1``, over the
         classes that have them, weighted by their numbers in the reference. NaN, flagged, where a class does not occur
-        on the side that is divided by, and for ratios with an empty cell.
+        on the side that is divided by, and for ratios with an empty cell. With `baseline` also
+        ``accuracy_difference``, and of each class ``sensitivity_difference`` and ``specificity_difference``.
 
     Raises
     ------
     DesignError
-        If nothing says what is right, `positive` is no class, or there are more than 50 different answers.
+        If nothing says what is right, `positive` is no class, `baseline` no judge, or there are more than 50 different
+        answers.
     SchemaError
         If a column is missing or contains invalid values.
 
@@ -222,7 +232,8 @@ def classification(
     true positives among all that are of the class or said to be, and has the interval of J. Informedness: Newcombe's
     interval of a difference, by cluster of clustered Wilson intervals; balanced accuracy is (1 + informedness) / 2. MCC
     and averages: t, from the jackknife of clusters, or of calls. Ratios: normal on the logarithm, by the delta method,
-    or t from the jackknife of clusters.
+    or t from the jackknife of clusters. Differences: Newcombe's paired interval, by cluster Tango's, the interval of
+    McNemar's test, with the effective number of calls.
 
     References
     ----------
@@ -247,6 +258,8 @@ def classification(
     counts = class_counts(data, humans, gold, people, invalid, by, cluster, conf_level)
     rows = [row for c in counts.chosen(positive) for row in _class_rows(counts, c)]
     rows += _rows_over_all(counts)
+    if baseline is not None:
+        rows += difference_rows(data, baseline, positive, humans, gold, people, invalid, by, cluster, conf_level)
     order = {name: i for i, name in enumerate(["", *counts.classes])}
     rows.sort(key=lambda row: order[row["class"]])
     return estimates(rows, [*dict.fromkeys(names(by)), "judge", "other"], ("class",))

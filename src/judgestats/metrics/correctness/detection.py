@@ -147,8 +147,8 @@ def roc(
     ...                        "gold": [1, 1, 0, 1, 1, 0, 0, 0]})
     >>> roc(scores)[["judge", "class", "term", "estimate", "conf_low", "conf_high", "n"]].round(3)
       judge class               term  estimate  conf_low  conf_high    n
-    0     g     1              auroc     0.875     0.184      0.995  8.0
-    1     g     1  average_precision     0.888     0.293      0.993  8.0
+    0     g     1              auroc     0.875     0.095      0.998  8.0
+    1     g     1  average_precision     0.888     0.095      0.998  8.0
     """
     wanted = [] if fpr is None else [float(fpr)] if isinstance(fpr, int | float) else [float(f) for f in fpr]
     if any(not 0 < f < 1 for f in wanted):
