@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from coverage_designs import GRID, NAMED, Design
-from coverage_measures import MEASURES, RESAMPLED
+from coverage_measures import MEASURES, RESAMPLED, Draw
 from scipy.special import stdtrit
 
 from judgestats.flags import few_clusters
@@ -52,6 +52,7 @@ _NAMES = (
     "candidate",
     "answer",
     "stimulus",
+    "class",
 )
 COLUMNS = (
     "measure", "design", "term", "clusters", "regular", "truth", "coverage", "mc_error", "below", "above", "width",
@@ -73,12 +74,14 @@ def _beside(result: pd.DataFrame) -> list[str]:
     return [c for c in _NAMES if c in result and c != own and result[c].nunique(dropna=False) > 1]
 
 
-def cells(name: str, design: Design, replications: int, seed: int = 0, batch: int = 100) -> list[dict[str, Any]]:
+def cells(
+    name: str, design: Design, replications: int, seed: int = 0, batch: int = 100, draw: Draw | None = None
+) -> list[dict[str, Any]]:
     """A row of the study for each term of the measure on the design.
 
     The truth is what the measure gives for many times the clusters, drawn in the same way.
     """
-    draw = MEASURES[name]
+    draw = draw or MEASURES[name]
     rng = np.random.default_rng([seed, zlib.crc32(f"{name}|{design.name}".encode())])
     large = draw(rng, ["truth"], design.large(_FAR), design.icc, design.rate)
     beside = _beside(large)
