@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -130,22 +131,44 @@ def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CON
     return _square_and_add(k1 / n1 if n1 else math.nan, l1, u1, k2 / n2 if n2 else math.nan, l2, u2, 0.0)
 
 
-def clustered_newcombe(
-    k: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
-) -> tuple[float, float, float]:
-    """Standard error and interval of a difference of shares of two kinds of calls in the same clusters: k, n (G, 2).
+#: Scale of a share, and its slope.
+Scale: TypeAlias = tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
+AS_IT_IS: Scale = (lambda p: p, np.ones_like)
 
-    Newcombe's composition of :func:`clustered_wilson` of each, with the correlation of the shares over clusters.
+
+def clustered_sum(
+    k: Floats,
+    n: Floats,
+    weight: Floats,
+    conf_level: float = CONF_LEVEL,
+    alike: Floats | None = None,
+    scale: Scale = AS_IT_IS,
+) -> tuple[float, float, float]:
+    """Standard error and interval of a sum, by `weight` (P,), of shares of calls in the same clusters: k, n (G, P).
+
+    MOVER of :func:`clustered_wilson` of each, on a rising scale, with the correlation of the shares over clusters.
+
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702.
     """
     times = np.ones(len(n)) if alike is None else alike
-    (e1, l1, u1), (e2, l2, u2) = (clustered_wilson(k[:, i], n[:, i], conf_level, times) for i in (0, 1))
+    errors, *limits = np.array([clustered_wilson(k[:, i], n[:, i], conf_level, times) for i in range(len(weight))]).T
     total = times @ n
-    p1, p2 = share = times @ k / total
+    share = times @ k / total
     residuals = (k - share * n) / total
-    (v1, both), (_, v2) = (residuals.T * times) @ residuals
-    phi = float(both / math.sqrt(v1 * v2)) if v1 > ROUNDING and v2 > ROUNDING else 0.0
-    low, high = _square_and_add(p1, l1, u1, p2, l2, u2, phi)
-    return math.sqrt(max(e1**2 + e2**2 - 2 * phi * e1 * e2, 0.0)), max(low, -1.0), min(high, 1.0)
+    products = (residuals.T * times) @ residuals
+    spread = np.sqrt(np.outer(np.diag(products), np.diag(products)))
+    correlation = np.nan_to_num(quotient(products, spread, spread > ROUNDING)) * np.outer(
+        np.sign(weight), np.sign(weight)
+    )
+    np.fill_diagonal(correlation, 1.0)
+    with np.errstate(divide="ignore"):
+        value, low, high = (scale[0](x) for x in (share, *limits))
+        below, above = value - low, high - value
+        parts = (errors * scale[1](share), np.where(weight > 0, below, above), np.where(weight > 0, above, below))
+    sizes = (np.abs(weight) * x for x in parts)
+    error, lower, upper = (math.sqrt(max(float(x @ correlation @ x), 0.0)) for x in sizes)
+    estimate = float(weight @ value)
+    return error, estimate - lower, estimate + upper
 
 
 def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:

@@ -13,17 +13,18 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.judge_answers import ABOUT, is_answer
+from judgestats.counting.judge_answers import ABOUT, FURTHER, is_answer
 from judgestats.counting.raters import RATERS
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, suggestion
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.metrics.references import RATERS as RATER_TYPE
 from judgestats.metrics.references import Humans, References, declared_people, references, unordered_pairs
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import YES, By, answer_column, kind_of, names
-from judgestats.typing import Ints, Mask
+from judgestats.typing import Floats, Ints, Mask
 
 #: What stands for several people: the class that most of them gave, or each of them in turn.
 People = Literal["majority", "each"]
@@ -86,10 +87,33 @@ def class_counts(
         counts = _beside_labels(data, humans, gold, people, by, cluster)
         answers = kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
     counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
-    return coded(counts, invalid, yes_no=answers)
+    return _coded(counts, invalid, yes_no=answers)
 
 
-def coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
+def paired_counts(
+    data: IntoFrame,
+    baseline: str,
+    humans: Humans | None,
+    gold: str | None,
+    invalid: str,
+    by: By,
+    cluster: Cluster,
+    conf_level: float,
+) -> ClassCounts:
+    """Count the classes of the other judges beside those of one judge and the right ones."""
+    study = Study.of(data)
+    if set(RATERS) <= set(study.names):
+        raise DesignError("baseline= pairs calls, and a table of counts does not say which are of one thing.")
+    labelled, name = with_labels(data, humans, gold, by, cluster)
+    paired = _beside_baseline(gathered(labelled, names(by)).reset_index(drop=True), baseline, by)
+    counts = count(paired, "kappa", by, cluster=cluster, beside=BASELINE, baseline="gold")
+    counts = counts if name == "gold" else _renamed(counts, name)
+    counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
+    answers = kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
+    return _coded(counts, invalid, yes_no=answers)
+
+
+def _coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
     """The classes of each row as codes."""
     labels, codes = [], []
     for column in ("answer", "other_answer", *([BASELINE] if BASELINE in counts.columns else [])):
@@ -152,7 +176,7 @@ def _beside_labels(
     if people == "majority" or gold is not None or (humans is None and "gold" in Study.of(data).names):
         labelled, name = with_labels(data, humans, gold, by, cluster)
         counts = count(labelled, "kappa", by, cluster=cluster, baseline="gold")
-        return counts if name == "gold" else renamed(counts, name)
+        return counts if name == "gold" else _renamed(counts, name)
     raters = _raters(data, humans, by, cluster)
     parts = []
     for person in raters.humans:
@@ -162,7 +186,31 @@ def _beside_labels(
             one = count(labelled, "kappa", by, cluster="item", baseline="gold")
         parts.append(one)
     pooled = Counts.of(pd.concat([part.table for part in parts], ignore_index=True), clusters=parts[0].clusters)
-    return renamed(pooled, f"each of {len(raters.humans)} people")
+    return _renamed(pooled, f"each of {len(raters.humans)} people")
+
+
+def _beside_baseline(table: pd.DataFrame, baseline: str, by: By) -> pd.DataFrame:
+    """Verdicts of the other judges, with what the baseline said of the same thing."""
+    judges = sorted(map(str, table["judge"].unique()))
+    if baseline not in judges:
+        raise DesignError(
+            f"baseline={baseline!r} is no judge. Judges: {', '.join(judges)}.{suggestion(baseline, judges)}"
+        )
+    kind = kind_of(table.columns)
+    column = "choice" if kind == "preferences" else answer_column(table.columns)
+    keys = dict.fromkeys([*names(by), *ABOUT[kind], "first", "second", *FURTHER[kind]])
+    shared = [key for key in keys if key in table.columns]
+    own = table["judge"].astype(str) == baseline
+    theirs = table.loc[own, [*shared, column]].rename(columns={column: BASELINE})
+    if theirs.duplicated(shared).any():
+        raise DesignError(
+            f"{baseline!r} answered several times on one thing, so that calls are not paired. Number repeats in "
+            "'replicate', or aggregate() them to one verdict."
+        )
+    paired = table[~own].merge(theirs.assign(_both=True), on=shared, how="left")
+    both = paired.pop("_both").notna()
+    said = paired[BASELINE].astype(object).replace({"abstain": "tie"})
+    return paired.assign(**{BASELINE: said.where(said != "", None).where(both, ALONE)})
 
 
 def with_labels(
@@ -202,7 +250,7 @@ def _raters(data: IntoFrame, humans: Humans | None, by: By, cluster: Cluster) ->
     return raters
 
 
-def renamed(counts: Counts, name: str) -> Counts:
+def _renamed(counts: Counts, name: str) -> Counts:
     """Counts whose reference has this name."""
     return Counts.of(counts.table.assign(other=name), clusters=counts.clusters)
 
@@ -255,3 +303,21 @@ def lost(counts: ClassCounts, rows: Ints) -> list[str]:
     """Flags that count calls left out among some rows."""
     n = counts.counts.n[rows]
     return [flags.EXCLUDED.of(n[mask[rows]].sum(), what=what) for what, mask in counts.without.items()]
+
+
+#: Sums over the clusters of a group, how many clusters each stands for, and their column; calls without one.
+Units = tuple[Floats, Floats, str]
+
+
+def units_of(group: Counts, cells: Floats) -> Units:
+    """Sums of cells (R, P) of the patterns of a group."""
+    column = group.clusters.column
+    n = group.n
+    if column is None:
+        there = n > 0
+        return cells[there] / n[there, None], n[there], ""
+    unit = group.columns.codes([column])
+    alike = np.ones(unit.size) if group.alike is None else group.alike[unit.first]
+    sums = sums_within(cells, unit.code, unit.size) / alike[:, None]
+    there = sums.sum(axis=1) > 0
+    return sums[there], alike[there], column

@@ -2,104 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from narwhals.stable.v2.typing import IntoFrame
+import numpy as np
 
-from judgestats.counting.clustering import Cluster
-from judgestats.counting.judge_answers import ABOUT, FURTHER
-from judgestats.counting.raters import RATERS
-from judgestats.counting.selection import gathered
-from judgestats.counting.study import Study
-from judgestats.counting.tallies import count
-from judgestats.errors import DesignError, suggestion
-from judgestats.metrics.correctness.class_counts import (
-    ALONE,
-    BASELINE,
-    ClassCounts,
-    People,
-    coded,
-    renamed,
-    with_labels,
-)
-from judgestats.metrics.references import Humans
-from judgestats.schema.columns import By, answer_column, kind_of, names
-from judgestats.typing import Record
+from judgestats import flags
+from judgestats.counting.counts import size_flag
+from judgestats.counting.differences import clustered_difference, difference
+from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.metrics.correctness.class_counts import ClassCounts, units_of
+from judgestats.typing import Mask, Record
 
 
-def difference_rows(
-    data: IntoFrame,
-    baseline: str,
-    positive: object,
-    humans: Humans | None,
-    gold: str | None,
-    people: People,
-    invalid: str,
-    by: By,
-    cluster: Cluster,
-    conf_level: float,
-) -> Iterator[Record]:
-    """Shares of right answers of each judge less those of the baseline, over all calls and of each class."""
-    counts = _paired(data, baseline, humans, gold, people, invalid, by, cluster, conf_level)
+def difference_rows(counts: ClassCounts, classes: Sequence[int | None]) -> Iterator[Record]:
+    """Shares of right answers of each judge less those of the baseline: of classes, or of all (None)."""
     assert counts.baseline is not None
-    trial = counts.valid & (counts.baseline >= 0)
-    for c in (None, *counts.chosen(positive)):
+    for c in classes:
         if c is None:
-            sides = {"accuracy": (True, counts.answer == counts.reference, counts.baseline == counts.reference)}
+            right = [x == counts.reference for x in (counts.answer, counts.baseline)]
+            yield from _rows(counts, "accuracy", "", np.ones(len(counts.answer), dtype=bool), *right)
+            continue
+        of_class, one, other = (x == c for x in (counts.reference, counts.answer, counts.baseline))
+        yield from _rows(counts, "sensitivity", counts.classes[c], of_class, one, other)
+        yield from _rows(counts, "specificity", counts.classes[c], ~of_class, ~one, ~other)
+
+
+def _rows(counts: ClassCounts, share: str, name: str, among: Mask, one: Mask, other: Mask) -> Iterator[Record]:
+    """Right answers of one judge less those of the other, among some calls: a row for each group."""
+    table = counts.counts
+    assert counts.baseline is not None
+    trial = among & counts.valid & (counts.baseline >= 0)
+    marks = np.column_stack([trial & one & ~other, trial & other & ~one, trial & (one == other)]) * table.n[:, None]
+    for key, rows in table.rows_of_groups():
+        sums, alike, column = units_of(table.where(rows), marks[rows])
+        size = sums.sum(axis=1)
+        n = float(alike @ size)
+        row: Record = {**key, "class": name, "term": f"{share}_difference", "n": n}
+        left_out = {what: table.n[rows][(mask & among)[rows]].sum() for what, mask in counts.without.items()}
+        flag = flags.join(table.clusters.flag, *(flags.EXCLUDED.of(k, what=what) for what, k in left_out.items()))
+        if not n:
+            yield {**row, "estimate": np.nan, "flag": flags.join(flags.NO_DATA, flag)}
+        elif column:
+            method = f"Tango, paired, clustered by {column} ({clusters_note(size, alike)})"
+            row |= {"method": method, **clustered_difference(sums, table.conf_level, alike)}
+            yield {**row, "flag": flags.join(flags.few_clusters(size, alike=alike), size_flag(n), flag)}
         else:
-            of_class, one, other = (x == c for x in (counts.reference, counts.answer, counts.baseline))
-            sides = {"sensitivity": (of_class, one, other), "specificity": (~of_class, ~one, ~other)}
-        for share, (among, one, other) in sides.items():
-            without = {what: mask & among for what, mask in counts.without.items()}
-            rows = counts.counts.differences(
-                f"{share}_difference", one & ~other, other & ~one, trial & among, left_out=without
-            )
-            for row in rows:
-                method = row["method"].replace("two shares of one sample", "paired")
-                yield {**row, "method": method, "class": "" if c is None else counts.classes[c]}
-
-
-def _paired(
-    data: IntoFrame,
-    baseline: str,
-    humans: Humans | None,
-    gold: str | None,
-    people: People,
-    invalid: str,
-    by: By,
-    cluster: Cluster,
-    conf_level: float,
-) -> ClassCounts:
-    """Counts of the other judges, with the class that the baseline gave to the same thing."""
-    if set(RATERS) <= set(Study.of(data).names):
-        raise DesignError(
-            "baseline= pairs calls, and a table of counts does not say which are of one thing. Give calls."
-        )
-    if people == "each" and gold is None:
-        raise DesignError("baseline= compares two judges with one reference. Leave people='each' out.")
-    labelled, name = with_labels(data, humans, gold, by, cluster)
-    table = gathered(labelled, names(by)).reset_index(drop=True)
-    judges = sorted(map(str, table["judge"].unique()))
-    if baseline not in judges:
-        raise DesignError(
-            f"baseline={baseline!r} is no judge. Judges: {', '.join(judges)}.{suggestion(baseline, judges)}"
-        )
-    kind = kind_of(table.columns)
-    column = "choice" if kind == "preferences" else answer_column(table.columns)
-    keys = [*names(by), *ABOUT[kind], "first", "second", *FURTHER[kind]]
-    keys = [key for key in dict.fromkeys(keys) if key in table.columns]
-    own = table["judge"].astype(str) == baseline
-    theirs = table.loc[own, [*keys, column]].rename(columns={column: BASELINE})
-    if theirs.duplicated(keys).any():
-        raise DesignError(
-            f"{baseline!r} answered several times on one thing, so that calls are not paired. Number repeats in "
-            "'replicate', or aggregate() them to one verdict."
-        )
-    paired = table[~own].merge(theirs.assign(_both=True), on=keys, how="left")
-    alone = ~paired.pop("_both").notna()
-    said = paired[BASELINE].astype(object).replace({"abstain": "tie"})
-    paired[BASELINE] = said.where(said != "", None).where(~alone, ALONE)
-    counts = count(paired, "kappa", by, cluster=cluster, beside=BASELINE, baseline="gold")
-    counts = counts if name == "gold" else renamed(counts, name)
-    counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
-    return coded(counts, invalid, yes_no=column == "correct")
+            row |= {**difference(alike @ sums, table.conf_level), "method": "Newcombe, paired"}
+            yield {**row, "flag": flags.join(size_flag(n), flag)}

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from scipy.special import logit
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.counts import Counts, size_flag
+from judgestats.counting.counts import size_flag
 from judgestats.counting.patterns import InvalidVerdict
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.cluster_robust import jackknife_interval
-from judgestats.kernels.cluster_sums import clusters_note, sums_within
-from judgestats.kernels.proportions import clustered_newcombe, newcombe, normal_quantile, quotient
+from judgestats.errors import DesignError
+from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.proportions import AS_IT_IS, Scale, clustered_sum, newcombe, normal_quantile, quotient
 from judgestats.metrics.clustered import jackknifed
-from judgestats.metrics.correctness.class_counts import ClassCounts, People, class_counts, lost
+from judgestats.metrics.correctness.class_counts import (
+    ClassCounts,
+    People,
+    Units,
+    class_counts,
+    lost,
+    paired_counts,
+    units_of,
+)
 from judgestats.metrics.correctness.class_differences import difference_rows
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.references import Humans
@@ -57,17 +67,28 @@ def _safe(top: Floats, bottom: Floats) -> Floats:
     return quotient(top, bottom, (top > 0) & (bottom > 0))
 
 
-#: Ratios -> statistic and the cells (of tp, fp, fn, tn) whose reciprocals make up the variance of the logarithm.
-_RATIOS: dict[str, tuple[Statistic, Callable[[Floats], float]]] = {
-    "likelihood_ratio_positive": (
-        _ratio_positive,
-        lambda c: 1 / c[0] - 1 / (c[0] + c[2]) + 1 / c[1] - 1 / (c[1] + c[3]),
+_LOG: Scale = (np.log, lambda p: 1 / p)
+_LOGIT: Scale = (logit, lambda p: 1 / (p * (1 - p)))
+_F1: Scale = (lambda p: 2 * p / (1 + p), lambda p: 2 / (1 + p) ** 2)
+
+
+class _Ratio(NamedTuple):
+    """A ratio of shares, or of odds, among those of the class and among others."""
+
+    statistic: Statistic
+    variance: Callable[[Floats], float]  # of its logarithm, from the cells tp, fp, fn and tn
+    cells: list[int]  # those that are counted on either side
+    scale: Scale
+
+
+_RATIOS: dict[str, _Ratio] = {
+    "likelihood_ratio_positive": _Ratio(
+        _ratio_positive, lambda c: 1 / c[0] - 1 / (c[0] + c[2]) + 1 / c[1] - 1 / (c[1] + c[3]), [0, 1], _LOG
     ),
-    "likelihood_ratio_negative": (
-        _ratio_negative,
-        lambda c: 1 / c[2] - 1 / (c[0] + c[2]) + 1 / c[3] - 1 / (c[1] + c[3]),
+    "likelihood_ratio_negative": _Ratio(
+        _ratio_negative, lambda c: 1 / c[2] - 1 / (c[0] + c[2]) + 1 / c[3] - 1 / (c[1] + c[3]), [2, 3], _LOG
     ),
-    "diagnostic_odds_ratio": (_odds_ratio, lambda c: float((1 / c).sum())),
+    "diagnostic_odds_ratio": _Ratio(_odds_ratio, lambda c: float((1 / c).sum()), [0, 1], _LOGIT),
 }
 
 
@@ -107,6 +128,8 @@ def _classes(data: IntoFrame, _: Options) -> str:
     return "" if answer_column(column_names(data)) == "answer" else "needs verdicts that are classes, in 'answer'"
 
 
+#: Weights of a difference.
+_DIFFERENCE = np.array([1.0, -1.0])
 _TERMS = (
     Term(
         "sensitivity",
@@ -143,7 +166,7 @@ _TERMS = (
     "Which classes does the judge miss, and which does it raise falsely?",
     "accuracy",
     "P, R, counts",
-    "Wilson, clustered; t, jackknife; ratios: on logarithms",
+    "Wilson, clustered; MOVER; t, jackknife; ratios: on logarithms",
     "Matthews 1975; Gorodkin 2004; Youden 1950",
     frames=("ratings",),
     needs=(_classes, gold_column),
@@ -230,10 +253,10 @@ def classification(
     -----
     Shares have Wilson's interval, by cluster with the effective number of calls. F1 is 2J / (1 + J) of the share J of
     true positives among all that are of the class or said to be, and has the interval of J. Informedness: Newcombe's
-    interval of a difference, by cluster of clustered Wilson intervals; balanced accuracy is (1 + informedness) / 2. MCC
-    and averages: t, from the jackknife of clusters, or of calls. Ratios: normal on the logarithm, by the delta method,
-    or t from the jackknife of clusters. Differences: Newcombe's paired interval, by cluster Tango's, the interval of
-    McNemar's test, with the effective number of calls.
+    interval of a difference; balanced accuracy is (1 + informedness) / 2. By cluster these, ratios (on the logarithm,
+    without clusters by the delta method) and macro averages are composed of clustered Wilson intervals (MOVER). MCC and
+    weighted averages: t, from the jackknife of clusters, or of calls. Differences: Newcombe's paired interval, by
+    cluster Tango's, the interval of McNemar's test, with the effective number of calls.
 
     References
     ----------
@@ -259,7 +282,10 @@ def classification(
     rows = [row for c in counts.chosen(positive) for row in _class_rows(counts, c)]
     rows += _rows_over_all(counts)
     if baseline is not None:
-        rows += difference_rows(data, baseline, positive, humans, gold, people, invalid, by, cluster, conf_level)
+        if people == "each":
+            raise DesignError("baseline= compares two judges with one reference. Leave people='each' out.")
+        paired = paired_counts(data, baseline, humans, gold, invalid, by, cluster, conf_level)
+        rows += difference_rows(paired, [None, *paired.chosen(positive)])
     order = {name: i for i, name in enumerate(["", *counts.classes])}
     rows.sort(key=lambda row: order[row["class"]])
     return estimates(rows, [*dict.fromkeys(names(by)), "judge", "other"], ("class",))
@@ -363,7 +389,7 @@ def _class_rows(counts: ClassCounts, c: int) -> Iterator[Record]:
     for key, rows in table.rows_of_groups():
         group, sums = table.where(rows), cells[rows]
         common = flags.join(table.clusters.flag, *lost(counts, rows))
-        units = _units(group, sums)
+        units = units_of(group, sums)
         common = flags.join(_few_of_class(units, units[0][:, :2] + units[0][:, 2:]), common)
         for row in _rows_of_table(*units, table.conf_level):
             yield {**key, **labels, **row, "flag": flags.join(row.get("flag", ""), common)}
@@ -401,28 +427,11 @@ def _rows_of_table(sums: Floats, alike: Floats, column: str, conf_level: float) 
     error = {"std_error": informed["std_error"] / 2} if "std_error" in informed else {}
     yield {"term": "balanced_accuracy", **informed, **half, **error}
     yield {"term": "mcc", "n": n, **_jackknifed(_mcc, sums, alike, column, conf_level)}
-    for term, (statistic, variance) in _RATIOS.items():
-        yield {"term": term, "n": n, **_ratio(statistic, variance, total, sums, alike, column, conf_level)}
+    for term, ratio in _RATIOS.items():
+        yield {"term": term, "n": n, **_ratio(ratio, total, sums, alike, column, conf_level)}
 
 
-#: Sums over the clusters of a group, how many clusters each stands for, and their column; calls without one.
-_Units = tuple[Floats, Floats, str]
-
-
-def _units(group: Counts, cells: Floats) -> _Units:
-    column = group.clusters.column
-    n = group.n
-    if column is None:
-        there = n > 0
-        return cells[there] / n[there, None], n[there], ""
-    unit = group.columns.codes([column])
-    alike = np.ones(unit.size) if group.alike is None else group.alike[unit.first]
-    sums = sums_within(cells, unit.code, unit.size) / alike[:, None]
-    there = sums.sum(axis=1) > 0
-    return sums[there], alike[there], column
-
-
-def _few_of_class(units: _Units, of_class: Floats) -> str:
+def _few_of_class(units: Units, of_class: Floats) -> str:
     """Flag of clusters of which few have a class, from the labels of each class in them (G, K)."""
     return flags.few_of_class(of_class, units[1]) if units[2] else ""
 
@@ -435,11 +444,11 @@ def _informedness(total: Floats, sums: Floats, alike: Floats, column: str, conf_
         low, high = newcombe(tp, tp + fn, fp, fp + tn, conf_level)
         error = math.sqrt(tp * fn / (tp + fn) ** 3 + fp * tn / (fp + tn) ** 3)
         return with_interval(error, low, high, estimate=estimate, method="Newcombe", flag=size)
-    error, low, high = clustered_newcombe(sums[:, :2], sums[:, :2] + sums[:, 2:], conf_level, alike)
+    error, low, high = clustered_sum(sums[:, :2], sums[:, :2] + sums[:, 2:], _DIFFERENCE, conf_level, alike)
     n = sums.sum(axis=1)
-    method = f"Newcombe, clustered by {column} ({clusters_note(n, alike)})"
+    method = f"MOVER of Wilson's, clustered by {column} ({clusters_note(n, alike)})"
     few = flags.join(flags.few_clusters(n, alike=alike), size)
-    return with_interval(error, low, high, estimate=estimate, method=method, flag=few)
+    return with_interval(error, max(low, -1.0), min(high, 1.0), estimate=estimate, method=method, flag=few)
 
 
 def _jackknifed(
@@ -460,36 +469,41 @@ def _jackknifed(
     return {"estimate": value, **cells, "flag": flags.join(cells["flag"], size)}
 
 
-def _ratio(
-    statistic: Statistic,
-    variance: Callable[[Floats], float],
-    total: Floats,
-    sums: Floats,
-    alike: Floats,
-    column: str,
-    conf_level: float,
-) -> Record:
+def _ratio(ratio: _Ratio, total: Floats, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
     """A ratio with its interval on the logarithm."""
-    value = float(statistic(total))
+    value = float(ratio.statistic(total))
     size = size_flag(total.sum())
     if math.isnan(value):
         return {"estimate": value, "flag": flags.join(flags.EMPTY_CELL, size)}
     if not column:
-        error = math.sqrt(max(variance(total), 0.0))
+        error = math.sqrt(max(ratio.variance(total), 0.0))
         low, high = (value * math.exp(s * normal_quantile(conf_level) * error) for s in (-1, 1))
         return with_interval(value * error, low, high, estimate=value, method="delta method, on logarithms", flag=size)
+    of_class = sums[:, :2] + sums[:, 2:]
+    error, low, high = clustered_sum(sums[:, ratio.cells], of_class, _DIFFERENCE, conf_level, alike, ratio.scale)
     n = sums.sum(axis=1)
-    method = f"t, jackknife of the logarithm, clustered by {column} ({clusters_note(n, alike)})"
-    row: Record = {"estimate": value, "method": method}
+    method = f"MOVER of Wilson's, on logarithms, clustered by {column} ({clusters_note(n, alike)})"
     few = flags.join(flags.few_clusters(n, alike=alike), size)
-    with np.errstate(invalid="ignore"):
-        without = np.log(statistic(total - sums))
-    if few.startswith(flags.ONE_UNIT) or not np.isfinite(without).all():
-        return {**row, "flag": flags.join(few, flags.EMPTY_CELL if not np.isfinite(without).all() else "")}
-    error, low, high, _ = jackknife_interval(math.log(value), without, n, conf_level, alike)
-    if math.isnan(error):
-        return {**row, "flag": flags.join(few, flags.NO_SPREAD)}
-    return with_interval(value * error, math.exp(low), math.exp(high), **row, flag=few)
+    return with_interval(value * error, math.exp(low), math.exp(high), estimate=value, method=method, flag=few)
+
+
+def _macro(kind: str, value: float, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
+    """A mean over the classes that have the share."""
+    classes = math.isqrt(sums.shape[1])
+    tables = sums.reshape(-1, classes, classes)
+    right, answered, support = np.diagonal(tables, axis1=1, axis2=2), tables.sum(axis=2), tables.sum(axis=1)
+    n = {"precision": answered, "sensitivity": support, "f1": answered + support - right}[kind]
+    there = n.sum(axis=0) > 0
+    weight = np.full(int(there.sum()), 1 / there.sum())
+    scale = _F1 if kind == "f1" else AS_IT_IS
+    error, low, high = clustered_sum(right[:, there], n[:, there], weight, conf_level, alike, scale)
+    calls = sums.sum(axis=1)
+    by = f", clustered by {column} ({clusters_note(calls, alike)})" if column else ""
+    few = flags.join(flags.few_clusters(calls, alike=alike) if column else "", size_flag(float(alike @ calls)))
+    row: Record = {"estimate": value, "method": f"MOVER of Wilson's{by}"}
+    if math.isnan(low + high):
+        return {**row, "flag": flags.join(few, flags.FEW_IN_CLASS)}
+    return with_interval(error, low, high, **row, flag=few)
 
 
 def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
@@ -503,7 +517,7 @@ def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
         there, few = rows[counts.valid[rows]], ""
         group, n = table.where(there), float(table.n[there].sum())
         if n:
-            sums, alike, column = _units(group, np.eye(k * k)[cell[there]] * group.n[:, None])
+            sums, alike, column = units_of(group, np.eye(k * k)[cell[there]] * group.n[:, None])
             of_class = sums.reshape(-1, k, k).sum(axis=1)
             few = _few_of_class((sums, alike, column), of_class)
         common = flags.join(few, table.clusters.flag, *lost(counts, rows))
@@ -512,6 +526,10 @@ def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
             statistics |= {f"{average}_{s}": _average(s, weighted) for s in ("precision", "sensitivity", "f1")}
         for term, statistic in statistics.items():
             row: Record = {"estimate": math.nan, "flag": flags.NO_DATA}
-            if n:
+            if n and term.startswith("macro"):
+                row = _macro(
+                    term.removeprefix("macro_"), float(statistic(alike @ sums)), sums, alike, column, table.conf_level
+                )
+            elif n:
                 row = _jackknifed(statistic, sums, alike, column, table.conf_level, -1.0 if term == "mcc" else 0.0)
             yield {**key, **labels, "term": term, "n": n, **row, "flag": flags.join(row["flag"], common)}
