@@ -99,6 +99,10 @@ LONE_UNIT = Flag("lone_unit", "a stratum has one unit",
 
 # What was left out or averaged
 
+UNNAMED_COLUMN = Flag("unnamed_column", "calls on one thing differ in {what}, not named",
+    "A judge answered more than once on one thing, and a column that nobody named tells the answers apart. What would "
+    "mix them is left out. Name the column in by=, which gives a row for each of its values; if it numbers repeats, "
+    "map it to replicate.")
 INVALID_EXCLUDED = Flag("invalid_excluded", "{n} invalid call(s) excluded",
     "Invalid answers were left out. Look at why they are invalid: if they are not like the rest, the estimate is "
     "biased.", "note")

@@ -91,3 +91,10 @@ def test_a_file_that_is_not_there_is_refused_before_anything_that_reads_is_loade
     run = subprocess.run([sys.executable, "-c", code, command, str(path)], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "2 []"
     assert f"There is no file {str(path)!r}. Near by: verdicts.csv." in run.stderr.replace("\n", "")
+
+
+@pytest.mark.parametrize("command", ["", *sorted(c.name or c.callback.__name__ for c in app.registered_commands)])
+def test_help_says_in_words_what_a_value_is(command):
+    said = run.invoke(app, [command, "--help"] if command else ["--help"])
+    assert said.exit_code == 0, said.output
+    assert not re.findall(r"\b(TEXT|INTEGER|FLOAT|PATH|RANGE)\b", said.output)

@@ -94,12 +94,12 @@ def test_what_is_not_supported_is_a_line_each_and_nothing_is_wider_than_columns(
 
 def test_check_shows_a_number_beside_what_is_supported_and_the_judges_side_by_side(canonical):
     text = words(run.invoke(app, ["check", str(canonical)]))
-    assert "same verdict in both orders 1.000" in text
+    assert "same verdict in both orders 100 %" in text
     assert "Rows are counted from 0, without a header; lines from 1, as in an editor." in text
     judges = text.partition("Judges (95 % intervals, of each alone)")[2].partition("Measures available")[0]
     rows = js.consistency(pd.read_csv(canonical, dtype={"item": str}))
     row = rows[rows["term"] == "consistency"].iloc[0]
-    assert f"{row['estimate']:.3f} [{row['conf_low']:.3f}, {row['conf_high']:.3f}]" in judges
+    assert f"{100 * row['estimate']:.0f} % [{100 * row['conf_low']:.0f}, {100 * row['conf_high']:.0f}] %" in judges
     assert f"same verdict in both orders: {row['flag']}" in judges
 
 

@@ -58,6 +58,16 @@ def test_a_study_is_planned_asked_and_collected(tmp_path, monkeypatch):
     assert f"120 rows: {100 - failed} used, {20 + failed} excluded" in done.output
     assert f"{20 + failed} calls failed or never came back: rest" in done.output
     assert len(Plan.read("rest")) == 20 + failed
+    assert done.output.splitlines()[-1] == "Send them, then: judgestats collect plan ANSWERS"
+    simulate_replies(Plan.read("rest"), Judge("m", dark_current=0.5), seed=4).to_json(
+        "more.jsonl", orient="records", lines=True
+    )
+    whole = run.invoke(app, ["collect", "plan", "more.jsonl"]).output.splitlines()[-1]
+    assert whole == "Next: judgestats collect plan more.jsonl --out verdicts.csv --report report.html"
+    assert (
+        run.invoke(app, whole.removeprefix("Next: judgestats ").split()).output.splitlines()[-1]
+        == "Report: report.html"
+    )
     assert "dark current" in (tmp_path / "page.html").read_text().lower()
     seen = run.invoke(app, ["check", "verdicts.csv"])
     assert seen.exit_code == 0, seen.output
@@ -100,6 +110,8 @@ def test_explanations_become_responses_for_a_rubric(tmp_path, monkeypatch):
     done = run.invoke(app, ["collect", "plan", "answers.jsonl", "--out", "texts.csv"])
     assert done.exit_code == 0, done.output
     assert f"{calls['judge'].iloc[1]}: a figure in a text" in words(done)
+    step = "Next: judgestats plan rubric --responses texts.responses.csv --judge JUDGE"
+    assert done.output.splitlines()[-1] == step
     assert pd.read_csv("texts.picks.csv")["score"].tolist() == [1, 1, 1, 2, 2, 2] * 2
     rated = ["plan", "rubric", "--responses", "texts.responses.csv", "--judge", "m", "--runs", "1", "--out", "rated"]
     made = run.invoke(app, rated)

@@ -142,7 +142,9 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
         (found,) = splits_of(frame, KEYS)
         assert found.column == "length"
         assert {"request", "response"} <= set(found.alike)
-    able = js.available_measures(js.ratings(cell)).set_index("measure")["supported"]
+    able = js.available_measures(js.ratings(cell.rename(columns={"length": "condition"}))).set_index("measure")[
+        "supported"
+    ]
     assert able["consensus_deviation"], (
         "apart by length there are two judges of every cell; by the request there is one"
     )

@@ -271,7 +271,7 @@ def test_real_wide_tables_lead_to_a_page(real_data: Path, tmp_path: Path, name: 
         pd.read_csv(source).iloc[:40, :11].to_csv(path, index=False)
         rows, judges = 40 * 8, "8: NISTRetrieval-instruct0"
     seen = followed(path)
-    assert f"{rows:,} rows: " in seen
+    assert f"{rows:,} rows: ".replace(",", "\u202f") in seen
     assert judges in re.sub(r"\s+", " ", seen)
 
 

@@ -65,8 +65,15 @@ def test_spread_is_over_numbered_repeats_only(scores):
     within = scores.groupby(["judge", "system", "item", "criterion"])["score"].std(ddof=1)
     want = math.sqrt((within["g"] ** 2).mean())
     assert row(datasheet(scores), "run_sd")["estimate"] == pytest.approx(want)
-    apart = datasheet(scores.rename(columns={"replicate": "batch"}))  # what tells calls apart is not averaged over
+    batches = scores.rename(columns={"replicate": "batch"})
+    apart = datasheet(batches, by="batch")
     assert set(apart["batch"]) == set(scores["replicate"])
+    unnamed = datasheet(batches)  # what tells calls apart is not averaged over
+    assert not {"run_sd", "mean_score"} & set(unnamed["term"])
+    assert (
+        unnamed["flag"].str.contains("calls on one thing differ in batch, not named").sum()
+        == batches["judge"].nunique()
+    )
     unnumbered = scores.drop(columns="replicate")
     got = row(datasheet(unnumbered), "run_sd")
     assert math.isnan(got["estimate"])

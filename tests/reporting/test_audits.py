@@ -10,6 +10,8 @@ from judgestats.published import audited, load
 from judgestats.published.number_checks import CHECKS
 from judgestats.published.statements import VERDICTS
 from judgestats.reporting import audit_page, reproduction_page
+from judgestats.reporting.formatting import interval
+from judgestats.reporting.formatting import printed as printed_number
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +85,8 @@ def test_datasheets_from_printed_counts_come_before_the_audit(page):
     assert len(printed) == 4
     for r in printed.to_dict("records"):
         low, high = float(r["conf_low"]), float(r["conf_high"])
-        assert f"[{low:.3f}, {high:.3f}]" in datasheets
-        assert f">{float(r['estimate']):.3f}<" in datasheets
+        assert interval(low, high, "share") in datasheets
+        assert f">{printed_number(float(r['estimate']), 'share', high - low)}<" in datasheets
     assert datasheets.count('<details class="judge"') == 4
     assert "datasheets" not in audit
 

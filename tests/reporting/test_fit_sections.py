@@ -122,4 +122,4 @@ def test_a_page_shows_models_and_one_without_them_has_no_section(fit, page):
 def test_models_are_in_the_markdown(fit, page):
     text = page("page.md", models=fit).partition("## Models")[2].partition("\n## ")[0]
     assert "judge[b]" in text.replace("\\", "")
-    assert f"{fit.coef()['judge[b]']:.3f}".replace("-", "−") in text
+    assert f"{fit.coef()['judge[b]']:.2f}".replace("-", "−") in text

@@ -27,19 +27,48 @@ def test_numbers(value, decimals, shown):
 
 
 def test_an_interval_says_where_it_is_censored():
-    assert formatting.interval(0.57827, 0.74469) == "[0.578, 0.745]"
-    assert formatting.interval(-math.inf, 3.0, first=1.0, last=5.0) == "[≤ 1, 3.000]"
-    assert formatting.interval(2.0, math.inf, first=1.0, last=5.0) == "[2.000, > 5]"
+    assert formatting.interval(0.57827, 0.74469) == "[0.58, 0.74]"
+    assert formatting.interval(0.57827, 0.74469, decimals=3) == "[0.578, 0.745]"
+    assert formatting.interval(-math.inf, 3.0, first=1.0, last=5.0) == "[≤ 1, 3.00]"
+    assert formatting.interval(2.0, math.inf, first=1.0, last=5.0) == "[2.00, > 5]"
     assert formatting.interval(-math.inf, math.inf, first=0.5, last=5.0) == "[≤ 0.5, > 5]"
     assert formatting.interval(math.nan, math.nan) == "—"
-    assert formatting.interval(-math.inf, 2.0) == "[−∞, 2.000]"
+    assert formatting.interval(-math.inf, 2.0) == "[−∞, 2.00]"
 
 
 def test_an_estimate_says_where_it_is_censored_and_where_there_is_none():
     assert formatting.estimate(1.0, "left-censored; n < 30", first=1.0) == "≤ 1"
     assert formatting.estimate(math.nan, "right-censored", last=5.0) == "> 5"
     assert formatting.estimate(math.nan, "no data", last=5.0) == "n/a"
-    assert formatting.estimate(4.0, "") == "4.000"
+    assert formatting.estimate(4.0, "") == "4.00"
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "ends"),
+    [
+        (("x", "Wilson, clustered by item (G = 9)", 0.7271, 0.69, 0.76), "73\u202f%", "[69, 76]\u202f%"),
+        (("x", "Wilson", 0.7271, 0.72, 0.73), "72.7\u202f%", "[72.0, 73.0]\u202f%"),
+        (("x", "Wilson", math.nan, math.nan, math.nan), "n/a", "—"),
+        (("x", "Newcombe", -0.121, -0.2, 0.004), "−12 points", "[−20, 0]"),
+        (("x", "Newcombe", 0.01, -0.2, 0.2), "+1 point", "[−20, +20]"),
+        (("x", "t, clustered by item (G = 9)", 0.456, 0.2, 0.7), "0.46", "[0.20, 0.70]"),
+        (("x", "t, clustered by item (G = 9)", 0.4561, 0.45, 0.46), "0.456", "[0.450, 0.460]"),
+        (("rank", "bootstrap", 3.0, 2.0, 4.0), "3", "[2, 4]"),
+    ],
+)
+def test_a_share_is_in_percent_a_difference_of_shares_in_points_and_a_score_has_two_decimals(row, value, ends):
+    names = ("term", "method", "estimate", "conf_low", "conf_high")
+    assert formatting.with_interval(dict(zip(names, row, strict=True))) == (value, ends)
+
+
+def test_a_sentence_has_thin_spaces_in_its_thousands_and_nowhere_else():
+    assert formatting.spaced("1,234 of 12,345,678 rows (a,b; 1,2 and 3,4567)") == (
+        "1\u202f234 of 12\u202f345\u202f678 rows (a,b; 1,2 and 3,4567)"
+    )
+
+
+def test_a_p_value_has_three_decimals():
+    assert [formatting.p_value(p) for p in (0.00099, 0.0123, 1.0)] == ["< 0.001", "0.012", "1.000"]
 
 
 def test_counts_are_whole():

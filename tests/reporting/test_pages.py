@@ -38,7 +38,7 @@ from judgestats.metrics.supported_measures import attempts
 from judgestats.published import audited, paper_tables
 from judgestats.reporting import audit_page, plots, report
 from judgestats.reporting.estimate_tables import estimates_table
-from judgestats.reporting.formatting import in_words, interval
+from judgestats.reporting.formatting import in_words, with_interval
 from judgestats.reporting.markup import environment
 from judgestats.reporting.page_chapters import MOST, chapters
 from judgestats.reporting.source_tables import row_sums
@@ -107,7 +107,7 @@ def test_every_estimate_of_the_datasheet_is_on_the_page(data, tmp_path):
         assert in_words(r["term"]) in page
         assert r["meaning"] in page
         if pd.notna(r["conf_low"]) and abs(r["conf_low"]) != float("inf"):
-            assert interval(r["conf_low"], r["conf_high"], last=5.0) in page, r
+            assert with_interval(r, last=5.0)[1] in page, r
 
 
 @pytest.mark.parametrize("invalid", [0.0, 0.1, 1.0])
@@ -723,7 +723,7 @@ def test_a_page_computes_each_measure_and_each_tally_once(data, expected, counte
 def test_strategies_have_their_section_with_its_numbers(page):
     text = page("strategies")
     want = js.compare_strategies(registry.strategies())
-    assert f"{want['estimate'].iloc[0]:.3f}".replace("-", "−") in text
+    assert f"{100 * want['estimate'].iloc[0]:+.0f} points".replace("-", "−") in text
     assert re.search(r"<h2[^>]*>Does another way of asking help\?</h2>", text)
 
 
@@ -731,7 +731,7 @@ def test_strategies_have_their_section_with_its_numbers(page):
 def test_ratings_have_agreement_and_variance(page):
     text = page("scores")
     icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
-    assert f">{icc:.3f}<" in text
+    assert f">{icc:.2f}<" in text
     for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores distributed?"):
         assert title in text
 
@@ -776,9 +776,9 @@ def test_a_long_table_is_cut_and_says_so():
     (part,) = section["parts"]
     assert len(part["table"]["rows"]) == MOST
     shown = [r["value"] for r in part["table"]["rows"]]
-    assert {"0.200", "0.800"} <= set(shown)
+    assert {"20\u202f%", "80\u202f%"} <= set(shown)
     assert shown == sorted(shown)  # in their order, without the middle
-    assert "0.500" not in shown
+    assert "50\u202f%" not in shown
     assert part["more"].startswith("5 rows between the highest and the lowest")
 
 

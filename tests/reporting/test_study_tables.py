@@ -86,7 +86,7 @@ def test_a_gain_is_said_where_it_survives_the_correction():
     flat = base.assign(strategy="B0", choice="first")
     calls = pd.concat([flat, base.assign(strategy="S4", choice=right), flat.assign(strategy="S5")], ignore_index=True)
     card = next(c for c in measure_all(calls, PageArguments(study=True)).summary.cards if "change accuracy" in c.head)
-    assert card.claim == "g · S4, +0.50"
+    assert card.claim == "g · S4, +50 points"
     same = pd.concat([flat, flat.assign(strategy="S5")], ignore_index=True)
     card = next(c for c in measure_all(same, PageArguments(study=True)).summary.cards if "change accuracy" in c.head)
     assert card.claim == "No change from B0 survives correction"
@@ -145,7 +145,7 @@ def test_a_wide_table_has_every_cell_once():
         [("t", 0.5, 0.1, 0.25, 0.75, 9, "", ""), ("p_value", 0.0001, 0.1, np.nan, np.nan, 9, "", "")], columns=columns
     )
     table = StudyTable("T", "", ("judge",), rows.assign(judge=["g", "h"], column=["a", "b"]))
-    assert table.wide() == (["judge", "a", "b"], [["g", "0.500 [0.250, 0.750]", "—"], ["h", "—", "< 0.001"]])
+    assert table.wide() == (["judge", "a", "b"], [["g", "0.50 [0.25, 0.75]", "—"], ["h", "—", "< 0.001"]])
 
 
 def test_verdicts_by_the_rules_are_taken_as_calls_are(controlled_calls):

@@ -13,11 +13,12 @@ from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
 from judgestats.published import paper_tables
 from judgestats.reporting import page_data
+from judgestats.reporting.formatting import printed
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES
-from judgestats.reporting.summary_parts import Column, listed, printed
+from judgestats.reporting.summary_parts import Column, listed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 from reporting.sentences import contradictions, random_study

@@ -1,4 +1,4 @@
-"""Columns that nobody named make no rows of a page: simulated tables, and one of the shape of the TriviaQA judgements."""
+"""Columns that nobody named make no rows of a page, of a datasheet, or of what ``check`` prints."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from command_line import run
+from judgestats.cli import app
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageArguments, measure_all
@@ -46,6 +48,42 @@ def test_the_page_says_first_which_column_nobody_named_and_makes_no_rows_of_it(k
     assert [c.term for c in page.summary.columns] == {
         "score": [], "correct": ["accuracy"], "pair": ["accuracy", "position_bias"]
     }[kind]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["score", "correct", "pair"])
+def test_a_datasheet_makes_no_rows_of_it_and_its_first_rows_say_so(kind):
+    sheet = js.datasheet(answers(kind), n_resamples=20)
+    assert "wording" not in sheet.columns
+    said = sheet["flag"].str.contains("calls on one thing differ in wording, not named", regex=False)
+    assert said.groupby(sheet["judge"]).sum().to_dict() == {"a": 1, "b": 1, "c": 1}
+    assert said[~sheet["judge"].duplicated()].all()
+    assert not set(sheet["term"]) & {"mean_score", "run_sd", "consistency"}
+    named = js.datasheet(answers(kind), by="wording", n_resamples=20)
+    assert not named["flag"].str.contains("not named").any()
+    assert set(named["wording"]) >= {"long", "short"}
+
+
+@pytest.mark.parametrize("kind", ["score", "pair"])
+def test_check_says_first_which_column_nobody_named_and_makes_no_rows_of_it(kind, tmp_path):
+    answers(kind).to_csv(tmp_path / "calls.csv", index=False)
+    said = run.invoke(app, ["check", str(tmp_path / "calls.csv")]).output
+    first = next(line for line in said.splitlines() if "wording" in line)
+    assert "which nobody named: what would mix it is left out. --by wording has a row for each value" in first
+    assert said.index(first) < said.index("rows:") < said.index("Design")
+    table = said.partition("Judges (95")[2].partition("Measures available")[0]
+    assert "long" not in table
+    assert said.splitlines()[-1] == f"Next: judgestats report {tmp_path / 'calls.csv'} --by wording"
+    named = run.invoke(app, ["check", str(tmp_path / "calls.csv"), "--by", "wording"]).output
+    assert "nobody named" not in named
+    assert "long" in named.partition("Judges (95")[2].partition("Measures available")[0]
+
+
+def test_check_says_which_level_has_no_valid_answer(tmp_path):
+    data = answers("correct")
+    data.assign(correct=data["correct"].where(data["wording"] == "long")).to_csv(tmp_path / "calls.csv", index=False)
+    said = run.invoke(app, ["check", str(tmp_path / "calls.csv")]).output
+    assert "wording = short (240 rows) left out: no valid answer" in said
+    assert "nobody named" not in said
 
 
 def test_named_it_makes_a_row_of_each_value_labelled_by_its_column():

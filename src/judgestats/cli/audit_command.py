@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 @readable_errors
 def audit(
     source: Annotated[str, typer.Argument(metavar="FILE | PAPER", help="A CSV file, or one of the papers.")] = "",
-    rules: Annotated[Path | None, typer.Option("--rules", help="Rules (TOML) for the CSV file.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", metavar="FILE", help="Rules (TOML) for the CSV file.")
+    ] = None,
     claims: Annotated[
-        Path | None, typer.Option(help="Numbers and statements of the prose (CSV) for the CSV file.")
+        Path | None, typer.Option(metavar="FILE", help="Numbers and statements of the prose (CSV) for the CSV file.")
     ] = None,
     out: Annotated[
         list[Path] | None,

@@ -34,10 +34,14 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
+    from judgestats.counting.split_studies import split_study
     from judgestats.counting.study import Study
     from judgestats.metrics.data_description import describe
     from judgestats.metrics.supported_measures import tried
+    from judgestats.reporting.formatting import spaced
     from judgestats.reporting.nesting import task_advice
+    from judgestats.reporting.unnamed_columns import empty_in_words, unnamed_in_words
+    from judgestats.schema.columns import grouping, kind_of
 
     console = wide_console()
     detected = source.detected()
@@ -60,9 +64,13 @@ def check(
         why = f" ({detected.why.removesuffix(f'; {detected.unread}')})" if not source.mapped else ", mapped as given"
         console.print(plain_text(f"{source.name}: {detected.format}{why}"))
     print_unread(console, verdicts)
+    kind = kind_of(study.names)
+    split = split_study(study, kind, [g for g in grouping(source.groups["by"], study.names) if g != "judge"])
+    for said in filter(None, (unnamed_in_words(split.unnamed, kind), empty_in_words(split.empty))):
+        console.print(plain_text(said), soft_wrap=True)
     findings = study.check()
     print_totals(console, findings)
-    print_table(console, "Design", describe(study))
+    print_table(console, "Design", describe(study).map(spaced))
     if advice := task_advice(study):
         console.print(plain_text(advice))
     print_findings(console, findings)
@@ -72,8 +80,9 @@ def check(
     _print_judges(console, measures, groups)
     _print_support(console, measures)
     _print_people(console, measures, groups)
-    if not all(isinstance(result, str) for result in measures.values()):  # a page that would be refused is not next
-        console.print(plain_text(f"Next: {context.meta[TYPED].replace(' check', ' report', 1)}"), soft_wrap=True)
+    by = f" --by {as_typed([','.join(s.column for s in split.unnamed)])}" if split.unnamed else ""
+    if by or not all(isinstance(result, str) for result in measures.values()):  # a page without a number is not next
+        console.print(plain_text(f"Next: {context.meta[TYPED].replace(' check', ' report', 1)}{by}"), soft_wrap=True)
 
 
 def _as_json(source: VerdictSource, study: Any) -> str:
@@ -138,21 +147,22 @@ def _print_people(console: Console, measures: Measures, groups: list[str]) -> No
     """Agreement with people, beside that of people with each other."""
     import pandas as pd
 
-    from judgestats.reporting.formatting import in_words, interval, number
+    from judgestats.reporting.formatting import count, in_words, spaced, with_interval
 
     rows = measures.get("judge_against_people")
     if not isinstance(rows, pd.DataFrame):
         return
     answer = rows["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
+    texts = [with_interval(r, "judge_against_people") for r in rows.to_dict("records")]
     table = pd.DataFrame(
         {
             "who": rows["judge"].where(rows["role"] == "judge", "people with each other"),
             **{g: rows[g].fillna("") for g in groups if g in rows},
             "measure": rows["term"].map(in_words) + answer,
-            "estimate": rows["estimate"].map(number),
-            "interval": [interval(a, b) for a, b in zip(rows["conf_low"], rows["conf_high"], strict=True)],
-            "pairs": rows["n"].map(lambda n: "" if pd.isna(n) else f"{n:,.0f}"),
-            "flag": rows["flag"],
+            "estimate": [value for value, _ in texts],
+            "interval": [ends for _, ends in texts],
+            "pairs": rows["n"].map(lambda n: "" if pd.isna(n) else count(n)),
+            "flag": rows["flag"].map(spaced),
         }
     )
     print_table(console, "Agreement with people", table)
@@ -161,10 +171,11 @@ def _print_people(console: Console, measures: Measures, groups: list[str]) -> No
 def _print_judges(console: Console, measures: Measures, groups: list[str]) -> None:
     """What counting says of each judge."""
     from judgestats.reporting.first_look import by_judge
+    from judgestats.reporting.formatting import PERCENT
 
     table, note = by_judge(measures, groups)
     if len(table):
-        print_table(console, "Judges (95 % intervals, of each alone)", table)
+        print_table(console, f"Judges (95{PERCENT} intervals, of each alone)", table)
         if note:
             console.print(plain_text(f"{note}\n"))
 
@@ -172,6 +183,7 @@ def _print_judges(console: Console, measures: Measures, groups: list[str]) -> No
 def _print_support(console: Console, measures: Measures) -> None:
     """What is supported, with its numbers; and what is not, a line each."""
     from judgestats.reporting.first_look import headlines
+    from judgestats.reporting.formatting import spaced
 
     print_table(console, "Measures available", headlines(measures))
     missing = {name: why for name, why in measures.items() if isinstance(why, str)}
@@ -179,7 +191,7 @@ def _print_support(console: Console, measures: Measures) -> None:
         console.print(plain_text("Measures not available, and what is missing"), style="bold")
         wide = max(map(len, missing))
         for name, why in missing.items():
-            line = plain_text(f"{name:<{wide}}  {' '.join(why.split())}")
+            line = plain_text(f"{name:<{wide}}  {spaced(' '.join(why.split()))}")
             console.print(line, no_wrap=True, overflow="ellipsis")
         console.print(
             "Arguments such as humans= and baseline= are the options --humans and --baseline here. In full: --json.\n"

@@ -14,6 +14,8 @@ from judgestats.errors import masked
 from judgestats.terminal import as_typed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judgestats.design import Plan
 
 
@@ -28,10 +30,15 @@ def collect(
         list[str],
         typer.Argument(metavar="ANSWERS...", help="Files, globs or folders that came back; earlier ones are known."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="CSV file of the verdicts.")] = Path("verdicts.csv"),
-    page: Annotated[Path | None, typer.Option("--report", help="Write the page of the study to this file.")] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV file of the verdicts.")] = Path(
+        "verdicts.csv"
+    ),
+    page: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write the page of the study to this file.")
+    ] = None,
     left: Annotated[
-        Path | None, typer.Option(help="Folder for a plan of the calls left to ask; by default in PLAN.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for a plan of the calls left to ask; by default in PLAN."),
     ] = None,
     labels: Annotated[str, LABELS] = "",
     trust: Trust = False,
@@ -46,6 +53,7 @@ def collect(
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
+    from judgestats.reporting.formatting import count, noun
     from judgestats.reporting.page_data import PageArguments, measure_all
     from judgestats.reporting.pages import write_report
     from judgestats.reporting.study_tables import in_one
@@ -56,6 +64,7 @@ def collect(
     source = answers[0] if len(files) == len(answers) == 1 else files
     inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
     console = wide_console()
+    again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
     if goes_on(plan):
         stage, rest = design.requests(plan, source)
         note_answers(folder, files)
@@ -67,9 +76,8 @@ def collect(
                 written = _write_plan(stage, stage_folder(folder, stage), plan, inputs, overwrite)
                 _say_without_text(stage)
                 console.print(
-                    plain_text(f"Next: {len(stage):,} calls of stage {stage.calls['stage'].max()}: {written}")
+                    plain_text(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
                 )
-            again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
             console.print(plain_text(f"Send them, then: {again}"))
             return
     _say_without_text(plan)
@@ -85,7 +93,7 @@ def collect(
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
         complete = int((verdicts["status"] == "ok").sum())
-        console.print(plain_text(f"Texts: {out}, {complete:,} of {len(verdicts):,} complete"))
+        console.print(plain_text(f"Texts: {out}, {count(complete)} of {count(len(verdicts))} complete"))
         if (told := plan.about.get("explanations", {})).get("categories"):
             responses, picks = design.read_explanations(verdicts, **{k: told[k] for k in _EXPLAINED})
             for item, fault in responses.loc[responses["fault"] != "", ["system", "fault"]].itertuples(index=False):
@@ -103,7 +111,9 @@ def collect(
         by_rule = design.study_verdicts(verdicts)
         if by_rule is not verdicts:
             write_verdicts(by_rule, merged, folder, verdict_outputs(folder, inputs, overwrite))
-            console.print(plain_text(f"By the rules of the design: {len(by_rule):,} of {len(verdicts):,}: {merged}"))
+            console.print(
+                plain_text(f"By the rules of the design: {count(len(by_rule))} of {count(len(verdicts))}: {merged}")
+            )
         said = parts_of(plan, replies)
         if len(said) and set(said["part"]) != {"verdict"}:
             path = out.with_name(f"{out.stem}.parts.csv")
@@ -117,6 +127,24 @@ def collect(
             console.print(plain_text(f"Estimates: {estimates}"))
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
         console.print(plain_text(f"Report: {write_report(measured, page, pages, origin)}"))
+    if len(unanswered):
+        console.print(plain_text(f"Send them, then: {again}"))
+    elif page is None and (step := _next_step(verdicts, out, [str(folder), *answers], labels)):
+        console.print(plain_text(f"Next: {step}"), soft_wrap=True)
+
+
+def _next_step(verdicts: pd.DataFrame, out: Path, inputs: list[str], labels: str) -> str:
+    """The command that makes the page of the verdicts, or asks for scores of the texts."""
+    from judgestats.design.studies import study_of
+
+    if "text" not in verdicts:
+        if not study_of(verdicts):
+            return as_typed(["judgestats", "report", masked(str(out))])
+        options = [*(["--labels", labels] if labels else []), "--out", masked(str(out)), "--report", "report.html"]
+        return as_typed(["judgestats", "collect", *map(masked, inputs), *options])
+    responses = out.with_name(f"{out.stem}.responses.csv")
+    texts = as_typed(["judgestats", "plan", "rubric", "--responses", masked(str(responses)), "--judge", "JUDGE"])
+    return texts if responses.exists() else ""
 
 
 def _say_without_text(plan: Plan) -> None:
@@ -139,6 +167,7 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
     from itertools import count
 
     from judgestats.design import Plan
+    from judgestats.reporting.formatting import noun
 
     if not len(rest):
         return
@@ -146,7 +175,7 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
     ids = rest.calls["call"].tolist()
     target = left or next(p for p in names if not p.exists() or Plan.read(p).calls["call"].tolist() == ids)
     written = _write_plan(rest, target, rest, inputs, overwrite)
-    what = f"{len(rest):,} call{'s' * (len(rest) != 1)} failed or never came back"
+    what = f"{noun(len(rest), 'call')} failed or never came back"
     wide_console().print(plain_text(f"{what}: {written}"))
 
 

@@ -17,7 +17,9 @@ from judgestats.cli.plan_command import print_plan
 def next_stage(
     folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder with all answers so far.")],
-    format: Annotated[str, typer.Option("--format", help="As for judgestats plan.")] = "jsonl",
+    format: Annotated[
+        str, typer.Option("--format", metavar="jsonl|csv|openai|...", help="As for judgestats plan.")
+    ] = "jsonl",
     trust: Trust = False,
     overwrite: Overwrite = False,
 ) -> None:

@@ -32,43 +32,71 @@ def plan(
             help="One of: dark-current, vacuum, ladder, debiasing, cues, explanations, rubric, rankings, merg.",
         ),
     ],
-    judge: Annotated[list[str], typer.Option("--judge", help="Who is asked; give it once for each judge.")],
-    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("plan"),
+    judge: Annotated[
+        list[str], typer.Option("--judge", metavar="JUDGE", help="Who is asked; give it once for each judge.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path("plan"),
     prompt: Annotated[
-        str, typer.Option(help="dark-current, vacuum, ladder, rubric: name of a prompt, or a .toml file.")
+        str,
+        typer.Option(
+            metavar="NAME|FILE", help="dark-current, vacuum, ladder, rubric: name of a prompt, or a .toml file."
+        ),
     ] = "",
-    temperature: Annotated[float | None, typer.Option(help="Temperature of the calls.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="Temperature of the calls.")] = None,
     format: Annotated[
-        str, typer.Option(help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.")
+        str,
+        typer.Option(
+            metavar="jsonl|csv|openai|...",
+            help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.",
+        ),
     ] = "jsonl",
     seed: Annotated[
         int | None,
-        typer.Option(help=f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0)."),
+        typer.Option(
+            metavar="NUMBER", help=f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0)."
+        ),
     ] = None,
-    pairs: Annotated[str, typer.Option(help="debiasing, cues: file of pairs of responses.")] = "",
-    responses: Annotated[str, typer.Option(help="rubric, merg: file of responses of systems.")] = "",
-    categories: Annotated[str, typer.Option(help="explanations: file of categories with code and name.")] = "",
-    sample: Annotated[int | None, typer.Option(help="Items to draw of those in the file.")] = None,
+    pairs: Annotated[str, typer.Option(metavar="FILE", help="debiasing, cues: file of pairs of responses.")] = "",
+    responses: Annotated[str, typer.Option(metavar="FILE", help="rubric, merg: file of responses of systems.")] = "",
+    categories: Annotated[
+        str, typer.Option(metavar="FILE", help="explanations: file of categories with code and name.")
+    ] = "",
+    sample: Annotated[int | None, typer.Option(metavar="NUMBER", help="Items to draw of those in the file.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="dark-current: with the strict arm.")] = False,
-    strategies: Annotated[str, typer.Option(help="debiasing: B0,S1,S8, say.")] = "",
-    panel: Annotated[str, typer.Option(help="Judges of S3 and S7: a,b,c.")] = "",
-    controlled: Annotated[str, typer.Option(help="debiasing: file of controlled pairs.")] = "",
-    writer: Annotated[str, typer.Option(help="debiasing: model that writes texts for controlled pairs.")] = "",
-    models: Annotated[str, typer.Option(help="debiasing: models whose answers are compared: a,b,c.")] = "",
-    by: Annotated[str, typer.Option(help="rubric: name of a rubric, or a .toml file.")] = "",
-    arms: Annotated[str, typer.Option(help="rubric: attributed,anonymized (default), style-transferred.")] = "",
-    runs: Annotated[int | None, typer.Option(help="rubric: runs of each call (10 by default).")] = None,
+    strategies: Annotated[str, typer.Option(metavar="NAME,...", help="debiasing: B0,S1,S8, say.")] = "",
+    panel: Annotated[str, typer.Option(metavar="JUDGE,...", help="Judges of S3 and S7: a,b,c.")] = "",
+    controlled: Annotated[str, typer.Option(metavar="FILE", help="debiasing: file of controlled pairs.")] = "",
+    writer: Annotated[
+        str, typer.Option(metavar="MODEL", help="debiasing: model that writes texts for controlled pairs.")
+    ] = "",
+    models: Annotated[
+        str, typer.Option(metavar="MODEL,...", help="debiasing: models whose answers are compared: a,b,c.")
+    ] = "",
+    by: Annotated[str, typer.Option(metavar="NAME|FILE", help="rubric: name of a rubric, or a .toml file.")] = "",
+    arms: Annotated[
+        str, typer.Option(metavar="NAME,...", help="rubric: attributed,anonymized (default), style-transferred.")
+    ] = "",
+    runs: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="rubric: runs of each call (10 by default).")
+    ] = None,
     alias: Annotated[str, typer.Option(metavar="SYSTEM=ALIAS,...", help="rubric: names of the blinded arms.")] = "",
     annotators: Annotated[
-        str, typer.Option(help="rubric: people, a,b,c; each has a form with every text once, under its alias.")
+        str,
+        typer.Option(
+            metavar="PERSON,...", help="rubric: people, a,b,c; each has a form with every text once, under its alias."
+        ),
     ] = "",
-    variants: Annotated[str, typer.Option(help="merg: baseline-score,original-4-stage (default), ...")] = "",
-    variant: Annotated[str, typer.Option(help="merg: one variant alone.")] = "",
-    rubric_judge: Annotated[str, typer.Option(help="merg: whose rubric all score by.")] = "",
-    rubrics: Annotated[str, typer.Option(help="merg: name or file of the rubrics to score by.")] = "",
-    attacks: Annotated[str, typer.Option(help="cues: verbosity,confidence.")] = "",
-    labels: Annotated[str, typer.Option(help="cues: the two labels, LLM,TradML by default.")] = "",
-    levels: Annotated[str, typer.Option(help="explanations: the levels, lowest first.")] = "",
+    variants: Annotated[
+        str, typer.Option(metavar="NAME,...", help="merg: baseline-score,original-4-stage (default), ...")
+    ] = "",
+    variant: Annotated[str, typer.Option(metavar="NAME", help="merg: one variant alone.")] = "",
+    rubric_judge: Annotated[str, typer.Option(metavar="JUDGE", help="merg: whose rubric all score by.")] = "",
+    rubrics: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="merg: name or file of the rubrics to score by.")
+    ] = "",
+    attacks: Annotated[str, typer.Option(metavar="NAME,...", help="cues: verbosity,confidence.")] = "",
+    labels: Annotated[str, typer.Option(metavar="LABEL,...", help="cues: the two labels, LLM,TradML by default.")] = "",
+    levels: Annotated[str, typer.Option(metavar="LEVEL,...", help="explanations: the levels, lowest first.")] = "",
     overwrite: Overwrite = False,
 ) -> None:
     """Plan all arms and variants of a study: judgestats plan dark-current --judge my-model --out plan"""
@@ -112,13 +140,14 @@ def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Seque
     """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
     from judgestats import design
     from judgestats.design.plans import WRITES
+    from judgestats.reporting.formatting import count, noun
 
     plan.write(folder, overwrite=overwrite, inputs=inputs)
     files = design.export(plan, folder, format, overwrite=overwrite, inputs=inputs)
     console = wide_console()
     to_come = len(plan.later) + plan.about.get(WRITES, {}).get("to come", 0) * (folder == whole)
-    later = f", and {to_come:,} that come after them" if to_come else ""
-    print_table(console, f"{len(plan):,} calls{later}", plan.summary())
+    later = f", and {count(to_come)} that come after them" if to_come else ""
+    print_table(console, f"{noun(len(plan), 'call')}{later}", plan.summary())
     findings = plan.check()
     if len(findings):
         print_table(console, "Look at this before you ask", findings[["level", "what", "n", "example", "remedy"]])

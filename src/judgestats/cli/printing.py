@@ -39,7 +39,13 @@ def print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
     import pandas as pd
     from rich.table import Table
 
-    rows = [["" if v is None or v is pd.NA else str(v) for v in row] for row in frame.itertuples(index=False)]
+    from judgestats.reporting.formatting import count
+
+    whole = [pd.api.types.is_integer_dtype(dtype) for dtype in frame.dtypes]
+    rows = [
+        ["" if v is None or v is pd.NA else count(v) if n else str(v) for v, n in zip(row, whole, strict=True)]
+        for row in frame.itertuples(index=False)
+    ]
     columns = [[str(name), *(row[k] for row in rows)] for k, name in enumerate(frame.columns)]
     for part in _parts(columns, console.width):
         table = Table(title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
@@ -88,14 +94,17 @@ def print_unread(console: Console, verdicts: pd.DataFrame) -> None:
 
 def print_totals(console: Console, findings: pd.DataFrame) -> None:
     """The account in one line: rows in = rows used + rows excluded."""
-    totals = findings[findings["level"] == "rows"].set_index("what")["n"]
+    from judgestats.reporting.formatting import count
+
+    totals = findings[findings["level"] == "rows"].set_index("what")["n"].map(count)
     console.print(
-        plain_text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows excluded']:,} excluded")
+        plain_text(f"{totals['rows in']} rows: {totals['rows used']} used, {totals['rows excluded']} excluded")
     )
 
 
 def print_findings(console: Console, findings: pd.DataFrame) -> None:
     """What is excluded, and what is worth knowing of the rows used."""
+    from judgestats.reporting.formatting import spaced
     from judgestats.schema.findings import PLACES
 
     rest = findings[findings["level"] != "rows"]
@@ -103,5 +112,9 @@ def print_findings(console: Console, findings: pd.DataFrame) -> None:
         numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         first = rest["where"].where(rest["where"] != "", numbers)
         columns = ["level", "what", "n", "first_rows", "remedy"]
-        print_table(console, "Rows used and excluded", rest.assign(first_rows=first)[columns])
+        print_table(
+            console,
+            "Rows used and excluded",
+            rest.assign(first_rows=first, what=rest["what"].map(spaced), remedy=rest["remedy"].map(spaced))[columns],
+        )
         console.print(f"{PLACES}\n")

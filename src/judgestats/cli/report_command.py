@@ -35,6 +35,7 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="File to write: a page, or Markdown if its name ends in .md; report.html by default.",
             show_default=False,
         ),
@@ -43,19 +44,22 @@ def report(
         str, typer.Option(metavar="html|md", help="A page or Markdown; Markdown is printed unless --out is given.")
     ] = "",
     identity: Annotated[str, typer.Option(metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")] = "",
-    title: Annotated[str, typer.Option(help="Title of the page; by default a question that the data can answer.")] = "",
+    title: Annotated[
+        str, typer.Option(metavar="WORDS", help="Title of the page; by default a question that the data can answer.")
+    ] = "",
     sampling: Annotated[
         str, typer.Option(metavar="random|by-class", help="How the items with a gold label were drawn.")
     ] = "",
     smallest: Annotated[
         float | None,
         typer.Option(
+            metavar="NUMBER",
             help="Smallest bias of interest: a difference of scores (by default a tenth of the scale) or of shares of "
             "verdicts (0.1).",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = SEED,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = SEED,
     overwrite: Overwrite = False,
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""

@@ -16,8 +16,10 @@ from judgestats.terminal import working
 
 @readable_errors
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="One of the five papers; by default all.")] = "",
-    out: Annotated[Path | None, typer.Option("--out", help="Write a page with the figures to this file.")] = None,
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="One of the five papers; by default all.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a page with the figures to this file.")
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""

@@ -49,12 +49,12 @@ class VerdictSource:
         "NAME=COLUMN,...",
     )
     labels: str = field(default="", metadata={"option": LABELS})
-    format: str = _value("Name of a format (see judgestats formats); detected by default.")
+    format: str = _value("Name of a format (see judgestats formats); detected by default.", "NAME")
     option: list[str] | None = field(default=None, metadata={"option": OF_FORMAT})
-    encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.")
+    encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.", "NAME")
     scale: str = _value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
     off_scale: str = _value("A score outside the scale is an error (the default) or missing.", "error|missing")
-    decimal: str = _value("Decimal mark of the numbers if it is a comma: ','.")
+    decimal: str = _value("Decimal mark of the numbers if it is a comma: ','.", "SIGN")
     sep: str = _value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
     counts: str = _value("Column with the number of identical calls that a row stands for.", "COLUMN")
     no_counts: bool = _switch("--no-counts", "Each row is one call, and a column n is something else.")
@@ -67,7 +67,7 @@ class VerdictSource:
     path: str = _value(
         "Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.", "PATTERN"
     )
-    table: str = _value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.")
+    table: str = _value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.", "NAME")
     parse: str = _value(
         "The column mapped to choice or score holds replies as text; read the answers out of them (sentences: also "
         "out of free sentences).",
@@ -99,7 +99,7 @@ class VerdictSource:
         None,
     )
     by: str = _value("Further grouping columns.", "COLUMN,...")
-    cluster: str = _value("Cluster column; auto finds it in the data.", None, "auto")
+    cluster: str = _value("Cluster column; auto finds it in the data.", "COLUMN|auto", "auto")
     no_cluster: bool = _switch("--no-cluster", "Treat all calls as independent.")
 
     def __post_init__(self) -> None:

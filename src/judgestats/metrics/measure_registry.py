@@ -142,7 +142,7 @@ class Term:
     meaning: str = ""
     symbol: str = "—"
     neutral: float | None = None  # value of no effect
-    whole: bool = False  # a whole number, not a share or a mean
+    form: Literal["", "share", "points", "score", "count"] = ""  # how it is printed, where its method does not say so
 
     def __post_init__(self) -> None:
         if not self.label:

@@ -9,7 +9,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.split_studies import split_study
 from judgestats.counting.study import Study
 from judgestats.metrics.measure_registry import Options, measures, measures_of
 from judgestats.metrics.references import Baseline, Humans, references
@@ -44,7 +44,8 @@ def available_measures(
 ) -> pd.DataFrame:
     """List the measures, whether the data support them, and what is missing, by trying each.
 
-    Ratings are grouped by the columns that split their cells (a scale, a prompt).
+    Ratings are grouped by the columns with the name of a condition (a scale, a prompt) in which ratings of one thing
+    differ. Another such column makes no groups: measures that would mix its values say that it is not named.
 
     Parameters
     ----------
@@ -106,11 +107,13 @@ def tried(
     say: Callable[[str], None] = quiet,
 ) -> tuple[dict[str, pd.DataFrame | str], list[str]]:
     """Each measure tried without resampling: its estimates, or what is missing; and the columns that split them."""
-    sources = references(Study.whole(data), humans, gold, baseline)
-    people, study = sources.people if sources.humans else None, sources.study
+    study = Study.whole(data)
+    kind = kind_of(study.names)
     groups = [g for g in grouping(by, study.names) if g != "judge"]
-    if kind_of(study.names) == "ratings":
-        groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
+    study, conditions, _, _ = split_study(study, kind, groups)
+    groups += [s.column for s in conditions] if kind == "ratings" else []
+    sources = references(study, humans, gold, baseline)
+    people, study = sources.people if sources.humans else None, sources.study
     options = Options(
         tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=sources.baseline, counting=True
     )

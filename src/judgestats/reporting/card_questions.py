@@ -13,6 +13,7 @@ from judgestats import flags
 from judgestats.metrics.marks import people_marks
 from judgestats.metrics.measure_registry import Options
 from judgestats.reporting.estimate_rows import step, whose
+from judgestats.reporting.formatting import Form
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
 from judgestats.typing import Record
@@ -33,7 +34,7 @@ class CardQuestion:
 
     head: str
     marks: pd.DataFrame
-    form: str
+    form: Form
     term: str
     units: str  # what the intervals are clustered by, as a plural
     lower_is_better: bool = False
@@ -64,7 +65,7 @@ class BiasWords:
     verbs: tuple[str, str]  # above 0: of one judge, and of several
     opposite: str  # below 0, after a verb
     term: str  # of the column with the same numbers
-    form: str
+    form: Form
     method: str
     units: str  # what the intervals are clustered by, as a plural
     smallest: float  # size of a bias that is of interest

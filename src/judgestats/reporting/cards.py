@@ -11,8 +11,8 @@ import pandas as pd
 from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.contenders import Contenders
-from judgestats.reporting.formatting import PERCENT, noun, number
-from judgestats.reporting.summary_parts import FINE, Card, listed, printed
+from judgestats.reporting.formatting import FINE, PERCENT, noun, number, printed
+from judgestats.reporting.summary_parts import Card, listed
 
 
 def best_card(
@@ -29,7 +29,7 @@ def best_card(
     if len(means) == 1:
         head = q.alone or q.head
         value, detail = column.text(best) if column and best in cells else (texts[best], "")
-        detail = f"{100 * conf_level:g}\u202f% interval {detail}" if detail else "no interval"
+        detail = f"{100 * conf_level:g}{PERCENT} interval {detail}" if detail else "no interval"
         if column is not None and math.isfinite(column.reference) and column.line:
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
@@ -107,7 +107,7 @@ def _on_shared_items(ranking: Standing, row: Mapping[str, Any]) -> str:
 
 def interval_label(conf_level: float, comparisons: int) -> str:
     """What an interval of a card is called: of several comparisons it holds for all at once."""
-    return f"{'simultaneous ' if comparisons > 1 else ''}{100 * conf_level:g}\u202f% interval"
+    return f"{'simultaneous ' if comparisons > 1 else ''}{100 * conf_level:g}{PERCENT} interval"
 
 
 def _nonzero_end(value: float, form: str) -> str:

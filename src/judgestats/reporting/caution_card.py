@@ -13,9 +13,9 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import means_of
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
 from judgestats.reporting.constant_answers import beside_constant
-from judgestats.reporting.formatting import PERCENT, count, noun
+from judgestats.reporting.formatting import PERCENT, count, noun, printed
 from judgestats.reporting.nesting import nesting
-from judgestats.reporting.summary_parts import Card, Column, listed, printed
+from judgestats.reporting.summary_parts import Card, Column, listed
 from judgestats.schema.columns import kind_of
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.

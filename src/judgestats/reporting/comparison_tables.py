@@ -87,6 +87,11 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
     if summary.tasks:
         note = f"Intervals of each judge and task alone. {summary.left_out}".strip()
         panels.setdefault("Is it right?", []).append(_axis_panel("By task", note, list(summary.tasks), summary.judges))
+    for label, columns in summary.classes.items():
+        rows = dict.fromkeys([*summary.judges, *(who for c in columns for who in c.cells)])
+        of_each = [r for r in rows if any(r in c.cells for c in columns)]
+        note = f"Intervals of each row alone. {summary.left_out}".strip()
+        panels.setdefault("Is it right?", []).append(_axis_panel(label, note, columns, of_each))
     for label, note, column in summary.biases:
         judges_of_page = [j for j in column.cells if not summary.left_out or j in summary.judges]
         ordered = sorted(judges_of_page, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]

@@ -14,7 +14,7 @@ from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.metrics.data_description import answers_given, number_of_calls
 from judgestats.metrics.references import References
-from judgestats.reporting.formatting import count, noun, number
+from judgestats.reporting.formatting import PERCENT, count, noun, number, spaced
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.pooled_conditions import pooled_conditions, varying_conditions
 from judgestats.schema.columns import CONDITIONS, COUNTS, VERDICTS, Kind, answer_column
@@ -160,7 +160,7 @@ def _orders_in_words(data: pd.DataFrame, findings: pd.DataFrame) -> str:
         return "Each pair was shown in both orders."
     if lone >= len(data):
         return "Each pair was shown in one order only."
-    return f"{number(100 * (1 - lone / len(data)), 1)} % of the rows have their pair in both orders."
+    return f"{number(100 * (1 - lone / len(data)), 1)}{PERCENT} of the rows have their pair in both orders."
 
 
 def _ratings_design(data: pd.DataFrame) -> str:
@@ -179,7 +179,7 @@ def _ratings_design(data: pd.DataFrame) -> str:
         most = data["replicate"].nunique() if "replicate" in data.columns else 1
         again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
         verdicts = count(float(number_of_calls(data).sum()))
-        shares = answers_given(data)[1].replace(" %", "\u202f%")
+        shares = spaced(answers_given(data)[1].replace(" %", PERCENT))
         what = "verdicts" if value == "correct" else "verdicts of classes"
         return f"Verdicts on single answers: {', '.join(counts)}; {verdicts} {what}: {shares}. {again}"
     scores = data[value].astype(float)

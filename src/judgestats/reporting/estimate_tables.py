@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, number
+from judgestats.reporting.formatting import NONE, PERCENT, count, in_words, p_value, printed, with_interval
 from judgestats.reporting.sheets import drawn, flag_marks
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
@@ -33,12 +33,11 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         {
             "labels": [_label_cell(r[c]) for c in names],
             "measure": in_words(r["term"], measure, r.get("threshold", math.nan)),
-            "value": estimate(r["estimate"], r["flag"], decimals=0 if is_whole(r["term"]) else 3),
-            "interval": interval(r["conf_low"], r["conf_high"], decimals=0 if is_whole(r["term"]) else 3),
+            **dict(zip(("value", "interval"), with_interval(r, measure), strict=True)),
             "method": r["method"],
             "bar": drawn(r),
             "n": count(r["n"]),
-            "beside": [_value_cell(r[c]) for c in beside],
+            "beside": [_value_cell(c, r[c]) for c in beside],
             "flags": flag_marks(r["flag"]),
         }
         for r in rows.to_dict("records")
@@ -46,7 +45,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
     return {
         "about": f"estimates of {measure}" if measure else "estimates",
         "labels": [c.replace("_", " ") for c in names],
-        "level": f"{100 * conf_level:g}\u202f%",
+        "level": f"{100 * conf_level:g}{PERCENT}",
         "beside": list(beside.values()),
         "rows": body,
     }
@@ -65,9 +64,9 @@ def _label_cell(value: object) -> str:
     return NONE if missing else str(value)
 
 
-def _value_cell(value: Any) -> str:
+def _value_cell(column: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return NONE if math.isnan(value) else "<\u00a00.001" if 0 <= value < 0.001 else number(value, 3)
-    return _label_cell(value)
+    if not isinstance(value, float) or math.isnan(value):
+        return _label_cell(value)
+    return p_value(value) if column.startswith("p_") else printed(value, "share" if column == "share" else "score")

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.metrics.measure_registry import measures
-from judgestats.reporting.formatting import in_words, interval, is_whole, number
+from judgestats.reporting.formatting import count, estimate, form_of, in_words, spaced, with_interval
 
 #: Sections whose numbers stand in the table of the judges, and most judges and columns there.
 SECTIONS = ("accuracy", "bias", "agreement", "people")
@@ -23,8 +23,9 @@ def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
             continue
         estimable = estimates[estimates["estimate"].notna()]
         term = str(estimable["term"].iloc[0])
-        values = estimable.loc[estimable["term"] == term, "estimate"]
-        ends = [number(v, 0 if is_whole(term) else 3) for v in (values.min(), values.max())]
+        same = estimable[estimable["term"] == term]
+        form = form_of(same.iloc[0].to_dict(), name)
+        ends = [estimate(v, form=form) for v in (same["estimate"].min(), same["estimate"].max())]
         span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
         rows.append((name, measures()[name].question, f"{in_words(term, name)} {span}"))
     return pd.DataFrame(rows, columns=["measure", "question", "headline"])
@@ -47,9 +48,9 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tupl
         rows = estimable[estimable["term"] == term].set_index(["judge", *groups])
         if rows.index.has_duplicates:
             continue
-        texts = [number(r["estimate"]) + " " + interval(r["conf_low"], r["conf_high"]) for _, r in rows.iterrows()]
+        texts = [" ".join(with_interval({**r, "term": term}, name)) for _, r in rows.iterrows()]
         label = in_words(term, name)
-        columns[label], flagged[label] = pd.Series(texts, index=rows.index), rows["flag"].astype(str)
+        columns[label], flagged[label] = pd.Series(texts, index=rows.index), rows["flag"].astype(str).map(spaced)
     left = max(len(columns) - MOST_COLUMNS, 0)
     labels = list(columns)[:MOST_COLUMNS]
     table = pd.DataFrame({label: columns[label] for label in labels}).fillna("")
@@ -58,6 +59,6 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tupl
     if len(notes) and (notes != "").any():
         table["flag"] = notes
     more = max(len(table) - MOST_JUDGES, 0)
-    unseen = [f"{more:,} more rows" * (more > 0), f"{left} more measures" * (left > 0)]
+    unseen = [f"{count(more)} more rows" * (more > 0), f"{left} more measures" * (left > 0)]
     note = " and ".join(filter(None, unseen))
     return table.head(MOST_JUDGES).reset_index(), f"Not shown: {note}. judgestats report shows them." if note else ""

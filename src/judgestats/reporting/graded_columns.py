@@ -9,8 +9,8 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.metrics.bias import preference_rate
 from judgestats.metrics.measure_registry import Options
-from judgestats.reporting.formatting import PERCENT
-from judgestats.reporting.summary_parts import Card, Column, printed
+from judgestats.reporting.formatting import PERCENT, printed
+from judgestats.reporting.summary_parts import Card, Column
 
 _LINE = f"dashed: no preference, 50{PERCENT}"
 

@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 
 from judgestats.csv_files import as_csv
-from judgestats.metrics.datasheets.datasheet_sections import INSTRUMENTS
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.cards_by_judge import judge_cards
 from judgestats.reporting.comparison_tables import axes_of, comparison
 from judgestats.reporting.design_sentences import design, next_step, pooled, references_in_words, shown_separately
 from judgestats.reporting.estimate_tables import estimates_table
-from judgestats.reporting.formatting import noun
+from judgestats.reporting.formatting import noun, spaced
 from judgestats.reporting.markup import anchor, page
 from judgestats.reporting.page_chapters import OPEN_ROWS, PARTS, chapters
 from judgestats.reporting.page_data import PageData
@@ -23,7 +22,7 @@ from judgestats.reporting.page_method import CITE, cautions, limits_of, method_f
 from judgestats.reporting.pictures import beside_people, between_judges, pictures
 from judgestats.reporting.sheets import flag_marks, ladder_bounds
 from judgestats.reporting.source_tables import data_name, how_read, rows_section, sources
-from judgestats.schema.columns import VERDICTS, answer_column
+from judgestats.schema.columns import INSTRUMENTS, VERDICTS, answer_column
 from judgestats.typing import Record
 
 
@@ -75,7 +74,7 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         of=data_name(source),
         line=summary.line,
         verdict=summary.verdict,
-        next_step="" if data.rows.refused else next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
+        next_step="" if data.rows.unnamed else next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,
         tables=_study_tables(data),
         table=comparison(summary),
@@ -88,10 +87,10 @@ def as_html(data: PageData, source: Any = None, command: str = "") -> str:
         lead=" ".join(t for t in lead if t),
         read=sources(source),
         rows=rows_section(data.rows.findings),
-        absent=[[m, measures()[m].question, why] for m, why in absent.items()],
+        absent=[[m, measures()[m].question, spaced(why)] for m, why in absent.items()],
         absent_count=noun(len(absent), "measure"),
         limits=limits_of(data),
-        cautions=cautions([t["flag"] for t in (data.estimates.sheet, *estimates.values(), *(m.rows for m in models))]),
+        cautions=cautions(data.flagged),
         made=method_facts(data, source, command),
         cite=CITE,
         csv=_estimates_csv(data),
@@ -111,7 +110,7 @@ def _study_tables(data: PageData) -> list[Record]:
 
 def _nothing_known(data: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
-    if data.summary.against or data.rows.refused:
+    if data.summary.against or data.rows.unnamed:
         return ""
     what = "verdict" if answer_column(data.measured.columns) in VERDICTS or data.rows.kind == "preferences" else "score"
     if data.rows.reference.humans:

@@ -6,9 +6,10 @@ import pandas as pd
 
 from judgestats.reporting.comparison_tables import plain_comparison
 from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.reporting.formatting import spaced
 from judgestats.reporting.markup import visible
 from judgestats.reporting.page_data import PageData
-from judgestats.reporting.page_method import call_again, limits_of
+from judgestats.reporting.page_method import call_again, cautions, limits_of
 from judgestats.reporting.sheets import ladder_bounds, markdown_table, markdown_text, to_markdown
 
 
@@ -20,19 +21,29 @@ def as_markdown(page: PageData, command: str = "") -> str:
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
     for t in page.tables:
         lines += ["", f"## {t.title}", "", t.about, "", markdown_table(*t.wide(ladder_bounds(page.estimates.sheet)))]
-        lines += ["", *(f"- {column}: {markdown_text(why)}" for column, why in t.absent.items())] if t.absent else []
+        remarks = {**t.absent, **{spaced(flag): where for flag, where in t.cautions().items()}}
+        said = [f"- {markdown_text(what)}: {markdown_text(spaced(why))}" for what, why in remarks.items()]
+        lines += ["", *said] if said else []
     for g in summary.groups if summary.columns else ():
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
-    lines += [to_markdown(page.of_shown(page.estimates.sheet))]
+    lines += [to_markdown(page.of_shown(page.estimates.sheet), decimals=None)]
     lines += ["", "## Models"] if page.estimates.models else []
     for m in page.estimates.models:
         heads, rows = _plain_estimates(m.rows, page.settings.conf_level)
         lines += ["", f"### {markdown_text(m.name)}", "", markdown_text(m.line), "", markdown_table(heads, rows)]
     absent = [(m, why) for m, why in page.estimates.taken.items() if isinstance(why, str)]
     if absent:
-        lines += ["", "## Not supported by these data", "", *(f"- `{m}`: {markdown_text(why)}" for m, why in absent)]
+        lines += [
+            "",
+            "## Not supported by these data",
+            "",
+            *(f"- `{m}`: {markdown_text(spaced(why))}" for m, why in absent),
+        ]
+    if explained := cautions(page.flagged):
+        lines += ["", "## Cautions flagged on this page", ""]
+        lines += [f"- {markdown_text(c['flag'])}: {markdown_text(c['why'])}" for c in explained]
     lines += ["", "## Method", "", *(f"- {t}" for t in limits_of(page))]
     lines += ["", "## How to make it again", "", "~~~python", str(visible(call_again(page))), "~~~"]
     lines += ["", "~~~sh", str(visible(command)), "~~~"] if command else []

@@ -10,13 +10,14 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.split_studies import split_study
 from judgestats.counting.splitting import Split
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, choose, confidence, score_range
 from judgestats.metrics.correctness.corrections import Sampling
-from judgestats.metrics.datasheets.datasheet_sections import BEFORE, INSTRUMENTS, sheet_of
+from judgestats.metrics.datasheets.datasheet_sections import BEFORE, sheet_of
 from judgestats.metrics.measure_registry import Options, measures
 from judgestats.metrics.references import Baseline, Humans, References, of_people, references
 from judgestats.metrics.supported_measures import attempts, quiet
@@ -28,10 +29,10 @@ from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import Settings as Estimation
 from judgestats.reporting.study_tables import StudyTable, study_tables
 from judgestats.reporting.summary import SUMMARISED, Measured, summarise
-from judgestats.reporting.summary_parts import Summary, listed
-from judgestats.reporting.unnamed_columns import refused_in_words, splits_by_name, without_empty_levels
+from judgestats.reporting.summary_parts import Summary
+from judgestats.reporting.unnamed_columns import empty_in_words, unnamed_in_words
 from judgestats.schema import kind_of
-from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.columns import INSTRUMENTS, By, Kind, grouping
 from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
 from judgestats.typing import Record
@@ -51,7 +52,7 @@ class PageRows:
     findings: pd.DataFrame
     groups: list[str]
     splits: list[Split]  # shown apart, though not named in `by`
-    refused: list[Split]  # that nobody named
+    unnamed: list[Split]  # columns that nobody named, and that make no rows
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,13 @@ class PageData:
         return {
             m: r for m, r in self.estimates.taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet
         }
+
+    @property
+    def flagged(self) -> list[pd.Series[str]]:
+        """The flags of all estimates of the page."""
+        models = (m.rows for m in self.estimates.models)
+        tables = (t.rows for t in self.tables)
+        return [t["flag"] for t in (self.estimates.sheet, *self.beyond_sheet.values(), *models, *tables)]
 
     def of_shown(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Estimates without those of judges that the page leaves out."""
@@ -165,13 +173,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     refuse(whole.faults, whole.data, kind)
     groups = [g for g in grouping(by, whole.names) if g != "judge"]
     findings = whole.check()
-    conditions = [
-        *groups,
-        *(c for c in INSTRUMENTS if c in whole.names),
-        *(s.column for part in splits_by_name(whole, kind, groups) for s in part),
-    ]
-    whole, empty = without_empty_levels(whole, list(dict.fromkeys(conditions)))
-    splits, refused = splits_by_name(whole, kind, groups)
+    whole, splits, unnamed, empty = split_study(whole, kind, groups)
     groups += [s.column for s in splits] if kind == "ratings" else []
     reference = references(whole, arguments.humans, arguments.gold, arguments.baseline)
     everybody, renamed = _groups_renamed(
@@ -207,9 +209,9 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         return _without_single_conditions(sheet_of(part, of_part), renamed), numbers
 
     summary = summarise(rows, kind, sheet, taken, findings, settings, arguments.title, anew)
-    left_out = f" · {listed(empty)} left out: no valid answer" if empty else ""
-    lead = f"{refused_in_words(refused, kind)} {summary.verdict}".strip()
-    summary = replace(summary, line=summary.line + left_out, verdict=lead)
+    lead = f"{unnamed_in_words(unnamed, kind)} {summary.verdict}".strip()
+    line = " · ".join(filter(None, (summary.line, empty_in_words(empty))))
+    summary = replace(summary, line=line, verdict=lead)
     tables: tuple[StudyTable, ...] = ()
     if name:
         tables = tuple(study_tables(frame, Estimation(arguments.conf_level, arguments.seed, arguments.n_resamples)))
@@ -219,7 +221,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         if cards := study_cards(name, tables, arguments.conf_level):
             summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
-        PageRows(rows, kind, reference, findings, groups, splits if kind == "ratings" else [], refused),
+        PageRows(rows, kind, reference, findings, groups, splits if kind == "ratings" else [], unnamed),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),
         summary,
         settings,

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgestats import __version__, flags
 from judgestats.errors import masked
-from judgestats.reporting.formatting import count
+from judgestats.reporting.formatting import PERCENT, count, spaced
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.source_tables import readings
 from judgestats.typing import Record
@@ -50,7 +50,7 @@ def limits_of(page: PageData) -> list[str]:
 def cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
     """The flags of a page, each explained once."""
     used = flags.explain(cell for flagged in marked for cell in flagged).drop_duplicates("code")
-    return [{"flag": f, "why": why} for f, why in zip(used["flag"], used["explanation"], strict=True)]
+    return [{"flag": spaced(f), "why": spaced(why)} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 
 def method_facts(page: PageData, source: Any, command: str) -> Record:
@@ -60,7 +60,7 @@ def method_facts(page: PageData, source: Any, command: str) -> Record:
         **{f"read: {name}": text for name, text in readings(source).items()},
         "judgestats": __version__,
         "seed": str(options["seed"]),
-        "interval": f"{100 * options['conf_level']:g} %",
+        "interval": f"{100 * options['conf_level']:g}{PERCENT}",
         "resamples": count(options["n_resamples"]),
         "cluster": "none" if options["cluster"] is False else str(options["cluster"]),
     }

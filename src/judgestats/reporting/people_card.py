@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judgestats.reporting.formatting import PERCENT, number
+from judgestats.reporting.formatting import PERCENT, Form, number, printed
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Card, Column, printed
+from judgestats.reporting.summary_parts import Card, Column
 
 
 def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequence[Sequence[str]]) -> Card | None:
@@ -21,7 +21,7 @@ def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequ
     if len(rows) != 1:
         return None
     row = rows.iloc[0]
-    form = "share" if shares else "score"
+    form: Form = "share" if shares else "score"
     low, high = (printed(float(row[end]), form) for end in ("conf_low", "conf_high"))
     value = printed(float(row["estimate"]), form)
     claim = f"agree in {value}" if shares else f"{row['term']} {value}"

@@ -14,7 +14,19 @@ from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.estimate_rows import step, whose
-from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
+from judgestats.reporting.formatting import (
+    NONE,
+    PERCENT,
+    THIN,
+    bad_direction,
+    count,
+    estimate,
+    form_of,
+    in_words,
+    interval,
+    spaced,
+    with_interval,
+)
 from judgestats.reporting.markup import bar
 from judgestats.typing import Record
 
@@ -88,7 +100,7 @@ def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> Record:
         {"title": SECTIONS.get(section, section), "terms": [_term(same, bounds) for same in terms.values()]}
         for section, terms in of_section.items()
     ]
-    return {"judge": judge, "level": f"{100 * conf_level:g}\u202f%", "sections": sections}
+    return {"judge": judge, "level": f"{100 * conf_level:g}{PERCENT}", "sections": sections}
 
 
 def _term(rows: list[Record], bounds: _Bounds) -> Record:
@@ -97,8 +109,7 @@ def _term(rows: list[Record], bounds: _Bounds) -> Record:
     parts = [
         {
             "detail": r["detail"] or NONE,
-            "value": estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1]),
-            "interval": interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1]),
+            **dict(zip(("value", "interval"), with_interval(r, first=bounds[0], last=bounds[1]), strict=True)),
             "method": "" if i and r["method"] == rows[i - 1]["method"] else r["method"],
             "bar": drawn(r),
             "n": count(r["n"]),
@@ -132,7 +143,7 @@ def drawn(r: Record) -> dict[str, str | None] | None:
 def flag_marks(flag: str) -> tuple[Record, ...]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
     marks = zip(*flags.explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
-    return tuple({"flag": f, "why": why, "quiet": f == flags.NOT_INDEPENDENT} for f, why in marks)
+    return tuple({"flag": spaced(f), "why": spaced(why), "quiet": f == flags.NOT_INDEPENDENT} for f, why in marks)
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
@@ -174,8 +185,11 @@ def judges_side_by_side(sheet: pd.DataFrame) -> pd.DataFrame:
 HEADS = ("judge", "section", "measure", "detail", "estimate", "interval", "n", "flag")
 
 
-def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
-    """Round a datasheet, or other tidy estimates of judges, to the texts that a table prints."""
+def printed(sheet: pd.DataFrame, *, decimals: int | None = 3) -> pd.DataFrame:
+    """Round a datasheet, or other tidy estimates of judges, to the texts that a table prints.
+
+    `decimals`: None rounds as a page does, shares in percent.
+    """
     if not {"judge", "term", "estimate"} <= set(sheet.columns):
         raise DesignError(f"A table needs judge, term and estimate. Columns: {', '.join(map(str, sheet.columns))}.")
     who = whose(sheet)
@@ -183,24 +197,25 @@ def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
     rows = []
     for judge, r in zip(who, sheet.to_dict("records"), strict=True):
         ends: Record = dict(zip(("first", "last"), bounds[judge], strict=True))
-        flag = str(r.get("flag", ""))
+        flag, low, high = str(r.get("flag", "")), r.get("conf_low", math.nan), r.get("conf_high", math.nan)
+        form = form_of(r)
         rows.append(
             (
                 judge,
                 str(r.get("section", "")),
                 in_words(r["term"]),
                 str(r.get("detail", "")),
-                estimate(r["estimate"], flag, decimals=decimals, **ends),
-                interval(r.get("conf_low", float("nan")), r.get("conf_high", float("nan")), decimals=decimals, **ends),
-                count(r.get("n", float("nan"))),
+                estimate(r["estimate"], flag, form, width=high - low, decimals=decimals, **ends),
+                interval(low, high, form, decimals=decimals, **ends),
+                count(r.get("n", math.nan)),
                 flag,
             )
         )
     return pd.DataFrame(rows, columns=list(HEADS))
 
 
-def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
-    """Write a datasheet as a Markdown table."""
+def to_markdown(sheet: pd.DataFrame, *, decimals: int | None = 3) -> str:
+    """Write a datasheet as a Markdown table; `decimals`: None rounds as a page does, shares in percent."""
     table = _filled(printed(sheet, decimals=decimals))
     text = table.apply(lambda c: c.map(_markdown_cell if c.name == "interval" else markdown_text))
     return str(text.to_markdown(index=False, disable_numparse=True, colalign=_aligned(table)))

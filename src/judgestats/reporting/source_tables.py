@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import masked
-from judgestats.reporting.formatting import NONE, count, noun
+from judgestats.reporting.formatting import NONE, count, noun, spaced
 from judgestats.reporting.markup import breakable, places
 from judgestats.schema.findings import PLACES
 from judgestats.typing import Record
@@ -107,7 +107,13 @@ def rows_section(findings: pd.DataFrame) -> Record:
         "said": f"{share or 0:.1f}",
         "note": note.strip(),
         "reasons": [
-            [r["what"], r["level"], count(r["n"]), places(r["where"] or _row_numbers(r["rows"])), r["remedy"]]
+            [
+                spaced(r["what"]),
+                r["level"],
+                count(r["n"]),
+                places(r["where"] or _row_numbers(r["rows"])),
+                spaced(r["remedy"]),
+            ]
             for r in reasons.to_dict("records")
         ],
     }

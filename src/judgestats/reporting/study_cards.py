@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from judgestats.reporting.formatting import PERCENT, noun, number, signed
+from judgestats.reporting.formatting import PERCENT, form_of, noun, number, printed
 from judgestats.reporting.study_tables import StudyTable
 from judgestats.reporting.summary_parts import Card
+from judgestats.typing import Record
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,26 @@ def _card(question: StudyQuestion, table: StudyTable, rows: pd.DataFrame, conf_l
     row = chosen.loc[size.idxmax()]
     several = len(question.columns) > 1
     who = " · ".join(str(row[c]) for c in (*table.labels, *(["column"] if several else [])) if row[c] not in ("", None))
-    decimals, unit = (0, PERCENT) if str(row["column"]).endswith(", %") else (2, "")
-    value = f"{(number if question.best else signed)(row['estimate'], decimals)}{unit}"
-    ends = f"{number(row['conf_low'], decimals)} to {number(row['conf_high'], decimals)}{unit}"
-    detail = f"{100 * conf_level:g}\u202f% interval {ends}" if row["conf_low"] == row["conf_low"] else "no interval"
+    value, ends = _texts(row.to_dict(), question.best)
+    detail = f"{100 * conf_level:g}{PERCENT} interval {ends}" if row["conf_low"] == row["conf_low"] else "no interval"
     of = f"; the {'highest' if question.best else 'largest'} of {noun(len(rows), 'estimate')}, each interval alone"
     detail += of if len(rows) > 1 else ""
     if question.best or len(clear):
         return Card("right" if question.best else "biased", question.head, f"{who}, {value}", detail, row["method"])
     return Card("biased", question.head, question.none, f"largest: {who}, {value} ({detail})", row["method"])
+
+
+def _texts(row: Record, unsigned: bool) -> tuple[str, str]:
+    """An estimate and the ends of its interval; a percentage that is no share has the sign of percent in its column."""
+    form, (low, high) = form_of(row), (float(row["conf_low"]), float(row["conf_high"]))
+    percent = str(row["column"]).endswith(", %")
+
+    def text(value: float) -> str:
+        if form != "score":
+            return printed(value, form, high - low)
+        return number(value, 0 if percent else 2)
+
+    unit = PERCENT if percent else " points" if form == "points" else ""
+    value = text(row["estimate"])
+    value = f"+{value}" if form == "score" and not unsigned and row["estimate"] > 0 else value
+    return f"{value}{unit}", f"{text(low).removesuffix(PERCENT)} to {text(high)}{unit}"

@@ -25,7 +25,7 @@ from judgestats.metrics.invariance.cue_anchoring import anchoring
 from judgestats.metrics.invariance.revisions import revision
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.reporting.estimate_rows import step
-from judgestats.reporting.formatting import NONE, estimate, interval
+from judgestats.reporting.formatting import NONE, p_value, with_interval
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
 
@@ -111,10 +111,8 @@ class StudyTable:
 def _cell(row: Record, bounds: tuple[float | None, float | None]) -> str:
     """An estimate with its interval, or a p-value, as it is printed."""
     if row["term"] in _P_VALUES:
-        return "< 0.001" if row["estimate"] < 0.001 else estimate(row["estimate"])
-    first, last = bounds
-    value = estimate(row["estimate"], str(row["flag"]), first=first, last=last)
-    ends = interval(row["conf_low"], row["conf_high"], first=first, last=last)
+        return p_value(row["estimate"])
+    value, ends = with_interval(row, first=bounds[0], last=bounds[1])
     return value if ends == NONE else f"{value} {ends}"
 
 

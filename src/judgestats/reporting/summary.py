@@ -17,9 +17,10 @@ from judgestats.reporting.bias_card import bias_card
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
 from judgestats.reporting.cards import best_card
 from judgestats.reporting.caution_card import caution_card
+from judgestats.reporting.class_panels import class_columns
 from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
 from judgestats.reporting.estimate_rows import whose
-from judgestats.reporting.formatting import count, noun, number
+from judgestats.reporting.formatting import PERCENT, count, noun, number
 from judgestats.reporting.graded_columns import graded_card
 from judgestats.reporting.near_copies import near_copies
 from judgestats.reporting.pairs_first import pairs_first_screen
@@ -124,6 +125,7 @@ def summarise(
         else "",
         standings,
         _task_columns(data, screen, options),
+        class_columns(study, options),
         _bias_axes(filled_columns, sheet, taken),
         screen.against,
         people.why,
@@ -268,7 +270,7 @@ def _line_of_counts(
     parts += ["gold labels"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded
     share = 100 * excluded / max(total, 1)
-    left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}\u202f%)"
+    left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}{PERCENT})"
     parts.append(left_out if excluded else "no row left out")
     unread = findings.loc[findings["level"] == "file", "n"].sum()
     parts += [f"{noun(unread, 'file')} not read"] if unread else []
@@ -385,7 +387,7 @@ def _comparison_note(columns: Sequence[Column], standings: Mapping[str, Standing
     best = "lowest" if columns[0].lower_is_better else "highest"
     label = columns[0].label.translate({ord("“"): "‘", ord("”"): "’"})  # quotation marks within quotation marks
     text = f"Sorted by “{label}”, {best} first. " if len(columns[0].cells) > 1 else ""
-    text += f"{100 * conf_level:g}\u202f% intervals of each judge alone."
+    text += f"{100 * conf_level:g}{PERCENT} intervals of each judge alone."
     if any(len(s.means) > 1 for s in standings.values()):
         text += " The cards use differences on shared items that hold for all pairs of judges at once."
     return text

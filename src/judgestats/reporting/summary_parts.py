@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from judgestats.metrics.standings import Standing
-from judgestats.reporting.formatting import PERCENT, number, signed
+from judgestats.reporting.formatting import PERCENT, Form, number, printed, signed
 
 #: Names that a card lists.
 MOST_NAMES = 3
-#: Width of an interval below which a share has a decimal.
-FINE = 0.02
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Column:
     term: str
     label: str
     note: str
-    form: str  # share, points (a difference of shares), score or count
+    form: Form
     cells: Mapping[str, Mapping[str, Any]]
     lower_is_better: bool = False
     reference: float = math.nan  # value of the dashed line, named in `line`
@@ -110,6 +108,7 @@ class Summary:
     note: str
     differences: Mapping[str, Standing] = field(default_factory=dict)
     tasks: tuple[Column, ...] = ()
+    classes: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)  # what is found of them, by head of a panel
     biases: tuple[tuple[str, str, Column], ...] = ()
     against: str = ""
     without_people: str = ""
@@ -120,16 +119,6 @@ class Summary:
     def judges(self) -> list[str]:
         """The judges that are shown, in the order of the comparison."""
         return [j for g in self.groups for j in g.judges]
-
-
-def printed(value: float, form: str, width: float = math.nan) -> str:
-    """Print a share in percent, a difference of shares in points, a score as it is; decimals as the interval allows."""
-    if form in ("score", "count"):
-        return number(value, 2 if form == "score" else 0)
-    decimals = 1 if 0 < width < FINE else 0
-    if form == "share":
-        return f"{number(100 * value, decimals)}{PERCENT}"
-    return signed(100 * value, decimals)
 
 
 def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:

@@ -27,9 +27,9 @@ from judgestats.metrics.standings import Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.cards import gap_in_words
 from judgestats.reporting.constant_answers import beside_constant
-from judgestats.reporting.formatting import count
+from judgestats.reporting.formatting import count, printed
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column, listed, printed
+from judgestats.reporting.summary_parts import Column, listed
 
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96

@@ -35,6 +35,8 @@ NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed
 ANSWERS = ("score", "correct", "mean", "answer")
 #: Those that hold no number.
 VERDICTS = ("correct", "answer")
+#: Conditions whose values are separate instruments.
+INSTRUMENTS = ("prompt", "strategy", "probe")
 #: Columns that are conditions of a call where they vary.
 CONDITIONS = (
     "strategy",

@@ -49,9 +49,11 @@ _ALONE = "call(s) without the answers of two people"
     "Calderon et al. 2025", needs=(people_named,),
     terms=(
         Term("winning_rate", "share of people that the judge is as good as", "judge", "people tested", "lower",
-             "The share of the people tested whom the judge is shown to represent as well as they do, less epsilon."),
+             "The share of the people tested whom the judge is shown to represent as well as they do, less epsilon.",
+             form="share"),
         Term("advantage_probability", "as good as the person", "item", "items", "lower",
-             "How often the judge is as close to the other people as the person is. Ties count.", neutral=0.5),
+             "How often the judge is as close to the other people as the person is. Ties count.", neutral=0.5,
+             form="share"),
         Term("difference", "advantage of the person", "item", "items", "higher",
              "How often the person is as close to the other people as the judge, less how often the judge is.",
              neutral=0.0),

@@ -55,7 +55,7 @@ def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
         Term("concordance", "concordance (Lin)"),
         Term("agreement", "share of equal answers"),
         Term("agreement_difference", "share of equal answers, less that among people", neutral=0.0),
-        Term("constant_answer", "share of equal answers of the best constant answer"),
+        Term("constant_answer", "share of equal answers of the best constant answer", form="share"),
         Term("base_rate", "share of people's answers"),
     ),
     classes=True,

@@ -77,7 +77,7 @@ def _judges_are_systems(data: Any, options: Options) -> str:
         Term("self_excess", "self-excess", "score", "systems", "above 0",
              "Deviation on its own system minus deviation on others: self-preference.", neutral=0.0),
         Term("deviation", "deviation from the reference", neutral=0.0),
-        Term("share_positive", "share above the reference"),
+        Term("share_positive", "share above the reference", form="share"),
     ),
     have=("judges",),
     assumes="The mean of the other judges is the reference, which is not the truth; runs or items are independent.",

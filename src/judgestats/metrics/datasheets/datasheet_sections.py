@@ -16,7 +16,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.splitting import KEYS, splits_of
+from judgestats.counting.split_studies import splits_by_name
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
@@ -32,15 +32,15 @@ from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detecti
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import RATERS, Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS
-from judgestats.schema.columns import By, answer_column, grouping, kind_of
+from judgestats.schema.columns import INSTRUMENTS, By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
-#: Conditions whose values are separate instruments; with more values than MOST_ARMS they are pooled.
-INSTRUMENTS, MOST_ARMS = ("prompt", "strategy", "probe"), 12
+#: Instruments with more values than this are pooled.
+MOST_ARMS = 12
 #: New names of terms that have another meaning elsewhere in a datasheet.
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
@@ -69,7 +69,9 @@ def datasheet(
     by : str or sequence of str
         Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences are always among them if they
         have several values (up to 12): each is a separate instrument, and pooling would describe none. So is every
-        column that splits ratings: rows equal in judge, system, item, criterion and replicate differ in it.
+        column with the name of a condition that splits ratings: rows equal in judge, system, item, criterion and
+        replicate differ in it. Another column that distinguishes calls and is not named makes no rows: what would mix
+        its values is left out, and the first row of each judge has a flag.
     cluster : "auto", str or False
         Cluster column; ``"auto"`` uses the column that calls share (``item``, say), which ``method`` names. False
         treats calls as independent, with a flag where they are not.
@@ -123,8 +125,9 @@ def datasheet(
     sources = references(data, humans, gold, baseline) if said else None
     study = sources.study if sources else Study.of(data)
     groups = grouping(by, column_names(data))
-    if kind_of(study.names) == "ratings":
-        groups += [s.column for s in splits_of(study, [*KEYS, *groups])]
+    kind = kind_of(study.names)
+    conditions, unnamed = splits_by_name(study, kind, groups)
+    groups += [s.column for s in conditions] if kind == "ratings" else []
     options = Options(
         tuple(groups),
         identity or {},
@@ -135,7 +138,12 @@ def datasheet(
         sources.people if sources and sources.humans else None,
         sources.baseline if sources else controls_of(data),
     )
-    return sheet_of(study, options)
+    sheet = sheet_of(study, options)
+    if unnamed:
+        first = ~sheet[[*sheet.columns[: sheet.columns.get_loc("section")]]].duplicated()
+        flag = flags.UNNAMED_COLUMN.of(what=" and ".join(s.column for s in unnamed))
+        sheet.loc[first, "flag"] = [flags.join(flag, f) for f in sheet.loc[first, "flag"]]
+    return sheet
 
 
 def sheet_of(data: Any, options: Options) -> pd.DataFrame:

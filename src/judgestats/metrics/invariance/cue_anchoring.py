@@ -78,7 +78,7 @@ _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
         Term("lds", "LDS: gain of the favoured side"),
         Term("ols", "OLS: gain of the other side"),
         Term("ts", "TS: gain of the tie"),
-        Term("lao", "LAO: share of movement towards the label"),
+        Term("lao", "LAO: share of movement towards the label", form="share"),
         Term("total_variation"),
     ),
     have=("conditions",),

@@ -57,7 +57,7 @@ _ORDER = (
         Term("one_sided_commit", "one-sided commit", "pair", "equal pairs, both orders valid", "higher",
              "The judge prefers one candidate in one order and calls a tie in the other.", symbol="OSC"),
         Term("other_conflict", "", "pair", "equal pairs, both orders valid", "higher",
-             "False preference outside the named classes.", symbol="Other"),
+             "False preference outside the named classes.", symbol="Other", form="share"),
         Term("no_preference", "", "pair", "equal pairs, both orders valid", "construct-dependent",
              "The judge calls a tie in both orders.", symbol="NP"),
     ),
