@@ -33,7 +33,7 @@ class Shared:
         wait_for(self._lock, self._alone)
 
     @contextmanager
-    def held(self, wish: Any = None) -> Iterator[None]:
+    def held(self, wish: object = None) -> Iterator[None]:
         """Keep the setting changed."""
         holder = object()
         with self._lock:

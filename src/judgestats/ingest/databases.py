@@ -90,7 +90,7 @@ def _fetched(sql: str, connection: Connection, params: Params) -> pd.DataFrame:
             return _fetched(sql, engine, params)
         finally:
             engine.dispose()
-    statement: Any = sql
+    statement: object = sql
     if _module(connection) == "sqlalchemy" and isinstance(sql, str) and (params is None or isinstance(params, Mapping)):
         import sqlalchemy
 

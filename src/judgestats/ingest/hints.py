@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -24,7 +23,7 @@ _MOST_LEVELS = 60
 _AHEAD = 50
 
 
-def first_cells(frame: pd.DataFrame, most: int = 1) -> dict[str, list[Any]]:
+def first_cells(frame: pd.DataFrame, most: int = 1) -> dict[str, list[object]]:
     """The first cells of each column that are not missing; columns without any are left out."""
     ahead = {str(c): v.dropna().tolist() for c, v in frame.head(_AHEAD).astype(object).items()}
     cells = {c: v if v else frame[c].dropna().head(most).tolist() for c, v in ahead.items()}

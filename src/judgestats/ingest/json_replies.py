@@ -68,7 +68,7 @@ def _is_own(text: str, start: int, end: int) -> bool:
     return (apart or _OWN_LEAD.search(lead) is not None) and not spoiled(text, start, end)
 
 
-def _ranked_first(ranking: Any) -> str:
+def _ranked_first(ranking: object) -> str:
     """The candidate of rank 1 in a list of objects with a model and a rank."""
     entries = ranking if isinstance(ranking, list) else []
     entries = [dict(e) for e in entries if isinstance(e, list) and all(isinstance(pair, tuple) for pair in e)]

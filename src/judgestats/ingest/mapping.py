@@ -91,7 +91,7 @@ def canonical(
     columns: Mapped | None = None,
     labels: Labels | None = None,
     counts: str | Literal[False] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Map a table onto a canonical frame and validate it."""
     data, mapped = with_columns(opened(table), columns or {}, kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -22,7 +21,12 @@ PATHS = "judgestats.paths"
 
 
 def source_info(
-    source: Any, *, connection: Any = None, encoding: str | None = None, format: str | None = None, strict: bool = False
+    source: object,
+    *,
+    connection: object = None,
+    encoding: str | None = None,
+    format: str | None = None,
+    strict: bool = False,
 ) -> pd.DataFrame:
     """Describe a source for the record: names, sizes, hashes, rows.
 

@@ -157,7 +157,7 @@ class Reader:
     repeats: bool = False
 
     def table(
-        self, logs: Iterable[Log], *, strict: bool = True, **options: Any
+        self, logs: Iterable[Log], *, strict: bool = True, **options: object
     ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives."""
         rows: list[Fields] = []

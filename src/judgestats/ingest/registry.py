@@ -127,7 +127,7 @@ def native_readers() -> tuple[Reader, ...]:
     return tuple(taken)
 
 
-def _fault(added: Any, names: set[str]) -> str:
+def _fault(added: object, names: set[str]) -> str:
     """Why what an entry point gives is no further reader; empty if it is one."""
     if not isinstance(added, Reader) or not callable(added.matches) or not callable(added.rows):
         return f"is a {type(added).__name__}, not a judgestats.ingest.Reader with matches= and rows="

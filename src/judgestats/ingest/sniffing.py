@@ -134,7 +134,7 @@ def detect_format(
     return replace(result, why=f"{result.why}; {note}" if note else result.why, unread=note, opened=files)
 
 
-def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
+def format_of(source: object, *, encoding: str | None = None, mapped: bool = False) -> str:
     """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all."""
     if is_table(source):
         return "table"

@@ -69,7 +69,7 @@ class Files:
     unread: tuple[tuple[str, str], ...] = ()  # (name, why) of those in the folder that are not among them
     searched: Literal["", "folder", "glob"] = ""  # `pattern` is then compared with paths below the root
     pattern: PathPattern | None = None
-    keep: Any = None  # what must live as long as the files: the temporary folder they stand in
+    keep: object = None  # what must live as long as the files: the temporary folder they stand in
     unreadable: tuple[tuple[File, SchemaError], ...] = ()  # among several, with the error; none with `strict`
     strict: bool = True
 
@@ -171,7 +171,7 @@ class Files:
 
 
 def resolve(
-    source: Any,
+    source: object,
     encoding: str | None = None,
     *,
     pattern: str = "",
@@ -291,7 +291,7 @@ def elsewhere_on_windows(name: str) -> bool:
     return _ELSEWHERE.search(name) is not None
 
 
-def _streamed(source: Any, encoding: str | None, strict: bool) -> Files:
+def _streamed(source: object, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
     folder = TemporaryFolder()
     path = spooled(source, folder.name)

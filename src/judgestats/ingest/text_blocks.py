@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
+from judgestats.typing import Integers
 
 
 def text_batch(rows: Sequence[Sequence[str]], schema: pa.Schema) -> pa.RecordBatch:
@@ -29,7 +28,7 @@ class TextRows(NamedTuple):
     """Rows at the start of a block: cells, the line of each (from 0), where they end, and how many lines that is."""
 
     cells: pa.RecordBatch
-    lines: NDArray[np.integer[Any]]
+    lines: Integers
     end: int
     n_lines: int
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -217,7 +216,7 @@ def _opened_lists(
     return np.array(at), dict(zip(wide.levels, map(list, columns), strict=True)), values
 
 
-def listed(cell: object) -> list[Any] | None:
+def listed(cell: object) -> list[object] | None:
     """A list that a cell holds, as such or as text; None for anything else."""
     if not isinstance(cell, str):
         return list(cell) if isinstance(cell, list | tuple | np.ndarray) else None
@@ -232,7 +231,7 @@ def listed(cell: object) -> list[Any] | None:
     return None
 
 
-def _leaves(values: list[Any], depth: int, where: str) -> list[tuple[tuple[int, ...], object]]:
+def _leaves(values: list[object], depth: int, where: str) -> list[tuple[tuple[int, ...], object]]:
     if depth == 1:
         if any(isinstance(v, list) for v in values):
             raise SchemaError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_robust import jackknife_interval
 from judgestats.kernels.cluster_sums import clusters_note
@@ -30,7 +30,7 @@ class Clustered(NamedTuple):
 
 
 def clustered_by(
-    ratings: Any, groups: Iterable[str], cluster: Cluster, units: Sequence[str] = RATED, *, whole: str = ""
+    ratings: Calls, groups: Iterable[str], cluster: Cluster, units: Sequence[str] = RATED, *, whole: str = ""
 ) -> Clustered:
     """The column by which an interval of ratings is clustered.
 

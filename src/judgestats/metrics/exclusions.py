@@ -13,12 +13,12 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.counts import Counts
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.schema.columns import COUNTS, answer_column
 from judgestats.schema.factors import Factors
 
 
-def missing_counted(found: pd.DataFrame, calls: Any, by: Sequence[str] = ()) -> pd.DataFrame:
+def missing_counted(found: pd.DataFrame, calls: Calls, by: Sequence[str] = ()) -> pd.DataFrame:
     """Results with a flag that counts the missing answers behind each row, unless it has one.
 
     They are those of the row's group and of its ``judge`` and ``other``, or of all judges. `by`: grouping columns.
@@ -112,6 +112,6 @@ class ExcludedCalls:
         return replace(counts, columns=Factors(table), n=table["n"].to_numpy(dtype=float), alike=alike)
 
 
-def _key(values: Sequence[Any]) -> tuple[Any, ...]:
+def _key(values: Sequence[object]) -> tuple[object, ...]:
     """Key of a group; missing values are equal."""
     return tuple(None if pd.isna(v) else str(v) for v in values)

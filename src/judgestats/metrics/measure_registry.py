@@ -21,7 +21,7 @@ from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import PATTERNS, Pattern
 from judgestats.counting.selection import require
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.class_answers import without_classes
@@ -241,12 +241,12 @@ def terms() -> dict[tuple[str, str], Term]:
     return meanings
 
 
-def measures_of(data: Any) -> dict[str, Measure]:
+def measures_of(data: Calls) -> dict[str, Measure]:
     """Measures for this kind of data, in the order of a page."""
     kind = kind_of(column_names(data))
     return {name: record for name, record in measures().items() if kind in record.frames}
 
 
-def column_names(data: Any) -> list[str]:
+def column_names(data: Calls) -> list[str]:
     """Names of the columns of a frame of any kind."""
     return Study.of(data).names

@@ -19,7 +19,7 @@ from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Integers, Mask
 
 #: Hits and trials of the units of a side.
 Marks = tuple[Mask, Mask]
@@ -47,9 +47,7 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
     return sides_by_code(one, two, code[: len(one)], code[len(one) :])
 
 
-def sides_by_code(
-    one: pd.DataFrame, two: pd.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]
-) -> Sides:
+def sides_by_code(one: pd.DataFrame, two: pd.DataFrame, left: Integers, right: Integers) -> Sides:
     """Match the units of two sides by the number of what they are about."""
     _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
     repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
@@ -144,7 +142,7 @@ def _weighted(table: pd.DataFrame, hit: Mask, trial: Mask) -> tuple[Mask, Mask, 
     return hit.reshape(shape), trial.reshape(shape), np.broadcast_to(n[:, None], shape)
 
 
-def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
+def _stacked(one: pd.Series, two: pd.Series) -> pd.Series:
     """Both columns in one; columns of different types (one side may be empty) become objects."""
     sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
     return pd.concat(sides, ignore_index=True)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
 from judgestats.counting.judge_answers import ABOUT
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
 from judgestats.typing import Column
@@ -45,7 +44,7 @@ class References:
 
 
 def references(
-    data: Any, humans: Humans | None = None, gold: str | None = None, baseline: Baseline | None = None
+    data: Calls, humans: Humans | None = None, gold: str | None = None, baseline: Baseline | None = None
 ) -> References:
     """Resolve ``humans=``, ``gold=`` and ``baseline=`` for preferences or ratings.
 
@@ -296,7 +295,7 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
     return control | {where[0]: baseline}
 
 
-def labels(data: Any, column: str) -> list[str]:
+def labels(data: Calls, column: str) -> list[str]:
     """Values of a column as text, sorted; empty if there is no such column."""
     study = Study.of(data)
     if column not in study.names:
@@ -307,12 +306,12 @@ def labels(data: Any, column: str) -> list[str]:
     return sorted(v for v in values.to_native()[column] if isinstance(v, str))
 
 
-def controls_of(data: Any) -> dict[str, str]:
+def controls_of(data: Calls) -> dict[str, str]:
     """Control conditions recognised in a frame (``baseline``, ``blind``)."""
     columns: dict[str, Column] = {c: pd.Series(v, dtype=object) for c in CONTROLLED if (v := labels(data, c))}
     return controls(pd.DataFrame(columns), None)
 
 
-def _listed(names: Iterable[Any]) -> str:
+def _listed(names: Iterable[object]) -> str:
     texts = list(map(str, names))
     return ", ".join(texts[:_MOST]) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.metrics.measure_registry import Need, Options, column_names
 from judgestats.metrics.references import labels
 
@@ -24,7 +24,7 @@ MOST = 12
 def values_of(column: str, least: int = 2) -> Need:
     """Requires at least this many values of a column."""
 
-    def missing(data: Any, _: Options) -> str:
+    def missing(data: Calls, _: Options) -> str:
         levels = labels(data, column)
         if len(levels) >= least:
             return ""
@@ -37,7 +37,7 @@ def values_of(column: str, least: int = 2) -> Need:
 def control_of(column: str) -> Need:
     """Requires two values of a column of conditions, one of them the known control condition."""
 
-    def missing(data: Any, options: Options) -> str:
+    def missing(data: Calls, options: Options) -> str:
         why = values_of(column)(data, options)
         if why or column in options.baseline:
             return why
@@ -54,12 +54,12 @@ def against_control(data: Any, options: Options, column: str, call: Callable[[st
     return pd.concat([call(base, other).assign(**{column: other}) for other in others], ignore_index=True)
 
 
-def several_judges(data: Any, _: Options) -> str:
+def several_judges(data: Calls, _: Options) -> str:
     """Requires two judges or more."""
     return "needs two judges" if len(labels(data, "judge")) < 2 else ""
 
 
-def pairs_of_judges(data: Any, options: Options) -> str:
+def pairs_of_judges(data: Calls, options: Options) -> str:
     """Requires two judges or more, but not too many for all pairs."""
     judges = len(labels(data, "judge"))
     return several_judges(data, options) or (
@@ -70,18 +70,18 @@ def pairs_of_judges(data: Any, options: Options) -> str:
     )
 
 
-def few_systems(data: Any, _: Options) -> str:
+def few_systems(data: Calls, _: Options) -> str:
     """Requires few enough systems to analyse each."""
     systems = len(labels(data, "system"))
     return f"{systems:,} systems are too many to look into each" if systems > SYSTEMS else ""
 
 
-def gold_column(data: Any, _: Options) -> str:
+def gold_column(data: Calls, _: Options) -> str:
     """Requires a column of gold answers."""
     return "" if "gold" in column_names(data) else "needs a column 'gold'"
 
 
-def people_named(data: Any, options: Options) -> str:
+def people_named(data: Calls, options: Options) -> str:
     """Requires judges that are known to be people."""
     if options.people is not None:
         return ""
@@ -91,14 +91,14 @@ def people_named(data: Any, options: Options) -> str:
     return f"needs to know which of the {judges} judges are people: name them in humans="
 
 
-def items_shared(data: Any, options: Options) -> str:
+def items_shared(data: Calls, options: Options) -> str:
     """Requires an item that a judge and a person answered."""
     if options.people is None or {*labels(data, "item")} & {*labels(options.people, "item")}:
         return ""
     return "people and judges have no item in common"
 
 
-def with_people(data: Any, options: Options) -> tuple[Study, list[str]]:
+def with_people(data: Calls, options: Options) -> tuple[Study, list[str]]:
     """Answers of judges and people in one table, and the names of the people."""
     assert options.people is not None
     study = Study.whole(data)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, Floats, Ints, Mask, Record
@@ -62,7 +62,7 @@ def _ends(scores: Any, raters: Any) -> _Ends:
     return _Ends(listed, n.astype(float), low, high, top, size[start] == size[start + n - 1])
 
 
-def scales_apart(scores: Any, raters: Any) -> tuple[str, str] | None:
+def scales_apart(scores: pd.Series, raters: pd.Series) -> tuple[str, str] | None:
     """Two raters who are on different scales, each as ``name, which goes up to top``; None if nothing shows that.
 
     A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
@@ -102,7 +102,7 @@ def refuse_several_scales(scores: Column, raters: Column) -> None:
         raise DesignError(f"The scores are not on one scale: there is {pair[0]}, and {pair[1]}. {_REMEDY}")
 
 
-def refuse_declared_scales(ratings: Any, groups: Iterable[str]) -> None:
+def refuse_declared_scales(ratings: Calls, groups: Iterable[str]) -> None:
     """Raise DesignError where a column ``scale`` has several values within what is compared."""
     data, groups = Study.of(ratings).data, list(groups)
     if "scale" not in frame_columns(data) or "scale" in groups:
@@ -124,14 +124,16 @@ def on_one_scale(scores: Column, right: Column, judges: Column) -> pd.Series[boo
     return ~judges.isin(list(other))
 
 
-def apart_from_gold(scores: Any, right: Any, judge: str, right_raters: Sequence[Any] = ()) -> tuple[str, str] | None:
+def apart_from_gold(
+    scores: pd.Series, right: pd.Series, judge: str, right_raters: Sequence[object] = ()
+) -> tuple[str, str] | None:
     """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
     score, gold = (pd.to_numeric(pd.Series(x), errors="coerce").to_numpy(dtype=float) for x in (scores, right))
     names = list(right_raters) if len(right_raters) else ["gold"] * len(gold)
     return scales_apart(np.append(score, gold), [judge] * len(score) + names)
 
 
-def columns_apart(scores: Floats, raters: Sequence[Any], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:
+def columns_apart(scores: Floats, raters: Sequence[object], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:
     """As :func:`scales_apart`, of raters in the columns of matrices: each that begins at a row of `start` and has two.
 
     Only matrices in which a score exceeds another's scale, or a name declares one, are looked at closely.

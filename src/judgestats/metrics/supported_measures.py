@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any
 
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.split_studies import split_study
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.metrics.measure_registry import Options, measures, measures_of
 from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.schema.columns import By, grouping, kind_of
@@ -22,7 +21,7 @@ def quiet(_: str) -> None:
 
 
 def attempts(
-    data: Any, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
+    data: Calls, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
 ) -> dict[str, pd.DataFrame | str]:
     """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
     attempted: dict[str, pd.DataFrame | str] = {}
@@ -96,7 +95,7 @@ def available_measures(
 
 @engine_errors
 def tried(
-    data: Any,
+    data: Calls,
     identity: Mapping[str, str] | None = None,
     *,
     humans: Humans | None = None,

@@ -75,7 +75,7 @@ class Fit(Fitted):
         notes = f"\nnotes: {'; '.join(self.notes)}" if self.notes else ""
         return f"Fit of {self.formula}: {', '.join(parts)}{notes}"
 
-    def update(self, formula: str | None = None, data: IntoFrame | None = None, **options: Any) -> Fit:
+    def update(self, formula: str | None = None, data: IntoFrame | None = None, **options: object) -> Fit:
         """Fit again, with changes.
 
         Parameters
@@ -719,7 +719,7 @@ class Fit(Fitted):
         cells, comparison = Cells(specs, by, weights, at, random), Comparison(method, baseline, adjust)
         return mean_contrasts.contrasts(self, cells, comparison, scale, conf_level)
 
-    def tests(self, kind: Any = "II") -> pd.DataFrame:
+    def tests(self, kind: object = "II") -> pd.DataFrame:
         """Wald tests.
 
         Parameters

@@ -191,7 +191,7 @@ def ratings(
     return _finish(mapped, "ratings", counts, scale)
 
 
-def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Frame:
+def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Frame:
     """Rename and cast; list all names that do not exist in one error."""
     data = opened(frame)
     present = list(data.collect_schema().names())

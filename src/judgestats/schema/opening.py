@@ -85,7 +85,7 @@ def _of_engine(problem: Exception) -> DesignError | None:
 
 
 @engine_errors
-def opened(frame: Any) -> Frame:
+def opened(frame: object) -> Frame:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
     >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
@@ -111,7 +111,7 @@ def opened(frame: Any) -> Frame:
     return data.with_columns(*new) if new else data
 
 
-def in_memory(frame: Any) -> EagerFrame:
+def in_memory(frame: object) -> EagerFrame:
     """Take a frame of any engine, and collect a lazy one: in one scan of its data."""
     data = opened(frame)
     return data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data

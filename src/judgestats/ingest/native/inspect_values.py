@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.json_values import Fields, Row
@@ -17,7 +16,7 @@ from judgestats.ingest.word_scores import Word
 LETTERS: Mapping[str, float | bool] = {"C": True, "I": False, "P": 0.5, "N": False}
 
 
-def by_scorer(option: Any, name: str, kind: type) -> Fields:
+def by_scorer(option: object, name: str, kind: type) -> Fields:
     """An option that says something of each scorer, checked; the command line writes ``scorer=safe:1;unsafe:0``."""
     if kind is dict and isinstance(option, Mapping):
         option = {k: _classes(v) if isinstance(v, str) and ":" in v else v for k, v in option.items()}

@@ -27,7 +27,7 @@ _USED = ("type", "metric", "value", "provider", "rubricPrompt", "transform", "co
 _READ = "_read"
 
 
-def _test_results(document: object) -> list[Any]:
+def _test_results(document: object) -> list[object]:
     """Results of an export ({results: {results: [...]}}) or of a summary ({results: [...]})."""
     results = document.get("results") if isinstance(document, Mapping) else None
     results = results.get("results") if isinstance(results, Mapping) else results

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
@@ -36,7 +35,7 @@ _CODE = (
 )
 
 
-def _samples(document: object) -> dict[str, list[Any]]:
+def _samples(document: object) -> dict[str, list[object]]:
     """Samples by metric: {metric: [...]}, or {name: metric, samples: [...]}."""
     if not isinstance(document, Mapping):
         return {}
@@ -136,7 +135,7 @@ def frame_rows(
         }
 
 
-def _score(value: Any) -> tuple[float, bool]:
+def _score(value: object) -> tuple[float, bool]:
     """A cell as a score, and whether it is missing; text is a number or a word for yes or no."""
     if value is None or value != value:
         return float("nan"), True

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -218,7 +218,7 @@ def alternative_annotator_test(
     return _decided(table, keys)
 
 
-def _whole(*answers: pd.Series[Any]) -> bool:
+def _whole(*answers: pd.Series) -> bool:
     """Whether all answers are whole numbers: the points of a scale, or codes of classes, of which there may be many."""
     return all(bool((a.astype(float) % 1 == 0).all()) for a in answers)
 

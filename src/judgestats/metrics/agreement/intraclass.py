@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -48,7 +48,7 @@ class Matrices:
     start: Ints  # (G,): first row of each group
     silent: Mask  # (G, J): raters with rows but no score in a group
     notes: list[list[str]]  # flags of each group for what was averaged
-    raters: list[Any]  # (J,): their labels
+    raters: list[object]  # (J,): their labels
     cluster: Ints | None = None  # (S,): code of each subject's cluster
 
     @property

@@ -141,7 +141,7 @@ def answer_matrices(
         yield {c: labels.label(c, np.array([low]))[0] for c in by}, table, answers[first]
 
 
-def positions(answers: Sequence[object] | pd.Index[Any]) -> Floats:
+def positions(answers: Sequence[object] | pd.Index) -> Floats:
     """Positions (m,) of answers by value, or by the order of their labels, NaN where they have none."""
     labels = pd.Index(answers)
     numbers: Floats = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)

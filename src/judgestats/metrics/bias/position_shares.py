@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +42,12 @@ from judgestats.schema.columns import By, names
     ),
 )  # fmt: skip
 def position_bias(
-    calls: IntoFrame, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL, **model_arguments: Any
+    calls: IntoFrame,
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = CONF_LEVEL,
+    **model_arguments: object,
 ) -> pd.DataFrame:
     """Shares of the answers by position, and the preference for the first.
 

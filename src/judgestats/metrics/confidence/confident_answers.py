@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +53,7 @@ def answers_of(
     return Answers(table, list(counts.groups), counts.clusters, excluded)
 
 
-def _probabilities(values: pd.Series[Any], name: str) -> pd.Series[Any]:
+def _probabilities(values: pd.Series, name: str) -> pd.Series:
     """Confidences as numbers, refused where they are no probabilities."""
     number = pd.to_numeric(values, errors="coerce").astype(float)
     text = number.isna() & values.notna()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from scipy.special import stdtrit
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
@@ -29,7 +29,7 @@ from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask, Record
 
 
-def _attenuations(data: Any, options: Options) -> pd.DataFrame:
+def _attenuations(data: Calls, options: Options) -> pd.DataFrame:
     by = [c for c in options.by if c != "condition"]
     table = options.call(blinding_effect, data, identity=options.identity or None, by=by)
     return table[table["term"] == "attenuation"]

@@ -17,7 +17,7 @@ from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.cells import CellTable
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs, reference_as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
@@ -56,8 +56,8 @@ class Cells:
     x: Floats  # (C,), as all arrays below: the judge's mean score
     y: Floats  # the reference; NaN for none
     own: Mask  # whether the system is the judge itself
-    item: NDArray[Any]
-    system: NDArray[Any]
+    item: NDArray[np.generic]
+    system: NDArray[np.generic]
     averaged: bool  # whether replicates were averaged
 
     def where(self, mask: Mask) -> Cells:
@@ -65,13 +65,13 @@ class Cells:
         return replace(self, **{k: getattr(self, k)[mask] for k in ("x", "y", "own", "item", "system")})
 
     @property
-    def unit(self) -> tuple[str, NDArray[Any]]:
+    def unit(self) -> tuple[str, NDArray[np.generic]]:
         """Units of the folds and of the bootstrap: items, or systems if there is one item."""
         return ("item", self.item) if len(np.unique(self.item)) > 1 else ("system", self.system)
 
 
 def reference_of(
-    table: CellTable, groups: list[str], reference: Any, final: str | None, identity: Mapping[str, str] | None
+    table: CellTable, groups: list[str], reference: Calls | str, final: str | None, identity: Mapping[str, str] | None
 ) -> Floats:
     """Reference of each unit."""
     if not isinstance(reference, str):
@@ -138,9 +138,9 @@ class _Options:
     include_own: bool
     conf_level: float
     shuffled: dict[str, NDArray[np.uint64]]
-    clusters: tuple[str, NDArray[Any]]
+    clusters: tuple[str, NDArray[np.generic]]
 
-    def drawn(self, cells: Cells) -> tuple[str, NDArray[Any]]:
+    def drawn(self, cells: Cells) -> tuple[str, NDArray[np.generic]]:
         """Name of the clusters, and the cluster of each cell."""
         name, unit = cells.unit
         return (self.clusters[0], self.clusters[1][unit]) if name == "item" else (name, unit)
@@ -159,7 +159,7 @@ def _clusters_of_items(ratings: Any, items: Any, column: str, cluster: Cluster) 
     return column, pd.factorize(item_clusters[column], use_na_sentinel=False)[0][place]
 
 
-def _peers_or_people(data: Any, options: Options) -> str:
+def _peers_or_people(data: Calls, options: Options) -> str:
     return "" if options.people is not None else pairs_of_judges(data, options)
 
 
@@ -188,7 +188,7 @@ def _peers_or_people(data: Any, options: Options) -> str:
 def calibrate(
     ratings: IntoFrame,
     *,
-    reference: Any = "peers",
+    reference: IntoFrame | str = "peers",
     method: Method = "shift",
     output: Literal["estimates", "ratings"] = "estimates",
     identity: Mapping[str, str] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,7 @@ def held_out(x: Floats, y: Floats, fold: Ints, method: Method) -> Floats:
     return result
 
 
-def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
+def folds_of(unit: NDArray[np.generic], order: NDArray[np.uint64], folds: int) -> Ints:
     """Fold of each cell: the levels of `unit`, sorted by their `order`, are assigned in turn."""
     levels, place = np.unique(unit, return_inverse=True)
     fold = np.empty(levels.size, dtype=np.int64)
@@ -77,7 +77,7 @@ def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> Ints:
     return fold[place]
 
 
-def shuffled(labels: Iterable[Any], seed: int | np.random.Generator | None) -> NDArray[np.uint64]:
+def shuffled(labels: Iterable[object], seed: int | np.random.Generator | None) -> NDArray[np.uint64]:
     """Hashes of labels with a seed: a random order that does not depend on the other labels."""
     hash_seed = seed if isinstance(seed, int | np.integer) else np.random.default_rng(seed).integers(2**31)
     text = np.array([str(x) for x in labels], dtype=object)
@@ -111,6 +111,6 @@ def mapped(
     return result
 
 
-def name_of(labels: Iterable[Any]) -> tuple[str, ...]:
+def name_of(labels: Iterable[object]) -> tuple[str, ...]:
     """Key of a judge in its group."""
     return tuple("" if pd.isna(v) else str(v) for v in labels)

@@ -16,7 +16,7 @@ from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs, reference_as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.cluster_sums import clusters_note
@@ -195,7 +195,7 @@ def correlated(
 
 
 def _jackknifed(
-    x: Floats, y: Floats, r: float, method: Method, conf_level: float, column: str, labels: Any, flag: str
+    x: Floats, y: Floats, r: float, method: Method, conf_level: float, column: str, labels: object, flag: str
 ) -> Record:
     """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
     code, levels = pd.factorize(labels, use_na_sentinel=False)
@@ -214,7 +214,7 @@ def _jackknifed(
 
 
 def _with_cluster(
-    paired: pd.DataFrame, ratings: Any, keys: list[str], column: str, identity: Mapping[str, str]
+    paired: pd.DataFrame, ratings: Calls, keys: list[str], column: str, identity: Mapping[str, str]
 ) -> pd.DataFrame:
     """Add the cluster of each point."""
     clusters = Study.of(ratings).data.lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
@@ -303,7 +303,7 @@ def _renamed(scores: pd.DataFrame, identity: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _between(
-    ratings: Any,
+    ratings: Calls,
     pair: Sequence[str],
     condition: str,
     by: By,
@@ -336,7 +336,7 @@ def _refuse_double(table: pd.DataFrame, keys: list[str], where: str) -> None:
 
 
 def _with_reference(
-    ratings: Any, reference: Any, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
+    ratings: Calls, reference: Calls | str, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores of each judge, and those of its peers or a reference."""
     scores, groups = scores_of(ratings, by, per_criterion, final)
@@ -369,7 +369,7 @@ def _with_reference(
     return paired, groups
 
 
-def with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
+def with_truth(ratings: Calls, truth: IntoFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     """Mean scores of each judge per item, and the known values."""
     data = Study.of(ratings).data
     if "system" not in frame_columns(data):

@@ -92,7 +92,7 @@ class Panel:
 
 
 def prepare(
-    ratings: Any, by: By, *, per_criterion: bool, final: str | None, cluster: str | None = "item"
+    ratings: Calls, by: By, *, per_criterion: bool, final: str | None, cluster: str | None = "item"
 ) -> tuple[CellTable, list[str]]:
     """Cells of ratings, and the columns that split the result.
 
@@ -125,7 +125,7 @@ def prepare(
 
 
 def panel(
-    ratings: Any,
+    ratings: Calls,
     by: By,
     *,
     per_criterion: bool,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,9 @@ from judgestats.typing import Floats, Record
     have=("gold",),
     assumes="The known values are right; items are independent, whichever level a judge chose for them.",
 )
-def level_progression(ratings: IntoFrame, truth: Any, *, by: By = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+def level_progression(
+    ratings: IntoFrame, truth: IntoFrame, *, by: By = (), conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Mean known value of the items at each level that a judge chose, and the step from each level to the next.
 
     Parameters

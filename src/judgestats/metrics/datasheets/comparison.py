@@ -6,6 +6,7 @@ import math
 from typing import Any, Literal, get_args
 
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
@@ -34,8 +35,8 @@ Role = Literal["judge", "ceiling"]
 
 @engine_errors
 def compare_datasheets(
-    first: Any,
-    second: Any,
+    first: IntoFrame,
+    second: IntoFrame,
     *,
     role: Role = "judge",
     cluster: Literal["auto", False] = "auto",

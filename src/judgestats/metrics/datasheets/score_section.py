@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from judgestats.schema.columns import answer_column
 from judgestats.typing import Record
 
 
-def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
+def score_rows(data: Calls, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
     by = [g for g in groups if g != "judge"]
     present = Study.of(data).names

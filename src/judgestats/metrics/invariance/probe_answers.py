@@ -18,7 +18,7 @@ from judgestats.counting.clusters import Clusters, cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered, selected
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import clustered, count, refuse_further, shared_counts
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.metrics.invariance.outcome_coding import (
@@ -112,7 +112,7 @@ class Answers:
         return result
 
 
-def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> ProbeCalls:
+def study(calls: Calls, by: By, cluster: Cluster, measure: str = "anchoring") -> ProbeCalls:
     """Read and validate calls, or counts of them."""
     columns = [*names(by), *(clusters(cluster) or ()), *([] if measure in PATTERNS else ["rationale"])]
     table = gathered(calls, columns).reset_index(drop=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -215,7 +214,7 @@ def _slot(match: re.Match[str]) -> str:
     return "first" if name in _FIRST else "second"
 
 
-def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> Mask:
+def mentions(texts: Sequence[str] | NDArray[np.generic], lexicon: Sequence[str]) -> Mask:
     """Whether each text has a word of the lexicon."""
     if isinstance(lexicon, str):
         raise DesignError(f"lexicon={lexicon!r} is one text. Give a list of words: [{lexicon!r}], say.")
@@ -224,7 +223,7 @@ def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> Mas
     return np.array([bool(words) and bool(pattern.search(t)) for t in texts], dtype=bool)
 
 
-def _quote_absent(table: pd.DataFrame, text: NDArray[Any], min_words: int) -> tuple[Mask, Mask]:
+def _quote_absent(table: pd.DataFrame, text: NDArray[np.generic], min_words: int) -> tuple[Mask, Mask]:
     """Whether an explanation has a quotation that is in no text, and whether it has a quotation."""
     sources = [texts_of(table[c]) for c in ("text_first", "text_second", "text_source") if c in table]
     absent, quoting = np.zeros(len(text), dtype=bool), np.zeros(len(text), dtype=bool)

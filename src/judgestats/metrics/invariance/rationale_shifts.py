@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.counts import Counts
+from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.metrics.invariance.outcome_coding import key_of
@@ -30,7 +31,7 @@ Property = Callable[[str], float]
 
 
 def matched_rationales(
-    calls: Any, by: By, blind: str, probe: str | None, measure: str
+    calls: Calls, by: By, blind: str, probe: str | None, measure: str
 ) -> tuple[ProbeCalls, pd.DataFrame]:
     """The study, and the explanations of an item under `blind` (``text_blind``) and each other probe (``text``).
 

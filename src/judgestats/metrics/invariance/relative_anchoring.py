@@ -203,7 +203,7 @@ def _probe_differences(
 ) -> Iterator[Record]:
     """Differences of the quantities of labelled probes."""
     clusters = ["item"] if probes.kind == "calls" else []
-    arms: dict[tuple[Any, ...], Record] = {}
+    arms: dict[tuple[object, ...], Record] = {}
     for a in answers(probes, *options, clusters=clusters):
         key = tuple(v for k, v in a.key.items() if k != "scheme")
         arms.setdefault(key, {})[a.key["scheme"]] = a

@@ -81,8 +81,8 @@ class Vectors:
         return result
 
 
-def texts_of(column: Column) -> NDArray[Any]:
+def texts_of(column: Column) -> NDArray[np.generic]:
     """Column of texts without surrounding blanks; a missing one is empty."""
     text = column.astype(object)
-    result: NDArray[Any] = text.where(text.notna(), "").astype(str).str.strip().to_numpy(dtype=object)
+    result: NDArray[np.generic] = text.where(text.notna(), "").astype(str).str.strip().to_numpy(dtype=object)
     return result

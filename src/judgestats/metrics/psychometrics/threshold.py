@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from judgestats.typing import Floats, Record
 Interpolation = Literal["linear", "step"]
 
 
-def cluster_of_steps(_: Any, options: Options) -> Record:
+def cluster_of_steps(_: object, options: Options) -> Record:
     """The cluster argument of :func:`detection_threshold`, which has no ``"auto"``."""
     return {} if options.cluster == "auto" else {"cluster": options.cluster or None}
 

@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.clustering import ENOUGH, Cluster
 from judgestats.counting.clusters import Clusters
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.paired_comparisons import LOSS, TIE, WIN, Comparisons
@@ -102,7 +102,7 @@ def tally_of_matrix(table: pd.DataFrame) -> pd.DataFrame:
     return whole[whole["n"] > 0].reset_index(drop=True)
 
 
-def counted_calls(calls: Any, options: RankingOptions, by: By, cluster: Cluster) -> CountedCalls:
+def counted_calls(calls: Calls, options: RankingOptions, by: By, cluster: Cluster) -> CountedCalls:
     """Counts with the columns that a ranking needs."""
     study = Study.of(calls)
     if options.covariates:

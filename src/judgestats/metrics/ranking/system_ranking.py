@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import read_off
 from judgestats.counting.clustering import MOST_CLUSTERS, Cluster
 from judgestats.counting.patterns import InvalidDirection
+from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.paired_comparisons import TIE
@@ -49,7 +49,7 @@ _NAMES = {"bradley-terry": "Bradley-Terry", "davidson": "Davidson", "rao-kupper"
 _NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
 
 
-def _ranked(data: Any, _: Options) -> str:
+def _ranked(data: Calls, _: Options) -> str:
     """Requires three systems or more that are compared with each other, but not too many for all pairs."""
     columns = ["first", "second"]
     if set(columns) <= set(column_names(data)):
@@ -61,7 +61,7 @@ def _ranked(data: Any, _: Options) -> str:
     return ""
 
 
-def _of_the_page(data: Any, options: Options) -> Record:
+def _of_the_page(data: Calls, options: Options) -> Record:
     """Stability over the items and judges that there are."""
     if options.counting:
         return {}

@@ -63,7 +63,7 @@ def pymc() -> ModuleType:
         raise missing("PyMC") from error
 
 
-def likely(pm: ModuleType, value: Any) -> None:
+def likely(pm: ModuleType, value: object) -> None:
     """Add a log likelihood to the current PyMC model, and record it for each draw."""
     pm.Potential("likelihood", value)
     pm.Deterministic(LOG_LIKELIHOOD, value)

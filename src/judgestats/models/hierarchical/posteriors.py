@@ -173,7 +173,9 @@ class Posterior:
         return self.summary()
 
 
-def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: Any) -> Record:
+def row(
+    term: str, values: Floats, draws: Draws, *, conf_level: float, n: float, flag: str = "", **more: object
+) -> Record:
     """One row of estimates: posterior mean, sd and equal-tailed interval of a scalar (chains, draws), flagged."""
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -186,7 +188,7 @@ def row(term: str, values: Floats, draws: Draws, *, conf_level: float, n: float,
     return with_interval(values.std(ddof=1), low, high, **cells)
 
 
-def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: Any) -> Record:
+def probability_row(term: str, values: Floats, draws: Draws, *, flag: str = "", **more: object) -> Record:
     """Row of a probability: the mean of (chains, draws) of 0 and 1, with its Monte Carlo error and no interval."""
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan

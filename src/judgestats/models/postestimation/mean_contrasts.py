@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -132,7 +131,7 @@ def _place(level: object, places: Mapping[str, int], what: str) -> int:
     return places[name]
 
 
-def _own_weights(name: str, weights: Any, places: Mapping[str, int]) -> Floats:
+def _own_weights(name: str, weights: object, places: Mapping[str, int]) -> Floats:
     result = np.zeros(len(places))
     if isinstance(weights, Mapping):
         for level, weight in weights.items():
