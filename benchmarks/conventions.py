@@ -24,7 +24,14 @@ PARTICIPLES = ("found", "known", "here", "kept", "made", "given", "shown", "name
 MOST_PARAMETERS, MOST_MODULES = 8, 3
 #: Comments and annotations that are counted by line.
 LINES = {"banner": r"\s*# -{4,}", "line with Any": r".*\bAny\b", "fmt: skip": r".*# fmt: (skip|off)"}
-KINDS = (*PARTICIPLES, *LINES, "many parameters", "many parameters inside", "private name in many modules", "name of several files")
+KINDS = (
+    *PARTICIPLES,
+    *LINES,
+    "many parameters",
+    "many parameters inside",
+    "private name in many modules",
+    "name of several files",
+)
 
 
 def names(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -44,7 +44,7 @@ def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
     return cards
 
 
-def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, dict[str, str]]:
+def _judge_types(sheet: pd.DataFrame, who: pd.Series) -> dict[str, dict[str, str]]:
     """Type of each judge whose dark current and classes were measured."""
     if "dark current" not in set(sheet["section"]):
         return {}

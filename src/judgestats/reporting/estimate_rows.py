@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,13 @@ from judgestats.errors import DesignError
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import codes_of
 
+T = TypeVar("T", bound=Hashable)
 #: Columns before ``term`` that are not part of the label of a row.
 _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
 _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
 
-def require(frame: Any, *columns: str) -> None:
+def require(frame: pd.DataFrame, *columns: str) -> None:
     """Raise DesignError, which names what is needed and what there is, unless `frame` has these columns."""
     wanted = ", ".join(columns)
     if not isinstance(frame, pd.DataFrame):
@@ -29,7 +30,7 @@ def require(frame: Any, *columns: str) -> None:
         raise DesignError(f"The picture needs the columns {wanted}. Missing: {', '.join(absent)}. Columns: {have}.")
 
 
-def whose(frame: pd.DataFrame) -> pd.Series[Any]:
+def whose(frame: pd.DataFrame) -> pd.Series:
     """Label of each row, on its index: the judge, and the values of the further grouping columns.
 
     >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
@@ -47,13 +48,13 @@ def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     return pd.Series(labels[codes.code], index=frame.index, dtype=object)
 
 
-def _cell_text(value: Any) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, float):
         return "—" if np.isnan(value) else f"{value:g}"
     return "—" if value is None else str(value)
 
 
-def step(frame: pd.DataFrame) -> pd.Series[Any]:
+def step(frame: pd.DataFrame) -> pd.Series:
     """Step of the ladder of each row, from ``delta`` or from the ``detail`` of a datasheet; NaN off the ladder."""
     if "delta" in frame.columns:
         return frame["delta"].astype(float)
@@ -111,7 +112,7 @@ def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
     return [c for c in columns[: columns.index("term")] if c not in skip]
 
 
-def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
+def names_of(table: pd.DataFrame, *skip: str) -> pd.Series:
     """Name of the group of each row by all columns but `skip`, numbers with their column; ``all`` without any.
 
     >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
@@ -120,7 +121,7 @@ def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
     return joined(table, groups_of(table, *skip))
 
 
-def joined(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
+def joined(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """The values of `columns` as one text a row."""
     if not columns:
         return pd.Series("all", index=table.index, dtype=object)
@@ -128,14 +129,14 @@ def joined(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
     return pd.Series([" · ".join(filter(None, p)) or "all" for p in zip(*parts, strict=True)], table.index, object)
 
 
-def _value_label(column: str, value: Any) -> str:
+def _value_label(column: str, value: object) -> str:
     if pd.isna(value):
         return ""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
     return f"{column} {value:g}" if number else str(value)
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
+def distinct(values: Iterable[T]) -> list[T]:
     """Values in the order in which they come, each once."""
     return list(dict.fromkeys(values))
 

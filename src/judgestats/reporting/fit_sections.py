@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -42,14 +41,14 @@ class Model:
 def described(models: Models, conf_level: float) -> tuple[Model, ...]:
     """Describe each model; one that has no parameters or no diagnostics is refused by its name."""
     models_by_name = models if isinstance(models, Mapping) else {"": models}
-    fits_by_name: list[tuple[str, Any]] = []
+    fits_by_name: list[tuple[str, object]] = []
     for name, model in models_by_name.items():
         fits = model.fits if isinstance(model, VerdictModel) else {"": model}
         fits_by_name += [(", ".join(filter(None, (str(name), str(part)))), one) for part, one in fits.items()]
     return tuple(_described(name, model, conf_level, k) for k, (name, model) in enumerate(fits_by_name))
 
 
-def _described(name: str, fit: Any, conf_level: float, place: int) -> Model:
+def _described(name: str, fit: object, conf_level: float, place: int) -> Model:
     where = f"models[{name!r}]" if name else "models"
     if not isinstance(fit, Fit):
         raise DesignError(

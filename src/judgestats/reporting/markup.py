@@ -7,7 +7,6 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -74,7 +73,7 @@ def environment() -> Environment:
     return templates
 
 
-def page(template: str, **content: Any) -> str:
+def page(template: str, **content: object) -> str:
     """A page that needs nothing but itself: style and script inline, and only this script allowed, by its hash."""
     folder = files("judgestats.reporting")
     style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -79,7 +78,7 @@ def _most_extreme(rows: pd.DataFrame) -> pd.DataFrame:
     each = max(MOST // len(sizes), 2)
     few = sizes[sizes <= each]
     each = max((MOST - int(few.sum())) // max(len(sizes) - len(few), 1), 2)
-    chosen: list[Any] = []
+    chosen: list[object] = []
     for term, same in rows.groupby("term", sort=False)["estimate"]:
         order = same.sort_values(kind="stable", ascending=term == "rank", na_position="last").index
         chosen += [*order] if term in few.index else [*order[: each - each // 2], *order[len(order) - each // 2 :]]

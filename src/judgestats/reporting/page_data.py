@@ -196,7 +196,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     rows = reference.study if renamed == groups else reference.study.part(measured)
     sheet = _without_single_conditions(sheet_of(rows, settings), renamed)
     taken = attempts(rows, settings, shown_measures(sheet), lambda name: say(f"Measures: {name}"))
-    peers: Any = None
+    peers: object = None
     if reference.humans:
         peers = concordances(rows, settings.by) if kind == "ratings" else taken.get("kappa")
     say("Comparing the judges")

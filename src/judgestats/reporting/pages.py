@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from narwhals.stable.v2.typing import IntoFrame
 
@@ -31,7 +31,7 @@ def report(
     *,
     by: By = (),
     title: str | None = None,
-    source: Any = None,
+    source: object = None,
     cluster: Cluster = "auto",
     identity: Mapping[str, str] | None = None,
     humans: Humans | None = None,
@@ -143,7 +143,7 @@ def write_report(
     page: PageData,
     path: str | os.PathLike[str],
     outputs: MarkedOutputs,
-    source: Any = None,
+    source: object = None,
     say: Callable[[str], None] = quiet,
     *,
     to: str = "",
@@ -155,7 +155,7 @@ def write_report(
     return outputs.write(path, as_markdown(page, command) if to == "md" else as_html(page, source, command))
 
 
-def files_read(source: Any) -> list[str]:
+def files_read(source: object) -> list[str]:
     """Paths of the files in a `source` of :func:`report`."""
     table = source.get("files") if isinstance(source, Mapping) else source
     return list(getattr(table, "attrs", {}).get(PATHS, ()))

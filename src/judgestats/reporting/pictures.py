@@ -81,7 +81,7 @@ class Picture:
     wide: bool = False
 
 
-def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
+def pictures(data: pd.DataFrame, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
     """Draw all pictures that a canonical frame supports; `left_out` says which judges its `sheet` leaves out."""
     if kind == "ratings":
         return [*_of_ratings(data, options)]
@@ -108,7 +108,7 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
     yield Picture(title, caption, picture, wide)
 
 
-def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
+def _of_prompts(data: pd.DataFrame, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
         base, strict = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
@@ -134,7 +134,7 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
     yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
-def _of_ratings(data: Any, options: Options) -> Iterator[Picture]:
+def _of_ratings(data: pd.DataFrame, options: Options) -> Iterator[Picture]:
     options = replace(options, cluster="auto")  # as in the datasheet
     try:
         scores, cut = _extremes(options.call(score_matrix, data))
@@ -169,7 +169,7 @@ def _extremes(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return cells, _cut(cut)
 
 
-def _ends(means: pd.Series[float], what: str) -> tuple[list[Any], str]:
+def _ends(means: pd.Series[float], what: str) -> tuple[list[object], str]:
     """Labels of the highest and the lowest means, and which they are of how many."""
     means = means.sort_values(kind="stable")
     note = f"the {LARGEST // 2} highest and lowest of {count(len(means))} {what}"
