@@ -100,7 +100,10 @@ def test_every_public_function_of_the_metrics_has_a_record_or_is_no_measure():
         "correlate_over_judges",
         "pair_tests",
         "shift_tests",
-    }, "they take other results, not verdicts; tested in test_validity, test_pairs and test_shifts"
+        "unitised_alpha",
+    }, (
+        "they take results or marks, not verdicts; tested in test_validity, test_pairs, test_shifts and test_marked_spans"
+    )
 
 
 def test_every_case_is_of_a_measure_and_says_no_more_than_its_record():

@@ -31,6 +31,7 @@ from judgestats.metrics.agreement.intraclass import icc as icc
 from judgestats.metrics.agreement.judge_correlations import correlation as correlation
 from judgestats.metrics.agreement.krippendorff import alpha as alpha
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels as agreement_levels
+from judgestats.metrics.agreement.marked_spans import unitised_alpha as unitised_alpha
 from judgestats.metrics.agreement.pairs import pair_tests as pair_tests
 from judgestats.metrics.agreement.quality import ordering_accuracy as ordering_accuracy
 from judgestats.metrics.agreement.quality import quality_agreement as quality_agreement

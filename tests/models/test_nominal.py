@@ -157,6 +157,8 @@ def test_a_row_may_carry_a_count_and_units_do_not_matter(calls: pd.DataFrame) ->
     np.testing.assert_allclose(two.params, one.params, rtol=1e-10)
     np.testing.assert_allclose(two.covariance, one.covariance, rtol=1e-9)
     assert (two.n, two.loglik) == (600, pytest.approx(one.loglik, rel=1e-12))
+    weighted = js.fit("answer ~ strategy", tally, family="nominal", weights="size")
+    np.testing.assert_allclose(weighted.params, one.params, rtol=1e-10)
     far = js.fit("answer ~ z", calls.assign(z=1e3 + 1e-3 * calls["x"]), family="nominal")
     near = js.fit("answer ~ x", calls, family="nominal")
     slopes = [k for k, name in enumerate(near.names) if name.endswith(": x")]

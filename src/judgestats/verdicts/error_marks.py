@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -98,7 +98,7 @@ def error_scores(
     1     r      a  d: 2    0.0        0    d
     2     r      b  d: 1    1.0        1    d
     """
-    table = _canonical(to_table(marks), columns)
+    table = canonical_marks(to_table(marks), columns, ("judge", "item", "category", "severity"))
     table["score"] = _weights_of(table, _MQM if weights == "mqm" else dict(weights))
     thing = [c for c in ("system", "item", "segment") if c in table.columns]
     summed = table.assign(n_marks=(table["score"] != 0).astype(int))
@@ -118,18 +118,18 @@ def error_scores(
     return to_native(scores, marks)
 
 
-def _canonical(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+def canonical_marks(table: pd.DataFrame, columns: Mapping[str, str], needed: Sequence[str]) -> pd.DataFrame:
     """Marks with their canonical names, refused where spans cannot be."""
     for name, source in columns.items():
         refuse_unknown(name, _COLUMNS, f"{name!r} is not a column of marks", error=SchemaError)
         refuse_unknown(source, table.columns, f"{name}={source!r} is not a column", "Columns", error=SchemaError)
     table = table.drop(columns=[n for n in columns if n in table.columns and columns[n] != n])
     table = table.rename(columns={source: name for name, source in columns.items()})
-    missing = [c for c in ("judge", "item", "category", "severity") if c not in table.columns]
+    missing = [c for c in needed if c not in table.columns]
     if missing:
         raise SchemaError(
             f"Marks lack {', '.join(missing)}. Columns: {', '.join(map(str, table.columns))}. Name them, as in "
-            f"error_scores(marks, {missing[0]}='...')."
+            f"{missing[0]}='...'."
         )
     if {"start", "end"} <= {*table.columns}:
         start, end = (pd.to_numeric(table[c], errors="coerce") for c in ("start", "end"))
