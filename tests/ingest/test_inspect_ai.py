@@ -171,8 +171,11 @@ def test_a_scorer_of_classes_is_left_out_with_the_mapping_that_reads_it(write: W
     )
     assert entry.remedy == (
         "values= gives each a number, True, False or None: values={'safety': {'safe': ..., 'unsafe': ...}}, on the "
-        "command line --option 'values=safety=safe:...;unsafe:...'"
+        "command line --option 'values=safety=safe:...;unsafe:...'; answer='safety' reads them as classes, without the "
+        "other criteria"
     )
+    classes = read(path, answer="safety")
+    assert classes[["criterion", "answer"]].values.tolist() == [["safety", "safe"], ["safety", "unsafe"]]
     assert js.check(got).set_index("what").loc[["rows used", "rows excluded"], "n"].tolist() == [2, 2]
     got = read(path, values={"safety": {"safe": 1, "unsafe": 0}})
     assert got["score"].tolist() == [1.0, 1.0, 0.0, 1.0]

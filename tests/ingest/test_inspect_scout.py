@@ -190,3 +190,13 @@ def test_real_scan(real_data: Path) -> None:
     said = got["rationale"].str.extract(r"'the' (\d+) times")[0].astype(float)
     assert said.notna().all()
     assert (said == got["score"]).all()
+
+
+def test_strings_and_labels_are_classes_where_answer_names_their_criterion(write: Write) -> None:
+    table = pd.DataFrame(
+        [result(v, "string", transcript_id=t, input_id=t) for t, v in (("t1", "high"), ("t2", "low"), ("t3", None))]
+    )
+    got = read(table, answer="risk")
+    assert got["answer"].tolist()[:2] == ["high", "low"]
+    labels = read(write("v.csv", "id,target,split\nt1,high,dev\nt2,medium,dev\n"), answer="overall")
+    assert labels[["judge", "item", "answer"]].values.tolist() == [["human", "t1", "high"], ["human", "t2", "medium"]]

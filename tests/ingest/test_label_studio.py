@@ -137,3 +137,17 @@ def test_repeats_are_numbered_in_a_file_where_no_condition_tells_them_apart(writ
     assert "replicate" not in data
     with pytest.raises(JudgestatsError, match="'range'"):
         js.alpha(data.assign(system="s"))
+
+
+def test_choices_are_classes_where_answer_names_their_question(write: Any) -> None:
+    def task(number: int, *words: str) -> dict[str, Any]:
+        results = [[{"from_name": "kind", "type": "choices", "value": {"choices": [w]}}] for w in words]
+        notes = [{"completed_by": i, "result": r} for i, r in enumerate(results)]
+        return {"id": number, "data": {"text": "x"}, "annotations": notes}
+
+    path = write(
+        "t.json", [task(1, "praise", "praise"), task(2, "praise", "complaint"), task(3, "question", "question")]
+    )
+    data = js.read(path, answer="kind")
+    assert data["answer"].tolist() == ["praise", "praise", "praise", "complaint", "question", "question"]
+    assert js.kappa(data)["n"].tolist() == [3]

@@ -97,3 +97,25 @@ def test_people_and_judges_in_one_table(write: Any) -> None:
     ]
     found = js.judge_against_people(js.read(write("s.jsonl", rows)), humans="rater_type=human")
     assert found.loc[found["role"] == "judge", ["judge", "n"]].drop_duplicates().to_numpy().tolist() == [["EVAL", 80.0]]
+
+
+def test_categories_are_classes_where_answer_names_their_question(write: Any) -> None:
+    rows = [
+        {**RECORDS[1], "id": f"{t}{s}", "traceId": t, "name": "kind", "dataType": "CATEGORICAL", "source": s,
+         "value": 0, "stringValue": word, "configId": None}
+        for t, words in (("t1", ("safe", "safe")), ("t2", ("refusal", "unsafe")), ("t3", ("unsafe", "unsafe")))
+        for s, word in zip(("ANNOTATION", "EVAL"), words, strict=True)
+    ]  # fmt: skip
+    path = write("s.jsonl", [*rows, RECORDS[0]])
+    data = js.read(path, answer="kind")
+    assert list(data.columns[:5]) == ["judge", "item", "criterion", "answer", "status"]
+    assert sorted(data["answer"]) == ["refusal", "safe", "safe", "unsafe", "unsafe", "unsafe"]
+    assert [(e.reason, e.n) for e in account_of(data).excluded] == [("not of a criterion in answer=", 1)]
+    found = js.classification(data, humans="rater_type=human").query("term == 'accuracy'")
+    assert found["estimate"].tolist() == [pytest.approx(2 / 3)]
+    without = account_of(js.read(path)).excluded[0]
+    assert "answer='kind' reads them as classes" in without.remedy
+    with pytest.raises(
+        SchemaError, match=r"answer='kinds' is no criterion here\. Criteria: helpful, kind\. Did you mean 'kind'"
+    ):
+        js.read(path, answer="kinds")

@@ -18,6 +18,7 @@ from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read, suggest_mapping
 from judgestats.ingest.wide import exploded, lengthened, listed, melted, parse_wide
+from judgestats.metrics.agreement import kappa
 from judgestats.schema import check
 
 Write = Callable[..., Path]
@@ -378,3 +379,12 @@ def test_long_tables_of_columns_and_lists() -> None:
     assert long.astype(str).to_numpy().tolist() == [["1", "ann", "3"], ["1", "bob", "4"]]
     assert listed("[1, nan, 2.5]") == [1, None, 2.5]
     assert listed("[1") is None
+
+
+def test_wide_columns_of_words_are_classes():
+    table = pd.DataFrame({"item": [1, 2, 3], "g": ["safe", "unsafe", "refusal"], "h": ["safe", "safe", "refusal"]})
+    long = read(table, wide="judge=g,h")
+    assert long.set_index(["judge", "item"])["answer"].to_dict() == {
+        ("g", "1"): "safe", ("g", "2"): "unsafe", ("g", "3"): "refusal", ("h", "1"): "safe", ("h", "2"): "safe", ("h", "3"): "refusal",
+    }  # fmt: skip
+    assert kappa(long)["n"].tolist() == [3]

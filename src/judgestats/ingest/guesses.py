@@ -25,6 +25,8 @@ CHOICE = (
     *("choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen"),
     *("judgment", "judgement", "answer", "outcome"),
 )
+#: Further names of verdicts that are classes.
+CLASS = ("label", "class", "classification", "category", "annotation")
 CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed", "order", "presentation_order", "order_shown")

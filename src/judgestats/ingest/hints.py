@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from judgestats.ingest.answers import distinct, is_number
-from judgestats.ingest.guesses import plain
+from judgestats.ingest.guesses import POSITIONS, TIES, plain
 from judgestats.schema.columns import NO, YES
 from judgestats.schema.opening import few
 
@@ -17,6 +17,8 @@ _NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
 #: Columns within which items may be numbered from the start again.
 _COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", "topic", "split")
 _MOST_LEVELS = 60
+#: Longest label that is a class.
+_LONGEST_LABEL = 40
 
 
 #: Rows in which the first cells of a column are looked for before all its rows are.
@@ -114,8 +116,13 @@ def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str =
 
 
 def value_name(columns: Iterable[pd.Series], *, paired: bool) -> str:
-    """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
+    """Name for what the judges of a wide table gave: grades of single answers are scores, a few words are classes."""
     labels: set[str] = set().union(*map(distinct, columns))
     if not paired and not all(is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
         return "correct"
-    return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
+    if paired or {v.strip().lower() for v in labels} & {*POSITIONS, *TIES}:
+        return "verdict"
+    if all(is_number(v) for v in labels):
+        return "score"
+    short = len(labels) <= _MOST_LEVELS and all(len(v) <= _LONGEST_LABEL for v in labels)
+    return "answer" if short and not any(is_number(v) for v in labels) else "verdict"

@@ -38,9 +38,9 @@ def read_native(
     if target.frame is not None and target.frame != chosen.frame:
         raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
     strict = files is None or files.strict or len(files.files) == 1
-    table, account, sizes = chosen.table(
-        frame, strict=strict, **{k: v for k, v in target.options.items() if k in chosen.options}
-    )
+    own = {k: v for k, v in target.options.items() if k in chosen.options}
+    classes_of = () if "answer" in own else target.options.get("answer", ())
+    table, account, sizes = chosen.table(frame, strict=strict, classes_of=classes_of, **own)
     try:
         if files is not None:
             pairs = list(zip(files.files, sizes, strict=True))

@@ -17,7 +17,7 @@ from judgestats.ingest.copies import fractions
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.json_values import Record as Record
 from judgestats.ingest.record_fields import absent, category_score, to_number
-from judgestats.ingest.word_scores import Word, with_meanings
+from judgestats.ingest.word_scores import Word, with_classes, with_meanings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import VOCABULARY
 
@@ -28,6 +28,8 @@ RATER_TYPES = ("model", "code", "human")
 COMMON_OPTIONS = {"encoding": "encoding of the file, if not UTF-8"}
 #: Option of readers of grades that may be categories.
 SCORES = {"scores": "number of each category, such as {'good': 1, 'poor': 0}"}
+#: Option of readers of logs that give ratings.
+CLASSES = {"answer": "criterion whose values are classes, or several; verdicts on others are then left out"}
 #: Options of readers that give ratings.
 RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 'missing'"}
 
@@ -157,7 +159,7 @@ class Reader:
     repeats: bool = False
 
     def table(
-        self, logs: Iterable[Log], *, strict: bool = True, **options: object
+        self, logs: Iterable[Log], *, strict: bool = True, classes_of: str | Sequence[str] = (), **options: object
     ) -> tuple[pd.DataFrame, Account, list[int | SchemaError]]:
         """Read the records of all files: the rows, what became of each record, and how many rows each file gives."""
         rows: list[Fields] = []
@@ -187,7 +189,10 @@ class Reader:
             files.extend([number] * (len(rows) - start[1]))
         if left and len(left) == number:
             raise next(iter(left.values())) from None
-        dropped, notes = with_meanings(rows, places, excluded)
+        criteria = [c.strip() for c in classes_of.split(",")] if isinstance(classes_of, str) else [*classes_of]
+        dropped, notes = (
+            (with_classes(rows, places, excluded, criteria), []) if criteria else with_meanings(rows, places, excluded)
+        )
         if len(dropped) == len(rows):
             reasons = dict.fromkeys(f"{e.reason}. {e.remedy}".rstrip(". ") for e in excluded)
             raise SchemaError(
@@ -206,7 +211,8 @@ class Reader:
     def all_options(self) -> dict[str, str]:
         """All options of the reader."""
         rating = RATING_OPTIONS if self.frame != "preferences" else {}
-        return {**COMMON_OPTIONS, **rating, **self.options}
+        classes = CLASSES if self.frame == "ratings" and self.rows is not None else {}
+        return {**COMMON_OPTIONS, **rating, **classes, **self.options}
 
 
 def refuse_other_options(

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.counting.splitting import splits_of
 from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
-from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
+from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, is_number
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import AS_NAMED, PSEUDO, TURNED, canonical
 from judgestats.ingest.proposals import Proposal
@@ -26,6 +26,8 @@ from judgestats.schema.opening import few, opened
 #: Canonical name -> column (or constant, or None) and the reason.
 Columns = dict[str, tuple[str | None, str]]
 _SAMPLE = 200_000
+#: Longest name of a class that is proposed as one, and most of them.
+_LONGEST_CLASS, _MOST_CLASSES = 40, 20
 
 
 def suggest_mapping(table: IntoFrame) -> Proposal:
@@ -75,6 +77,9 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
     wide = find_wide(frame, pair, names) if answer is None and score is None else None
     if wide is not None:
         return _wide(frame, wide)
+    classes = _classes_column(frame, names) if pair is None and answer is None and score is None else None
+    if classes is not None:
+        return _ratings(frame, names, None, [], classes=classes)
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -163,6 +168,18 @@ def _correct_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None
     return None
 
 
+def _classes_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
+    """Column of verdicts that are a few words each, by its name, in a table that names judges and items."""
+    if not (_first_column(names, guesses.JUDGE) and _first_column(names, guesses.ITEM)):
+        return None
+    for wanted in (*guesses.CHOICE, *guesses.SCORE, *guesses.CLASS):
+        labels = distinct(frame[names[wanted]]) if wanted in names else []
+        words = all(len(label) <= _LONGEST_CLASS and not is_number(label) for label in labels)
+        if words and 2 <= len(labels) <= min(_MOST_CLASSES, len(frame) / 2):
+            return names[wanted]
+    return None
+
+
 def _preferences(
     frame: pd.DataFrame,
     names: Mapping[str, str],
@@ -213,7 +230,12 @@ def _frame_of(answer: Answer | None) -> str:
 
 
 def _ratings(
-    frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str], verdict: str | None = None
+    frame: pd.DataFrame,
+    names: Mapping[str, str],
+    score: str | None,
+    notes: list[str],
+    verdict: str | None = None,
+    classes: str | None = None,
 ) -> Proposal:
     columns: Columns = {}
     _by_name(columns, "judge", names, guesses.JUDGE)
@@ -247,11 +269,17 @@ def _ratings(
         )
     elif verdict is not None:
         columns["correct"] = (verdict, f"right or wrong: {', '.join(distinct(frame[verdict])[:6])}")
+    elif classes is not None:
+        labels = distinct(frame[classes])
+        columns["answer"] = (classes, f"classes: {few(labels, 6)}")
+        gold = next((names[w] for w in guesses.GOLD if w in names and names[w] != classes), None)
+        if gold is not None and set(labels) & {*distinct(frame[gold])}:
+            columns["gold"] = (gold, "named like a right answer, and its values are among the classes")
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(columns, "ratings", frame, names)
-    have = set(columns) | ({"score"} if verdict is not None else set())
+    have = set(columns) | ({"score"} if verdict is not None or classes is not None else set())
     advice: Advice = (("off_scale", "missing"), ("scale", None)) if score is not None else ()
     return _proposal("ratings", columns, {}, have, notes, frame, advice)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest.json_values import Fields
 from judgestats.schema.account import Exclusion
 from judgestats.schema.columns import NO, YES
@@ -45,6 +46,38 @@ def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] 
     return meanings if len(meanings) == len(texts) else None
 
 
+def with_classes(rows: list[Fields], places: list[str], excluded: list[Exclusion], named: Sequence[str]) -> list[int]:
+    """Put the values of some criteria, as classes, in ``answer``, in place; returns the rows of others."""
+    others = [i for i, row in enumerate(rows) if row.get("criterion") not in named]
+    if len(others) == len(rows):
+        present = sorted({str(row.get("criterion")) for row in rows})
+        raise SchemaError(
+            f"answer={', '.join(named)!r} is no criterion here. Criteria: {few(present, 20)}."
+            f"{suggestion(named[0], present)}"
+        )
+    if others:
+        excluded.append(
+            Exclusion(few([places[i] for i in others], 2), "not of a criterion in answer=", "", len(others))
+        )
+    left_out = set(others)
+    for i, row in enumerate(rows):
+        if i not in left_out:
+            rows[i] = {
+                **{k: v for k, v in row.items() if k not in ("score", "label")},
+                "answer": _class(row.get("score")),
+            }
+    return others
+
+
+def _class(value: object) -> str | None:
+    """A value as a class."""
+    if isinstance(value, Word):
+        return value.text
+    if value is None or value != value:
+        return None
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def with_meanings(rows: list[Fields], places: list[str], excluded: list[Exclusion]) -> tuple[list[int], list[Finding]]:
     """Give words their meaning, in place; returns the rows whose words have none, and a note for each question."""
     questions: dict[str, list[int]] = {}
@@ -62,6 +95,7 @@ def with_meanings(rows: list[Fields], places: list[str], excluded: list[Exclusio
             listed = few([f"{text[:40]!r} ({n:,})" for text, n in counts], _MOST_WORDS)
             reason = f"{question} is left out: its values do not all say right or wrong: {listed}"
             remedy = words[0].remedy([text for text, _ in counts][:_MOST_WORDS])
+            remedy += f"; answer={rows[at[0]].get('criterion')!r} reads them as classes, without the other criteria"
             excluded.append(Exclusion(few([places[i] for i in at], 2), reason, remedy, len(at)))
             dropped += at
             continue

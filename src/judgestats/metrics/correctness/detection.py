@@ -37,7 +37,7 @@ from judgestats.metrics.references import Humans
 from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
-from judgestats.typing import Floats, Record, Seed
+from judgestats.typing import Floats, Integers, Mask, Record, Seed
 
 #: Numbers drawn at a time.
 _DRAWS = 2**22
@@ -285,15 +285,18 @@ def _by(one: Detection) -> str:
 
 def _flag(one: Detection, row: Record) -> str:
     """Flags of an area."""
-    if one.unit is None:
-        smallest = min(float(one.weight[rows].sum()) for rows in (one.positive, ~one.positive))
-        few = flags.FEW_IN_CLASS if smallest < 10 else ""
-    else:
-        few = flags.few_clusters(_sums(one, one.weight))
-        if not few.startswith(flags.ONE_UNIT):
-            sides = (_sums(one, one.weight * side) for side in (one.positive, ~one.positive))
-            few = flags.join(few, flags.few_of_class(np.column_stack([*sides])))
+    few = _few(one.positive, one.weight, one.unit)
     return flags.join(row.get("flag", ""), few, size_flag(float(one.weight.sum())), one.flag)
+
+
+def _few(positive: Mask, weight: Floats, unit: Integers | None) -> str:
+    """Flags of few clusters, or of few of them with a class; without clusters of few calls of a class."""
+    sides = [weight * positive, weight * ~positive]
+    if unit is None:
+        return flags.FEW_IN_CLASS if min(side.sum() for side in sides) < 10 else ""
+    of_class = np.column_stack([np.bincount(unit, side) for side in sides])
+    few = flags.few_clusters(of_class.sum(axis=1))
+    return few if few.startswith(flags.ONE_UNIT) else flags.join(few, flags.few_of_class(of_class))
 
 
 def _on_logit(value: float, error: float, df: float, conf_level: float, bias: float = 0.0) -> Record:
@@ -378,5 +381,5 @@ def _difference(one: Detection, other: Detection, conf_level: float) -> Record:
     error = math.sqrt(variance)
     half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
     p = float(2 * stdtr(df, -abs(difference) / error))
-    flag = flags.join(size_flag(row["n"]), lost, one.flag)
+    flag = flags.join(_few(positive, weight, unit), size_flag(row["n"]), lost, one.flag)
     return with_interval(error, max(difference - half, -1), min(difference + half, 1), **row, p_value=p, flag=flag)
