@@ -46,14 +46,16 @@ def _meanings(words: Sequence[Word], declared: bool) -> dict[str, float | bool] 
     return meanings if len(meanings) == len(texts) else None
 
 
-def with_classes(rows: list[Fields], places: list[str], excluded: list[Exclusion], named: Sequence[str]) -> list[int]:
+def with_classes(
+    rows: list[Fields], places: list[str], excluded: list[Exclusion], criteria: Sequence[str]
+) -> list[int]:
     """Put the values of some criteria, as classes, in ``answer``, in place; returns the rows of others."""
-    others = [i for i, row in enumerate(rows) if row.get("criterion") not in named]
+    others = [i for i, row in enumerate(rows) if row.get("criterion") not in criteria]
     if len(others) == len(rows):
         present = sorted({str(row.get("criterion")) for row in rows})
         raise SchemaError(
-            f"answer={', '.join(named)!r} is no criterion here. Criteria: {few(present, 20)}."
-            f"{suggestion(named[0], present)}"
+            f"answer={', '.join(criteria)!r} is no criterion here. Criteria: {few(present, 20)}."
+            f"{suggestion(criteria[0], present)}"
         )
     if others:
         excluded.append(

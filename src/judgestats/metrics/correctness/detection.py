@@ -294,7 +294,7 @@ def _few(positive: Mask, weight: Floats, unit: Integers | None) -> str:
     sides = [weight * positive, weight * ~positive]
     if unit is None:
         return flags.FEW_IN_CLASS if min(side.sum() for side in sides) < 10 else ""
-    of_class = np.column_stack([np.bincount(unit, side) for side in sides])
+    of_class = np.column_stack([np.bincount(unit, side) for side in sides]).astype(np.float64)
     few = flags.few_clusters(of_class.sum(axis=1))
     return few if few.startswith(flags.ONE_UNIT) else flags.join(few, flags.few_of_class(of_class))
 
