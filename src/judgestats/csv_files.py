@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pandas as pd
 
@@ -49,7 +49,7 @@ def as_csv(table: pd.DataFrame) -> str:
     return out.getvalue()
 
 
-def guarded(cell: Any) -> Any:
+def guarded(cell: object) -> object:
     """A cell that no spreadsheet runs: a quote before its sign, and before a quote.
 
     >>> guarded("=1+1"), guarded("'tis"), guarded("1 = 1")

@@ -11,7 +11,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: What a terminal obeys instead of showing it: C0 without tab and line feed, DEL, C1, changes of direction.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -102,7 +105,7 @@ def _sturdy(stream: TextIO) -> TextIO:
 
 
 @contextmanager
-def working(what: str, console: Any = None, after: float = 2.0) -> Iterator[Callable[[str], None]]:
+def working(what: str, console: Console | None = None, after: float = 2.0) -> Iterator[Callable[[str], None]]:
     """Show on standard error what is done and for how long, once it has taken so many seconds; only in a terminal.
 
     Gives a function that says the step that the work has come to.

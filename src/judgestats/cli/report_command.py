@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from judgestats.metrics.correctness.corrections import Sampling
     from judgestats.reporting.summary_parts import Summary
 
 #: What report writes.
@@ -91,7 +92,7 @@ def report(
         arguments = PageArguments(
             **source.groups,
             identity=judge_of_system or None,
-            sampling=cast("Any", sampling.replace("-", " ") or None),
+            sampling=cast("Sampling | None", sampling.replace("-", " ") or None),
             scale=parse_scale(source.scale) if source.scale else None,
             smallest=smallest,
             seed=seed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -178,7 +177,7 @@ def _pairs(
         yield _row(row, f"{kind}_{i:03d}", kind, note=note, first_text=one, second_text=two)
 
 
-def _row(question: Mapping[str, Any], name: str, kind: str, **columns: str) -> Record:
+def _row(question: Mapping[str, object], name: str, kind: str, **columns: str) -> Record:
     """A pair of a question: its texts, the note and the models that wrote them."""
     return {
         "item": name,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -91,7 +91,7 @@ def _tables(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.suffix.lower() in (".csv", ".jsonl") and path.is_file())
 
 
-def _without_secrets(value: Any) -> Any:
+def _without_secrets(value: object) -> object:
     """What a manifest says, without passwords and tokens in it, and in what is named as one."""
     if isinstance(value, Mapping):
         secret = {k: masked(f"{k}=x") != f"{k}=x" for k in value}

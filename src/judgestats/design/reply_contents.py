@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 from judgestats.design.rubric_dimensions import plain
 from judgestats.ingest.json_replies import json_objects
@@ -44,7 +43,7 @@ def _nested(value: object) -> object:
     return [_nested(v) for v in value] if isinstance(value, list) else value
 
 
-def part_of(text: str, key: str) -> Any:
+def part_of(text: str, key: str) -> object:
     """A part of the JSON object in a reply; None without one."""
     return next((each[key] for each in contents(text) if key in each), None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from judgestats.ingest.reply_context import after, before, spoiled
 from judgestats.ingest.reply_meaning import CANDIDATE, EDGES, NOUN, Answer, Meaning, Passage, score_in
@@ -77,7 +76,7 @@ def _line_of(text: str, match: re.Match[str]) -> str:
     return head + match[0] + text[match.end() : match.end() + 200].split("\n", 1)[0]
 
 
-def preferred(meaning: Meaning, values: Iterable[tuple[bool, Any]]) -> list[Passage]:
+def preferred(meaning: Meaning, values: Iterable[tuple[bool, object]]) -> list[Passage]:
     """Answers under keys: (whether the key is that of a score, value)."""
     passages = [
         (scored, Passage(str(value), meaning.of(value)))

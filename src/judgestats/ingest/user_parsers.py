@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.reply_meaning import Meaning, Passage
@@ -23,7 +22,7 @@ def by_pattern(pattern: re.Pattern[str], meaning: Meaning) -> Callable[[str], It
     return search
 
 
-def by_callable(parser: Callable[[str], Any], meaning: Meaning) -> Callable[[str], Iterable[Passage]]:
+def by_callable(parser: Callable[[str], object], meaning: Meaning) -> Callable[[str], Iterable[Passage]]:
     """Read by a function that gives a label, a number, a mapping with ``choice`` or ``score``, or None."""
 
     def call(text: str) -> Iterator[Passage]:

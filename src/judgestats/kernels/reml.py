@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.linear_mixed import Cells, profile
 from judgestats.kernels.proportions import quotient
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats, Ints, Mask
+from judgestats.typing import Floats, Integers, Ints, Mask
 
-Codes = Sequence[NDArray[Any]]
+Codes = Sequence[Integers]
 #: Largest sd of a factor, relative to the residual sd.
 MAX_RATIO = 1e6
 #: Share of the sum of squares below which there is no residual.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from judgestats.counting.judge_answers import is_answer
 from judgestats.counting.raters import matched_calls
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.coding import Codes, combine, compact, first_rows, joint
 from judgestats.schema.columns import UNIT_COLUMNS
@@ -60,7 +60,7 @@ def _in_both_orders(calls: Study, keys: list[str]) -> tuple[Codes, Mask]:
     return pairs, shown[0] & shown[1]
 
 
-def right_marks(data: Any, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
+def right_marks(data: Calls, groups: list[str], cluster: str = "item", gold: str = "gold") -> pd.DataFrame:
     """1 where a valid verdict is the right answer, 0 where not; a tie is right where the right answer is one."""
     calls = Study.of(data)
     known = np.array([not pd.isna(x) for x in calls.columns[gold].labels], dtype=bool)[calls.columns[gold].code]
@@ -75,7 +75,7 @@ def right_marks(data: Any, groups: list[str], cluster: str = "item", gold: str =
     return _marks(calls, [*_keys(calls, groups), "first", "second"], winner == meant, cluster)
 
 
-def steady_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def steady_marks(data: Calls, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a pair gets the same verdict in both orders, 0 where not."""
     calls = _valid(Study.of(data)).of_two
     keys = _keys(calls, groups)
@@ -95,7 +95,7 @@ def steady_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.Data
     return _marks(units, [*keys, "first", "second"], same, by, np.ones(same.size))
 
 
-def order_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def order_marks(data: Calls, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a valid verdict is for what is shown first, -1 for the second, 0 for a tie; of pairs shown both ways."""
     calls = Study.of(data)
     pairs, both = _in_both_orders(calls, _keys(calls, groups))
@@ -105,7 +105,7 @@ def order_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataF
     return _marks(calls, [*_keys(calls, groups), "first", "second"], value, cluster)
 
 
-def preference_marks(data: Any, groups: list[str], cluster: str = "item") -> pd.DataFrame:
+def preference_marks(data: Calls, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """1 where a verdict prefers one of the two, 0 where it is a tie."""
     calls = _valid(Study.of(data))
     value = calls.columns["choice"].among("first", "second")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 
@@ -47,7 +46,9 @@ def control_of(column: str) -> Need:
     return missing
 
 
-def against_control(data: Any, options: Options, column: str, call: Callable[[str, str], Any]) -> pd.DataFrame:
+def against_control(
+    data: Calls, options: Options, column: str, call: Callable[[str, str], pd.DataFrame]
+) -> pd.DataFrame:
     """Results of `call` for the control condition and each other condition, with the other in `column`."""
     base = options.baseline[column]
     others = [other for other in labels(data, column) if other != base]

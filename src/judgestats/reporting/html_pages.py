@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from typing import Any
 
 import pandas as pd
 
@@ -26,7 +25,7 @@ from judgestats.schema.columns import INSTRUMENTS, VERDICTS, answer_column
 from judgestats.typing import Record
 
 
-def as_html(data: PageData, source: Any = None, command: str = "") -> str:
+def as_html(data: PageData, source: object = None, command: str = "") -> str:
     """The page as HTML."""
     level, summary, estimates = data.settings.conf_level, data.summary, data.beyond_sheet
     models = data.estimates.models

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from judgestats import __version__, flags
 from judgestats.errors import masked
@@ -53,7 +52,7 @@ def cautions(marked: Iterable[Iterable[str]]) -> list[dict[str, str]]:
     return [{"flag": spaced(f), "why": spaced(why)} for f, why in zip(used["flag"], used["explanation"], strict=True)]
 
 
-def method_facts(page: PageData, source: Any, command: str) -> Record:
+def method_facts(page: PageData, source: object, command: str) -> Record:
     """Versions, options and the call behind a page."""
     options = page.arguments
     facts = {

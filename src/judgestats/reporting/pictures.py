@@ -29,7 +29,7 @@ from judgestats.reporting.summary_parts import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
 from judgestats.schema.columns import answer_column
 
-_Drawing = Callable[[], Any]
+_Drawing = Callable[[], object]
 #: Rows or columns of a matrix above which only the extremes are drawn.
 LARGEST = 40
 #: Groups of calls (prompts, say) of which each gets a picture of its own.

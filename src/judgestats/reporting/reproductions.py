@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -124,7 +123,7 @@ def _merchant_risk_figures() -> Iterator[Picture]:
     ):
         for condition in ("attributed", "anonymized"):
             rows_of_condition = _in_paper_order(table_[table_["condition"] == condition].drop(columns="condition"))
-            draw: Callable[[], Any] = partial(plots.score_matrix, rows_of_condition)
+            draw: Callable[[], object] = partial(plots.score_matrix, rows_of_condition)
             if kind != "scores":
                 draw = partial(plots.deviation_matrix, rows_of_condition, limit=limit)
             yield from drawing(f"merchant-risk-{kind}-{condition}", f"{title}, {condition}, drawn again", caption, draw)

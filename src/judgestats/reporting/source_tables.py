@@ -17,7 +17,7 @@ from judgestats.typing import Record
 MOST_FILES = 20
 
 
-def sources(source: Any) -> Record:
+def sources(source: object) -> Record:
     """What was read: facts, and tables of files among the values of a mapping, or given by themselves."""
     pairs = _by_name(source)
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
@@ -29,7 +29,7 @@ def _by_name(source: object) -> Record:
     return dict(source) if isinstance(source, Mapping) else {} if source is None else {"files": source}
 
 
-def readings(source: Any) -> dict[str, str]:
+def readings(source: object) -> dict[str, str]:
     """How the data were read, as far as `source` records it: text for each name, tables left out.
 
     >>> readings({"format": "csv", "mapping": {"judge": "rater"}, "labels": {"A": "first"}, "rows": 8})
@@ -59,7 +59,7 @@ def data_name(source: object) -> str:
     return masked(f"{names[0]}{more}") + (f" ({pairs['format']})" if pairs.get("format") else "")
 
 
-def how_read(source: Any) -> str:
+def how_read(source: object) -> str:
     """One sentence about the format and the mapping; empty if `source` records neither."""
     facts = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}
     parts = [f"as {facts['format']}"] if "format" in facts else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.native.inspect_values import by_scorer, rating
@@ -116,7 +115,7 @@ def _inner_values(criterion: str, value: object) -> Iterator[tuple[str, object]]
         yield criterion, value
 
 
-def _parsed(value: object, what: str, place: Place) -> Any:
+def _parsed(value: object, what: str, place: Place) -> object:
     if not isinstance(value, str):
         return value
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
@@ -119,7 +119,7 @@ def rows(
             yield {**common, "judge": rater, "criterion": name, **answer, "rater_type": kind}
 
 
-def _single(value: Any) -> Any:
+def _single(value: object) -> object:
     """The choice of a list of one."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 

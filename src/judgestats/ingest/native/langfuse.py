@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from judgestats.errors import choose
 from judgestats.ingest.json_values import Fields, Row
@@ -75,7 +74,7 @@ def rows(
         }
 
 
-def _value(record: Fields, field: Fields) -> Any:
+def _value(record: Fields, field: Fields) -> object:
     """The value of a score; of a category its text, unless its configuration gives it a number (else that is 0)."""
     value, text = record.get("value"), field["stringValue"]
     configured = not absent(record.get("configId", record.get("config_id")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
@@ -28,7 +27,7 @@ _USED = (
 )
 
 
-def _assessments(record: Fields) -> Any:
+def _assessments(record: Fields) -> object:
     """The assessments of a trace: a column of a frame, or in the trace itself."""
     if "assessments" in record:
         return parsed_cell(record["assessments"])

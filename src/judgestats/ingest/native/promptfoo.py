@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
@@ -67,7 +66,7 @@ def records(document: Row, _: Path) -> Iterator[Record]:
         yield f"result {i}", {**result, _READ: read}
 
 
-def _of_test(result: Fields, name: str) -> Any:
+def _of_test(result: Fields, name: str) -> object:
     return object_in(result, "testCase").get(name, result.get(name))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -233,7 +232,7 @@ def _of_ratings(
     return pd.concat(parts, ignore_index=True), groups
 
 
-def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
+def _one_each(table: pd.DataFrame, column: str) -> dict[object, object]:
     """System -> its one value in a column."""
     pairs = table[["system", column]].iloc[Factors(table).codes(["system", column]).first]
     if (twice := pairs["system"].duplicated()).any():

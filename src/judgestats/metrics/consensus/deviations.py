@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs, reference_as_runs
+from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
@@ -36,12 +37,12 @@ def reference_of(options: Options) -> Record:
     return {"reference": "peers" if options.people is None else options.people, "identity": options.identity or None}
 
 
-def deviations_of(data: Any, options: Options) -> pd.DataFrame:
+def deviations_of(data: Calls, options: Options) -> pd.DataFrame:
     """Deviations from people if they are given, else from peers."""
     return options.call(consensus_deviation, data, **reference_of(options))
 
 
-def _judges_are_systems(data: Any, options: Options) -> str:
+def _judges_are_systems(data: Calls, options: Options) -> str:
     """Require a judge that is one of the systems."""
     systems = {options.identity.get(s, s) for s in labels(data, "system")}
     if set(labels(data, "judge")) & systems:

@@ -17,7 +17,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.split_studies import splits_by_name
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, confidence
 from judgestats.metrics.bias import answer_rates, consistency, position_bias
@@ -146,7 +146,7 @@ def datasheet(
     return sheet
 
 
-def sheet_of(data: Any, options: Options) -> pd.DataFrame:
+def sheet_of(data: Calls, options: Options) -> pd.DataFrame:
     """Datasheet of the judges in a data set without people, whose answers are in the options."""
     present = column_names(data)
     columns = list(dict.fromkeys(["judge", *options.by]))
@@ -180,7 +180,7 @@ def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.
     return pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)[columns]
 
 
-def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _sections(data: Calls, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
     """Sections of a datasheet of preferences that the design supports."""
     take = partial(_if_possible, data, options)
     gates = options.call(validity_gates, data)
@@ -207,7 +207,7 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
             yield section, table.replace({"term": _GOLD_TERMS})
 
 
-def judges_apart(data: Any) -> set[Any]:
+def judges_apart(data: Calls) -> set[Any]:
     """Judges that share no item with some other judge, so that the two are not comparable."""
     from scipy.sparse import csr_array
 
@@ -229,7 +229,7 @@ def judges_apart(data: Any) -> set[Any]:
     }
 
 
-def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _criterion_sections(data: Calls, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
     base = options.baseline["prompt"]
     for other in labels(data, "prompt"):
         if other != base:
@@ -237,7 +237,7 @@ def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.D
                 yield f"criterion, {base} to {other}", table.assign(prompt=f"{base} to {other}")
 
 
-def _neutral_pairs(data: Any, present: list[str]) -> Any:
+def _neutral_pairs(data: Calls, present: list[str]) -> Any:
     """Of pairs that are made to test biases, those of one text twice; in others the target may always stand first."""
     if "bias" not in present or "position" not in labels(data, "bias"):
         return data
@@ -245,7 +245,7 @@ def _neutral_pairs(data: Any, present: list[str]) -> Any:
 
 
 def _if_possible(
-    data: Any, options: Options, section: str, measure: Callable[..., pd.DataFrame], *further: Any, **arguments: Any
+    data: Calls, options: Options, section: str, measure: Callable[..., pd.DataFrame], *further: Any, **arguments: Any
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     try:
         yield section, options.call(measure, data, *further, **arguments)
@@ -254,7 +254,7 @@ def _if_possible(
 
 
 def _ratings_sections(
-    data: Any, present: list[str], groups: list[str], options: Options
+    data: Calls, present: list[str], groups: list[str], options: Options
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     if answer_column(present) == "answer":
         yield "scores", missing_rows(data, groups, options.conf_level)
@@ -277,7 +277,7 @@ def _ratings_sections(
             yield section, deviations[of_judges & ~no_own]
 
 
-def _class_sections(data: IntoFrame, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _class_sections(data: Calls, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
     """How often classes are right, over all and each, and the same when asked again."""
     for _, table in _if_possible(data, options, "verdicts", classification) if "gold" in present else ():
         of_class = table["class"] != ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
 from judgestats import flags
@@ -26,7 +24,7 @@ from judgestats.kernels.proportions import (
 from judgestats.metrics.invariance.probe_answers import Answers
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
-from judgestats.typing import Floats, Record
+from judgestats.typing import Floats, Integers, Record
 
 
 def shares(totals: Floats) -> tuple[Floats, Floats]:
@@ -274,7 +272,7 @@ def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str
     return float(result.pvalue), f"χ², {int(result.dof)} df"
 
 
-def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
+def clustered_test(counts: Floats, unit: Integers) -> tuple[float, str]:
     """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters; NaN with too few clusters."""
     sums = np.zeros((int(unit.max(initial=-1)) + 1, 6))
     np.add.at(sums, unit, counts)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio
@@ -25,7 +23,7 @@ from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.typing import Mask, Record
+from judgestats.typing import Floats, Mask, Record
 
 _NO_ANSWER = ("invalid", "missing")
 #: Rank of each role from the opposed to the favoured side.
@@ -181,7 +179,7 @@ def _directed(
 
 
 def _net(
-    probes: ProbeCalls, pairs: pd.DataFrame, sign: NDArray[Any], valid: Mask, conf_level: float, plan: Bootstrap | None
+    probes: ProbeCalls, pairs: pd.DataFrame, sign: Floats, valid: Mask, conf_level: float, plan: Bootstrap | None
 ) -> list[Record]:
     """Rows of ``net``; n and the flag of a small sample are those of any rate of these items."""
     columns = [*probes.groups, "probe"]

@@ -17,7 +17,7 @@ from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.counts import Counts, size_flag
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count, units
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, refuse_unknown
@@ -38,7 +38,7 @@ _CALL = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
 _Key = tuple[Any, ...]
 
 
-def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+def _from_baseline(data: Calls, options: Options) -> pd.DataFrame:
     return against_control(data, options, "prompt", lambda *prompts: options.call(criterion_shift, data, *prompts))
 
 
@@ -193,7 +193,7 @@ class _Cell:
         return tuple(float(counts.n[rows].sum()) for rows in _hits(counts, outcome))  # type: ignore[return-value]
 
 
-def _cells(calls: Any, base: str, strict: str, cluster: Cluster, conf_level: float) -> dict[_Key, _Cell]:
+def _cells(calls: Calls, base: str, strict: str, cluster: Cluster, conf_level: float) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
     study = Study.of(calls)
     tallied = replace(count(study, "criterion_shift", cluster=cluster), conf_level=conf_level, groups=())

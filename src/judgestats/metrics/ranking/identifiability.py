@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from judgestats.metrics.ranking.strength_fits import StrengthFit
 
 #: A column of the model that carries less than this share of its information has run to infinity.
 _SEPARATED = 1e-6
-_Key = Mapping[str, Any]
+_Key = Mapping[str, object]
 
 
 def in_group(key: _Key, message: str) -> str:

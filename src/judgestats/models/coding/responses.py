@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,7 +168,7 @@ def _levels(values: Column) -> list[object]:
     return sorted(pd.unique(values), key=lambda v: (str(type(v)), v))
 
 
-def _shown(values: Sequence[object] | NDArray[Any]) -> str:
+def _shown(values: Sequence[object] | NDArray[np.generic]) -> str:
     listed = [label(v) for v in values[:4]]
     return ", ".join(listed) + (", ..." if len(values) > 4 else "")
 
