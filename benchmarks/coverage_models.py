@@ -21,8 +21,10 @@ import pandas as pd
 from judgestats.models.designs import Design, design, taken
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import fit_design
-from judgestats.models.postestimation.design_shortages import scarce
-from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
+from judgestats.models.postestimation.design_shortages import shortages
+from judgestats.models.postestimation.intervals import Parameter, confint, parameters
+from judgestats.models.postestimation.profile_coordinates import Plain, chart_of, chart_of_component
+from judgestats.models.postestimation.profile_likelihood import Curve, fixed_of_linear, surface
 from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 
@@ -185,6 +187,29 @@ def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
     """Fit one response."""
     cuts, drawn = cumulative_thresholds(d.categories, "logit"), replace(d, response=replace(d.response, y=y))
     return fit_design(Model(drawn, cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
+
+
+def scarce(fit: Fitted) -> tuple[str, ...]:
+    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
+    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
+
+
+def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
+    """By how much minus the log likelihood rises where a parameter is held, the others at their best.
+
+    `fit`: by ``engine="ml"``. `own`: one of :func:`parameters`. Returns a profile interval holds the values where it is
+    at most half the quantile squared.
+    """
+    if own.component is None and fit.distribution.linear:
+        curve, least, _, _ = fixed_of_linear(fit, own.place)
+        return curve(value) - least
+    whole = surface(fit)
+    if own.component is None:
+        return Curve(whole, chart_of(fit, own.place))(value) - whole.value
+    if own.component.t < 0:
+        return Curve(whole, Plain(len(whole.x) - 1))(float(np.log(value))) - whole.value
+    shift = fit.n_location if fit.distribution.linear else 0
+    return Curve(whole, chart_of_component(own.component, shift))(value) - whole.value
 
 
 def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import read, suggest_mapping
-from judgestats.ingest.wide import exploded, lengthened, listed, melted, parse_wide
+from judgestats.ingest.wide import exploded, lengthened, listed, parse_wide
 from judgestats.metrics.agreement import kappa
 from judgestats.schema import check
 
@@ -107,7 +107,7 @@ def test_measurements_are_no_judges() -> None:
 
 def test_missing_cells_stay() -> None:
     table = pd.DataFrame({"id": [1, 2], "a_x": [True, None], "b_x": [False, True]})
-    long = melted(table, "judge_criterion=a_x,b_x")
+    long = lengthened(table, "judge_criterion=a_x,b_x").table
     assert long["correct"].isna().tolist() == [False, True, False, False]
     assert long["judge"].tolist() == ["a", "a", "b", "b"]
 
@@ -366,7 +366,7 @@ def test_columns_named_by_wide() -> None:
 
 
 def test_long_tables_of_columns_and_lists() -> None:
-    long = melted(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*")
+    long = lengthened(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*").table
     assert list(long) == ["id", "judge", "criterion", "score"]
     assert long.astype(str).to_numpy().tolist() == [["1", "gpt", "style", "4"], ["1", "gpt", "truth", "5"]]
     table = pd.DataFrame({"id": [1], "a_scores": ["[[1, 2], [3, 4]]"]})

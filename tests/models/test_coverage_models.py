@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, too_low, whole
+from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, scarce, too_low, whole
 
 from judgestats.flags import FEW_CALLS, RARE
 from judgestats.models.estimation import as_fit
-from judgestats.models.postestimation.design_shortages import scarce
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
 CELLS = {cell.name: cell for cell in cells()}

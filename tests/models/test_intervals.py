@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from coverage_models import profile_rise
 from scipy.optimize import minimize
 
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.flags import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
 from judgestats.models.postestimation.coefficient_tables import tidy
-from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
+from judgestats.models.postestimation.intervals import confint, parameters
 from models.examples import example, fitted
 from models.reference import results, spelled
 

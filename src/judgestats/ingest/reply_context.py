@@ -100,7 +100,6 @@ _START = (
     r"(?:^|(?<=[.!?:;)\]*\n]) {0,2})[^\w\]]{0,8}(?:(?:but|and|well|oh|so|hm{1,6}|um|ah|please|ok|okay|note|no),? )?"
 )
 _VERDICT = r"(?:verdict|answer|choice|decision|judge?ment|rating|score|vote|conclusion|statement|line|marker|reply)"
-_CANNOT = r"(?:can'?t|cannot|can not|couldn't|could not|won'?t|will not|(?:'m| am) (?:not able|unable|not willing) to)"
 #: A refusal to judge, wherever it stands in a reply.
 REFUSAL = re.compile(
     r"\bi(?:'m| am)? (?:(?:must|have to|will|need to|respectfully) ){0,2}(?:decline|refuse)(?! to (?:follow|obey|"

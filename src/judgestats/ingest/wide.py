@@ -148,11 +148,6 @@ class Long:
     reason: str = "an empty list"  # why
 
 
-def melted(table: IntoFrame, wide: Wide | str) -> pd.DataFrame:
-    """Make a wide table long: one row for each of its wide columns; see :func:`lengthened`."""
-    return lengthened(table, wide).table
-
-
 def lengthened(
     table: IntoFrame,
     wide: Wide | str,

@@ -42,11 +42,6 @@ def shortages(fit: Fitted) -> tuple[Shortage, ...]:
     return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
 
 
-def scarce(fit: Fitted) -> tuple[str, ...]:
-    """Flags of a design that is small for its method, as :func:`shortages` finds them."""
-    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
-
-
 def _calls(fit: Fitted) -> Iterator[Shortage]:
     for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
         if calls:

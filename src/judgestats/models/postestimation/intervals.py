@@ -177,25 +177,6 @@ def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float
     return low, high, "" if max(-low, high) < 1 else flags.ONE_NOT_EXCLUDED
 
 
-def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
-    """By how much minus the log likelihood rises where a parameter is held, the others at their best.
-
-    `fit`: by ``engine="ml"``. `own`: one of :func:`parameters`. Returns a profile interval holds the values where it is
-    at most half the quantile squared.
-    """
-    _refuse_without_likelihood(fit)
-    if own.component is None and fit.distribution.linear:
-        curve, least, _, _ = fixed_of_linear(fit, own.place)
-        return curve(value) - least
-    whole = surface(fit)
-    if own.component is None:
-        return Curve(whole, chart_of(fit, own.place))(value) - whole.value
-    if own.component.t < 0:
-        return Curve(whole, Plain(len(whole.x) - 1))(float(np.log(value))) - whole.value
-    shift = fit.n_location if fit.distribution.linear else 0
-    return Curve(whole, chart_of_component(own.component, shift))(value) - whole.value
-
-
 def _bootstrap(
     fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float, n_resamples: int, seed: Seed
 ) -> list[dict[str, object]]:
