@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -116,6 +117,30 @@ def test_irrcac_four_raters():
         fleiss[["estimate", "conf_low", "conf_high"]].astype(float), [0.761, 0.424, 1.0], atol=5e-4
     )
     assert math.isnan(fleiss["z"])  # the test is for equally many raters
+
+
+def test_irrcac_gives_the_same_of_classes():
+    """reference/irrcac.py: two judges, four, and four with gaps, who answer with one of four classes."""
+    folder = Path(__file__).parents[1] / "reference"
+    expected = pd.read_csv(folder / "irrcac.csv").set_index(["data", "coefficient"])
+    for name, part in pd.read_csv(folder / "irrcac_calls.csv", dtype={"item": str}).groupby("data"):
+        long = part.drop(columns="data").dropna(axis=1, how="all").melt("item", var_name="judge", value_name="answer")
+        calls = js.ratings(long)
+        found = {
+            "fleiss": kappa(calls, pairs="fleiss"),
+            "gwet": ac1(calls),
+            "krippendorff": alpha(calls, interval=None),
+            **({"conger": kappa(calls)} if name == "two" else {}),
+        }
+        for coefficient, rows in found.items():
+            value, error = expected.loc[(name, coefficient)]
+            assert rows["estimate"].iloc[0] == pytest.approx(value, abs=1e-12)
+            if coefficient in ("fleiss", "gwet"):
+                assert rows["std_error"].iloc[0] == pytest.approx(error, abs=1e-12)
+        if name == "two":  # Scott's pi is Fleiss's kappa of two judges
+            row = scott_pi(calls).iloc[0]
+            wanted = expected.loc[(name, "fleiss")]
+            assert row[["estimate", "std_error"]].tolist() == pytest.approx(wanted.tolist(), abs=1e-12)
 
 
 def test_wikipedia_fleiss():

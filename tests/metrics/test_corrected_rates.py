@@ -154,3 +154,25 @@ def test_a_rate_that_uses_no_verdict_of_the_judge_says_so(verdict, unused):
     found = js.corrected_rate(js.ratings(calls), sampling="random").set_index("term")
     assert (found.loc["lambda", "estimate"] == 0) == unused
     assert ("verdicts of the judge unused" in found.loc["corrected_rate", "flag"]) is unused
+
+
+def test_the_rate_of_a_class_is_that_of_its_verdicts_of_yes_and_no():
+    rng = np.random.default_rng(4)
+    classes = np.array(["safe", "unsafe", "refusal"])
+    right = rng.choice(classes, 300, p=[0.5, 0.3, 0.2])
+    said = np.where(rng.random(300) < 0.85, right, rng.choice(classes, 300))
+    table = pd.DataFrame({"judge": "g", "item": np.arange(300).astype(str), "answer": said, "gold": right})
+    table["gold"] = table["gold"].where(table.index < 120, None)
+    table.loc[[7, 200], "answer"] = None
+    yes = {c: (table[c] == "unsafe").astype(float).where(table[c].notna()) for c in ("answer", "gold")}
+    scores = js.ratings(table.drop(columns="answer").assign(score=yes["answer"], gold=yes["gold"]))
+    for sampling in ("by class", "random"):
+        expected = js.corrected_rate(scores, sampling=sampling)
+        found = js.corrected_rate(js.ratings(table), sampling=sampling, positive="unsafe")
+        pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(DesignError, match="positive='unsave'. Allowed: refusal, safe, unsafe. Did you mean 'unsafe'"):
+        js.corrected_rate(js.ratings(table), sampling="random", positive="unsave")
+    with pytest.raises(DesignError, match="positive=None. Allowed: refusal, safe, unsafe"):
+        js.corrected_rate(js.ratings(table), sampling="random")
+    with pytest.raises(DesignError, match="positive= is about verdicts that are classes"):
+        js.corrected_rate(scores, sampling="random", positive=1)

@@ -222,3 +222,19 @@ def test_a_few_large_errors_are_flagged():
         errors = rng.standard_t(df, (400, 5)) if heavy else rng.normal(size=(400, 5))
         result = js.effective_judges(frame(errors), n_resamples=50)
         assert result["flag"].str.contains("a few large errors decide").all() == heavy
+
+
+def test_classes_are_right_or_wrong():
+    """A class beside the right one is a verdict of right and wrong, in any engine; missing ones are left out."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame([(j, f"i{i}") for i in range(60) for j in "abc"], columns=["judge", "item"])
+    table["gold"] = np.repeat(rng.choice(["x", "y", "z"], 60), 3)
+    table["answer"] = np.where(rng.random(180) < 0.7, table["gold"], rng.choice(["x", "y", "z"], 180))
+    table.loc[[4, 30], "answer"] = None
+    right = (table["answer"] == table["gold"]).astype(object).where(table["answer"].notna(), None)
+    expected = js.effective_judges(js.ratings(table.assign(correct=right).drop(columns=["answer", "gold"])))
+    assert expected["n"].tolist() == [58, 58]
+    for calls in (js.ratings(table), pl.from_pandas(table).lazy()):
+        pd.testing.assert_frame_equal(js.effective_judges(calls), expected)
+    with pytest.raises(DesignError, match="needs the right answers"):
+        js.effective_judges(js.ratings(table.drop(columns="gold")))

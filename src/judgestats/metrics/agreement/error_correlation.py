@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -15,6 +16,7 @@ from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.counts import Counts
+from judgestats.counting.judge_answers import INVALID
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
@@ -72,6 +74,7 @@ def _gold_or_correct(data: IntoFrame, _: Options) -> str:
         ),
     ),
     have=("judges", "gold"),
+    classes=True,
     assumes="Errors of each two judges are equally correlated, or nearly so; gold is right.",
 )
 def effective_judges(
@@ -90,9 +93,9 @@ def effective_judges(
     Parameters
     ----------
     data : frame
-        Preferences with a column ``gold``; or ratings with one, or with ``correct``.
+        Preferences with a column ``gold``; or ratings (scores or classes) with one, or with ``correct``.
     gold : str or frame
-        Ratings: the right scores, as in :func:`score_error`.
+        Ratings: the right scores, as in :func:`score_error`; of classes a column.
     by : str or sequence of str
         Further grouping columns; each group is a panel of its own.
     average_over : str or sequence of str
@@ -148,6 +151,9 @@ def effective_judges(
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
     calls = Study.of(data)
+    if answer_column(calls.names) == "answer" and kind_of(calls.names) == "ratings" and gold in calls.names:
+        data = _right_or_wrong(calls, gold)
+        calls = Study.of(data)
     columns = frame_columns(calls.data)
     groups = [g for g in grouping(by, columns) if g != "judge"]
     chosen = clusters(cluster)
@@ -182,6 +188,14 @@ def effective_judges(
         errors = error if codes.size == 1 else error[codes.code == g]
         rows += [{**key, **row} for row in _panel(part, errors, about, dependent, plan, key)]
     return estimates(rows, groups, ["judges"])
+
+
+def _right_or_wrong(calls: Study, gold: str) -> IntoFrame:
+    """Ratings that are classes as right or wrong; missing where the class or the right one is."""
+    answer, right = (nw.col(c).cast(nw.String) for c in ("answer", gold))
+    there = ~(answer.is_null() | right.is_null() | answer.is_in(["", INVALID]) | (right == ""))
+    data = calls.data.with_columns(nw.when(there).then(answer == right).alias("correct"))
+    return data.drop(["answer", gold]).to_native()
 
 
 def _of_verdicts(calls: IntoFrame, extra: list[str]) -> tuple[Counts, Floats, list[str]]:

@@ -127,6 +127,7 @@ _TERMS = (
     terms=_TERMS,
     arguments=lambda _, options: {"sampling": options.sampling},
     have=("people",),
+    classes=True,
     assumes="Labels are right, and the labelled items are drawn as stated: at random, or by class of the verdict.",
 )
 def corrected_rate(
@@ -137,6 +138,7 @@ def corrected_rate(
     calibration: IntoFrame | None = None,
     gold: str = "gold",
     candidate: str | None = None,
+    positive: object = None,
     ties: TiesOfWins = "exact",
     panel: bool = False,
     strata: str | None = None,
@@ -175,6 +177,8 @@ def corrected_rate(
         Column of labels; or a judge (a person) whose answers are the labels.
     candidate : str, optional
         Of preferences: whose share of wins is asked. Pairs without it are left out.
+    positive : class, optional
+        Of verdicts that are classes (``answer``): whose share is asked.
     ties : {'exact', 'half'}
         Whether a tie is no win, or half of one (of verdict and label alike).
     panel : bool
@@ -264,7 +268,17 @@ def corrected_rate(
     )
     keys = ["judge", *dict.fromkeys(names(by))]
     reading = Reading(
-        "corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties, average_over, options.beside
+        "corrected_rate",
+        keys,
+        keys,
+        sampling,
+        cluster,
+        gold,
+        candidate,
+        ties,
+        average_over,
+        options.beside,
+        positive,
     )
     sample = read_sample(verdicts, calibration, reading)
     _check_margin(options, sample)
@@ -303,6 +317,7 @@ def corrected_rate(
         Term("apparent_difference", "difference by the verdicts alone", neutral=0.0, form="points"),
     ),
     have=("people",),
+    classes=True,
     assumes="Labels are right, and the labelled items are drawn as stated; paired where the systems share items.",
 )
 def corrected_difference(
@@ -315,6 +330,7 @@ def corrected_difference(
     calibration: IntoFrame | None = None,
     gold: str = "gold",
     candidate: str | None = None,
+    positive: object = None,
     ties: TiesOfWins = "exact",
     panel: bool = False,
     strata: str | None = None,
@@ -338,7 +354,7 @@ def corrected_difference(
         The level that is subtracted from every other one.
     compare : str
         Column whose levels are compared.
-    sampling, label_probability, calibration, gold, candidate, ties, panel, strata, weights
+    sampling, label_probability, calibration, gold, candidate, positive, ties, panel, strata, weights
         As for :func:`corrected_rate`.
     calibrated_on : {'own', 'shared'} or mapping
         Each level by its own labels, or both by the same ones: of all levels, or of one. The last two need `margin`. A
@@ -398,7 +414,17 @@ def corrected_difference(
         raise DesignError(f"compare={compare!r} is in by=, or the judges. Name a column that neither holds.")
     keys, apart = ["judge", *by, compare], ["judge", *by]
     reading = Reading(
-        "corrected_difference", keys, apart, sampling, cluster, gold, candidate, ties, average_over, options.beside
+        "corrected_difference",
+        keys,
+        apart,
+        sampling,
+        cluster,
+        gold,
+        candidate,
+        ties,
+        average_over,
+        options.beside,
+        positive,
     )
     sample = read_sample(verdicts, calibration, reading)
     _check_margin(options, sample)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, cluster_codes, clusters
 from judgestats.counting.clusters import Clusters
+from judgestats.counting.judge_answers import INVALID
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs, eager_splits, refuse_splits
@@ -58,6 +59,7 @@ class Reading:
     ties: TiesOfWins
     average_over: By = ()
     beside: tuple[str, ...] = ()  # further columns that the estimate needs
+    positive: object = None  # the class whose rate is asked
 
     def __post_init__(self) -> None:
         choose(self.ties, get_args(TiesOfWins), "ties")
@@ -230,6 +232,7 @@ def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
         if reading.candidate is not None:
             raise DesignError("candidate= is about preferences, and these are ratings.")
         _refuse_mixtures(table, reading)
+        table = _of_class(table, reading.positive)
         units = _row_units(table, [*keys, *columns], "ratings")
         table = as_scores(nw.from_native(table, eager_only=True)).to_native()
         gold = table["gold"]
@@ -238,6 +241,26 @@ def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
         table = table.assign(**{VERDICT: verdict, LABEL: numbers_of(gold), COUNTS: units})
     used = [*keys, *columns, *CANDIDATES, "system", "criterion", "first", "second", VERDICT, LABEL, COUNTS]
     return table[[c for c in dict.fromkeys(used) if c in table.columns]].reset_index(drop=True)
+
+
+def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
+    """Ratings that are classes as scores: 1 for one of these, 0 for the others; other ratings as they are."""
+    if answer_column(table.columns) != "answer":
+        if positive is not None:
+            raise DesignError("positive= is about verdicts that are classes, and these are not. Leave it out.")
+        return table
+    classes = sorted({str(label) for label in table["answer"].dropna().unique()} - {"", INVALID})
+    if positive is None or str(positive) not in classes:
+        raise DesignError(
+            f"A rate of classes is the share of one of them, and positive={positive!r}. Allowed: "
+            f"{', '.join(classes[:8])}.{suggestion(str(positive), classes)}",
+            problem="needs to know which class is counted: positive=",
+        )
+    shares = {}
+    for name, column in (("score", "answer"), ("gold", "gold")):
+        label = table[column].astype("string").replace(["", INVALID], pd.NA)
+        shares[name] = (label == str(positive)).astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    return table.drop(columns="answer").assign(**shares)
 
 
 def _row_units(table: pd.DataFrame, keys: list[str], kind: Kind) -> Floats:
