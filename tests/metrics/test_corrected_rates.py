@@ -170,9 +170,11 @@ def test_the_rate_of_a_class_is_that_of_its_verdicts_of_yes_and_no():
         expected = js.corrected_rate(scores, sampling=sampling)
         found = js.corrected_rate(js.ratings(table), sampling=sampling, positive="unsafe")
         pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(DesignError, match="positive='unsave'. Allowed: refusal, safe, unsafe. Did you mean 'unsafe'"):
+    with pytest.raises(
+        DesignError, match=r"positive='unsave'\. Allowed: refusal, safe, unsafe\. Did you mean 'unsafe'"
+    ):
         js.corrected_rate(js.ratings(table), sampling="random", positive="unsave")
-    with pytest.raises(DesignError, match="positive=None. Allowed: refusal, safe, unsafe"):
+    with pytest.raises(DesignError, match=r"positive=None\. Allowed: refusal, safe, unsafe"):
         js.corrected_rate(js.ratings(table), sampling="random")
     with pytest.raises(DesignError, match="positive= is about verdicts that are classes"):
         js.corrected_rate(scores, sampling="random", positive=1)
