@@ -195,7 +195,8 @@ def _right_or_wrong(calls: Study, gold: str) -> IntoFrame:
     answer, right = (nw.col(c).cast(nw.String) for c in ("answer", gold))
     there = ~(answer.is_null() | right.is_null() | answer.is_in(["", INVALID]) | (right == ""))
     data = calls.data.with_columns(nw.when(there).then(answer == right).alias("correct"))
-    return data.drop(["answer", gold]).to_native()
+    right_or_wrong: IntoFrame = data.drop(["answer", gold]).to_native()
+    return right_or_wrong
 
 
 def _of_verdicts(calls: IntoFrame, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
