@@ -1,7 +1,9 @@
 """The first screens of the public sets and benchmarks, recomputed with plain pandas from their rows and files."""
 
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,9 +11,14 @@ import pytest
 from scipy import stats
 
 import judgestats as js
+import planned_studies
+from judgestats.design import collect
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data
 from judgestats.reporting.page_data import SUMMARISED, PageArguments, measure_all
+from judgestats.schema.account import account_of
+from studies.end_to_end import to_the_end
+from studies.study_plans import STUDIES
 
 
 def _first_screen(rows):
@@ -26,6 +33,22 @@ def screen(request):
     """Name, rows and first screen of a set; other measures than those of the first screen are not made."""
     rows = js.datasets.load(request.param)
     return request.param, pd.DataFrame(rows), _first_screen(rows)
+
+
+@pytest.fixture(scope="module", params=planned_studies.STUDIES)
+def study(request, tmp_path_factory):
+    """A planned study, asked of simulated judges through the command line: its name, its calls and its page."""
+    plan = next(s for s in STUDIES if s.name == request.param)
+    folder, before = tmp_path_factory.mktemp("study"), Path.cwd()
+    try:
+        os.chdir(folder)
+        to_the_end(plan.files(folder), plan.judges, folder)
+    finally:
+        os.chdir(before)
+    calls = collect(folder / "plan", sorted(map(str, (folder / "answers").glob("*/*"))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_data, "attempts", lambda *_: {})
+        return request.param, calls, measure_all(calls, PageArguments(study=True, n_resamples=200))
 
 
 def column(summary, term):
@@ -445,3 +468,203 @@ def test_a_number_that_is_altered_is_noticed(name, request):
         unnoticed.append(what)
     assert mutants > 30
     assert not unnoticed
+
+
+def shown(value, row):
+    """A number of a study as its page prints it, by what it is: written here, not taken from the package."""
+    fine = int(0 < row["conf_high"] - row["conf_low"] < 0.02)
+    head = row["column"]
+    if head in SHARES or head.startswith("correct Δ"):
+        return f"{100 * value:.{fine}f}\u202f%"
+    if head in POINTS:
+        text = f"{100 * value:+.{fine}f}".replace("-", "−")
+        text = text if any(c in "123456789" for c in text) else text[1:]
+        return f"{text} point{'s' * (text[1:] != '1')}"
+    text = f"{value:.{2 + fine}f}".replace("-", "−")
+    return text if any(c in "123456789" for c in text) else text.removeprefix("−")
+
+
+SHARES = {
+    "valid", "dark current", "RFP₀", "SCS", "PFP", "OSC", "accuracy", "wrong ties", "truncation right", "LAO", "revised",
+    "towards", "away", "EDR",
+}  # fmt: skip
+POINTS = {
+    "criterion shift", "minus B0", "position", "verbosity", "style", "own model", "shift", "LDS", "OLS", "TS",
+    "neutrality deviation",
+}  # fmt: skip
+
+
+def check_tables(expected, tables):
+    """Every estimate of the tables, from the calls; its text; and an interval that holds it."""
+    seen = set()
+    for table in tables:
+        heads, body = table.wide()
+        printed = pd.DataFrame(body, columns=heads)
+        assert len(printed) == len(table.rows[list(table.labels)].fillna("").astype(str).drop_duplicates())
+        for head, rows in table.rows.groupby("column", sort=False):
+            of_people = " from people" if "people" in table.title else ""
+            values = expected[f"{head}{of_people}"].dropna()
+            depth = values.index.nlevels
+            labels = list(table.labels)[:depth]
+            keys = [tuple(row) for row in rows[labels].fillna("").to_numpy()]
+            there = rows["estimate"].notna().to_numpy()
+            estimates = {k: v for k, v, ok in zip(keys, rows["estimate"], there, strict=True) if ok}
+            assert estimates == pytest.approx(
+                {k if isinstance(k, tuple) else (k,): v for k, v in values.items()}, abs=1e-9
+            ), (table.title, head)
+            seen.add(f"{head}{of_people}")
+            for row in rows[rows["estimate"].notna()].to_dict("records"):
+                at = np.logical_and.reduce([printed[c.replace("_", " ")] == ("" if pd.isna(row[c]) else str(row[c]))
+                                            for c in table.labels])  # fmt: skip
+                text = printed.loc[at, head].item()
+                if head.startswith("p, "):
+                    p = row["estimate"]
+                    assert text == ("< 0.001" if p < 0.001 else f"{p:.3f}")
+                    continue
+                assert text.split(" [")[0] == shown(row["estimate"], row), (head, text)
+                if np.isfinite([row["conf_low"], row["conf_high"]]).all() and head not in ("LDS", "OLS", "TS"):
+                    assert row["conf_low"] - 1e-9 <= row["estimate"] <= row["conf_high"] + 1e-9
+                    ends = [shown(row[end], row) for end in ("conf_low", "conf_high")]
+                    bare = [re.sub(r"\u202f%| points?$", "", end) for end in ends]
+                    unit = "\u202f%" * ends[0].endswith("%")
+                    assert text.split(" [")[1] == f"{bare[0]}, {bare[1]}]{unit}", (head, row)
+    return seen
+
+
+def check_study_cards(name, page, conf_level=0.95):
+    """The cards of a study answer its questions by the rows of its tables: the largest, or the best, that is clear of 0."""
+    cards = [c for c in page.summary.cards if c.kind != "care"]
+    expected = []
+    for head, columns, best, none in QUESTIONS.get(name, ()):
+        for table in page.tables:
+            rows = table.rows[table.rows["column"].isin(columns) & table.rows["estimate"].notna()]
+            if "probe" in rows and "shift" in columns:
+                rows = rows[rows["probe"].isin(["truth", "flip"])]
+            if rows.empty:
+                continue
+            clear = rows[(rows["conf_low"] > 0) | (rows["conf_high"] < 0)]
+            if head == "Does a strategy change accuracy?":
+                small = table.rows[(table.rows["column"] == "p, Holm") & (table.rows["estimate"] <= 0.05)]
+                keys = set(zip(small["judge"], small["strategy"], strict=True))
+                clear = rows[[k in keys for k in zip(rows["judge"], rows["strategy"], strict=True)]]
+            pool = rows if best or clear.empty else clear
+            row = pool.loc[(pool["estimate"] if best else pool["estimate"].abs()).idxmax()]
+            names = [*(row[c] for c in table.labels), *([row["column"]] if len(columns) > 1 else [])]
+            who = " · ".join(str(n) for n in names if n not in ("", None))
+            percent = row["column"].endswith(", %")
+            text = f"{row['estimate']:.0f}\u202f%".replace("-", "−") if percent else shown(row["estimate"], row)
+            if not best and row["estimate"] > 0 and not text.startswith("+"):
+                text = f"+{text}"
+            claim = f"{who}, {text}"
+            if percent:
+                ends = [f"{row[e]:.0f}".replace("-", "−") for e in ("conf_low", "conf_high")]
+            else:
+                ends = [re.sub(r"\u202f%| points?$", "", shown(row[e], row)) for e in ("conf_low", "conf_high")]
+            unit = "\u202f%" if percent or row["column"] in SHARES else " points" * (row["column"] in POINTS)
+            many = f"; the {'highest' if best else 'largest'} of {len(rows)} estimates, each interval alone"
+            detail = f"95\u202f% interval {ends[0]} to {ends[1]}{unit}" + many * (len(rows) > 1)
+            expected.append(
+                (head, claim, detail) if best or len(clear) else (head, none, f"largest: {claim} ({detail})")
+            )
+    assert [(c.head, c.claim, c.detail) for c in cards] == expected
+
+
+QUESTIONS = {
+    "debiasing": [
+        ("Which strategy agrees most with gold?", ["accuracy"], True, ""),
+        ("Does a strategy change accuracy?", ["minus B0"], False, "No change from B0 survives correction"),
+        ("Which bias is largest?", ["position", "verbosity", "style", "own model"], False, "No interval leaves out 0"),
+        ("Is it biased by position?", ["position"], False, "No position bias on identical texts shown"),
+        ("Does it prefer its own model?", ["own model"], False, "No preference for the own model shown"),
+    ],
+    "rubric": [
+        ("Does a judge favour its own system?", ["attributed, own beyond others"], False, "No self-preference shown"),
+        ("Does hiding names help?", ["attenuation, %"], False, "No attenuation shown"),
+    ],
+    "merg": [("Does agreement survive?", ["r minus baseline-score"], False, "No change of agreement shown")],
+    "cues": [
+        ("Does a label move the verdict?", ["shift"], False, "No shift shown"),
+        ("Is it revised when the labels are put right?", ["towards"], True, ""),
+    ],
+}
+
+
+def check_study(name, calls, page):
+    """The first screen of a planned study, from its calls."""
+    recomputed = planned_studies.STUDIES[name](calls)
+    assert check_tables(recomputed, page.tables) == set(recomputed)
+    answer = calls["choice"].ne("invalid") if "choice" in calls else calls["score"].notna()
+    lost = int((~answer).sum())
+    said = f"{spaced(len(calls))} answers, {lost} of them missing or not readable"
+    assert said in page.tables[0].about
+    used, left_out = (
+        re.search(rf"([\d\u202f]+) {what}", page.summary.line) for what in ("(?:verdicts|scores)", "rows left")
+    )
+    rows = [int(found[1].replace("\u202f", "")) for found in (used, left_out)]
+    if name == "debiasing":
+        natural = planned_studies.merged(calls[calls["bias"].isna()])
+        bad = int(natural["winner"].eq("invalid").sum())
+        assert "shown in one order" in page.summary.line
+    elif name == "merg":
+        complete = calls.groupby(["condition", "judge", "system", "item"])["score"].apply(lambda s: s.notna().all())
+        natural, bad = complete, int((~complete).sum())
+        assert f"by the rules of the design {len(complete)}." in page.tables[0].about
+    else:
+        twice = sum(e.n for e in account_of(calls).excluded)  # answers that came back again
+        natural, bad = calls, lost + twice
+    assert rows == [int(answer.sum()) if natural is calls else len(natural) - bad, bad]
+    if name == "dark-current":
+        prompt = [f"m · prompt = {p}" for p in ("pairwise", "pairwise_strict")]
+        expected = planned_studies.dark_current(calls)
+        first = column(page.summary, "target_sensitivity")
+        assert first.index.tolist() == prompt
+        shared = expected["correct Δ = 1"]
+        assert page.summary.verdict.startswith(
+            f"Use {prompt[0]}: finding the smallest difference in {100 * shared.iloc[0]:.0f}"
+        )
+        false = column(page.summary, "raw_false_preference")
+        much = [j for j, v in false.items() if v >= 0.5]
+        care = next(c for c in page.summary.cards if c.kind == "care")
+        assert f"{much[0]}: prefers one of two equals" in care.detail
+        assert care.claim == f"{calls['task'].nunique()} tasks stand behind 120 items"
+    else:
+        assert page.summary.verdict == ""
+        check_study_cards(name, page)
+
+
+@pytest.mark.slow
+def test_every_number_of_a_planned_study_is_that_of_its_calls(study):
+    check_study(*study)
+
+
+@pytest.mark.slow
+def test_a_number_of_a_planned_study_that_is_altered_is_noticed(study):
+    name, calls, page = study
+    mutants, unnoticed, recomputed = 0, [], planned_studies.STUDIES[name](calls)
+    for table in page.tables:
+        for row in table.rows.index[table.rows["estimate"].notna()]:
+            rows = table.rows.copy()
+            rows.loc[row, "estimate"] += 0.01
+            mutants += 1
+            changed = [replace(table, rows=rows)]
+            if _passes(lambda tables=changed: check_tables(recomputed, tables)):
+                unnoticed.append((table.title, row))
+    for number, card in enumerate(page.summary.cards):
+        for part in ("claim", "detail") if card.kind != "care" and name != "dark-current" else ():
+            for text in _altered_texts(getattr(card, part)):
+                cards = [*page.summary.cards]
+                cards[number] = replace(card, **{part: text})
+                changed = replace(page, summary=replace(page.summary, cards=tuple(cards)))
+                mutants += 1
+                if _passes(lambda p=changed: check_study_cards(name, p)):
+                    unnoticed.append(text)
+    assert mutants > 10
+    assert not unnoticed
+
+
+def _passes(check):
+    try:
+        check()
+    except (AssertionError, TypeError):
+        return False
+    return True

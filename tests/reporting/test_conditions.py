@@ -73,3 +73,20 @@ def test_what_cannot_be_drawn_is_refused(by_temperature):
     with pytest.raises(DesignError, match="Name one in term="):
         plots.lines(both, "temperature")
     assert len(plots.lines(by_temperature.query("system == 'a'"), "temperature")) == 1
+
+
+def test_many_lines_have_their_names_at_their_ends_each_apart_from_the_others():
+    values = {f"j{k:02d}": [5 + 0.1 * k, 5 + 0.01 * (k % 7)] for k in range(33)}
+    rows = pd.DataFrame(
+        [(j, t, "r", v, v - 0.1, v + 0.1) for j, two in values.items() for t, v in zip((0.0, 1.0), two, strict=True)],
+        columns=["judge", "temperature", "term", "estimate", "conf_low", "conf_high"],
+    )
+    (ax,) = plots.lines(rows)
+    assert ax.get_legend() is None
+    at = {t.get_text(): t.get_position()[1] for t in ax.texts}
+    assert set(values) <= set(at)
+    heights = sorted(at[j] for j in values)
+    assert min(np.diff(heights)) > 0.9 * (ax.get_ylim()[1] - ax.get_ylim()[0]) / 33
+    order = sorted(values, key=lambda j: values[j][1])
+    assert [at[j] for j in order] == sorted(at[j] for j in order)
+    assert {t.xy for t in ax.texts if t.get_text() in values} == {(1.0, two[1]) for two in values.values()}

@@ -45,6 +45,8 @@ from judgestats.reporting.source_tables import row_sums
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 from reporting.drawing import scored
+from reporting.test_class_panels import verdicts
+from reporting.test_unnamed_columns import answers
 
 HOSTILE = [
     "<script>document.title='pwned'</script>",
@@ -1020,6 +1022,13 @@ def test_rank_correlations_have_their_own_names():
     assert in_words("kendall", "rank_correlation") == "Kendall τ"
 
 
+def study_calls():
+    """Calls of a study of two strategies."""
+    pairs = pd.DataFrame({"judge": "g", "item": [*map(str, range(30))], "first": "u", "second": "v", "gold": "u"})
+    said = {"B0": ["first", "second", "tie"], "S4": ["first", "first", "invalid"]}
+    return pd.concat([pairs.assign(strategy=s, choice=c * 10) for s, c in said.items()], ignore_index=True)
+
+
 def printed_means():
     means = paper_tables.scores()
     means = means[(means["condition"] == "attributed") & means["judge"].isin(means["judge"].unique()[:2])]
@@ -1046,6 +1055,10 @@ PAGES = {
     "ratings": lambda path: report(self_ratings(), path, n_resamples=50),
     "means": lambda path: report(printed_means(), path, n_resamples=20),
     "audit": lambda path: audit_page(audited("dark_current"), path),
+    "classes": lambda path: report(ratings(verdicts(("a", "b", "c"), True, 3)), path, n_resamples=20),
+    "two classes": lambda path: report(ratings(verdicts(("safe", "unsafe"), False, 3)), path, n_resamples=20),
+    "study": lambda path: report(study_calls(), path, study=True, n_resamples=20),
+    "unnamed column": lambda path: report(answers("score"), path, n_resamples=20),
 }
 SCHEMES = {"light": (), "dark": ("--blink-settings=preferredColorScheme=0",)}
 

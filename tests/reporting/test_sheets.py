@@ -4,13 +4,14 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import to_great_table, to_latex, to_markdown
-from judgestats.reporting.sheets import printed
+from judgestats.reporting.sheets import SECTIONS, datasheet_rows, printed
 from reporting.designs import dark_current_design, plain_verdicts
 
 
@@ -117,3 +118,15 @@ def test_latex_compiles(sheet, tmp_path):
         check=True,
         capture_output=True,
     )
+
+
+def test_a_section_without_a_number_is_a_line_with_the_reason():
+    sheet = datasheet(dark_current_design(), n_resamples=20)
+    rows = sheet[sheet["judge"] == sheet["judge"].iloc[0]].copy()
+    part = rows["section"] == "ladder"
+    rows.loc[part, ["estimate", "conf_low", "conf_high"]] = np.nan
+    rows.loc[part, "flag"] = "no data"
+    sections = {s["title"]: s for s in datasheet_rows(rows, "g", 0.95)["sections"]}
+    assert sections[SECTIONS["ladder"]]["terms"] == []
+    assert sections[SECTIONS["ladder"]]["none"] == "No number: no data."
+    assert all(s["terms"] and not s["none"] for title, s in sections.items() if title != SECTIONS["ladder"])

@@ -22,6 +22,8 @@ from judgestats.schema.columns import kind_of
 MANY_LOST = 0.05
 #: The level in which an item nests, as a column beside those of the data.
 _LEVEL = "level of the items"
+#: False preference from which a card says so, as of the type of a judge.
+OFTEN = 0.5
 #: Fewer pairs or items than this are few.
 FEW = 30
 
@@ -44,6 +46,12 @@ def caution_card(
         said.append(("Scores on different scales are not compared", screen.apart))
     if without_people:
         said.append(("Not compared with people", without_people))
+    equals = next((c for c in columns if c.term == "raw_false_preference"), None)
+    much = [j for group in ranked for j in group if equals and j in equals.cells and _often(equals, j)]
+    if equals and much:
+        worst = max(much, key=lambda j: float(equals.cells[j]["estimate"]))
+        why = f"{equals.text(worst)[0]} of calls on two equals: a preference is then no sign of a difference"
+        said.append((f"{listed(much, 2)}: prefer{'s' * (len(much) == 1)} one of two equals", why))
     apart = [j for judges in ranked[1:] for j in judges]
     if apart:
         why = f"It shares too few {thing} with the rest, and stands apart"
@@ -80,6 +88,10 @@ def caution_card(
     claim, detail = said[0]
     more = f"; also: {'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c, _ in said[1:3])}"
     return Card("care", "Read with care", claim, detail + (more if len(said) > 1 else ""))
+
+
+def _often(equals: Column, judge: str) -> bool:
+    return float(equals.cells[judge]["estimate"]) >= OFTEN
 
 
 def _few_behind_many(

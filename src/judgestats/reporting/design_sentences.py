@@ -153,14 +153,17 @@ def _calls_repeat(study: Study, by: Sequence[str] = ()) -> bool:
 
 
 def _orders_in_words(data: pd.DataFrame, findings: pd.DataFrame) -> str:
-    if "order_known" in data.columns and not data["order_known"].fillna(True).astype(bool).any():
+    in_order = len(data)
+    if "order_known" in data.columns:
+        in_order = int(data["order_known"].fillna(True).astype(bool).sum())
+    if not in_order:
         return "The order shown is not known."
     lone = int(findings.loc[findings["what"] == "only one order of the pair", "n"].sum())
     if not lone:
         return "Each pair was shown in both orders."
-    if lone >= len(data):
+    if lone >= in_order:
         return "Each pair was shown in one order only."
-    return f"{number(100 * (1 - lone / len(data)), 1)}{PERCENT} of the rows have their pair in both orders."
+    return f"{number(100 * (1 - lone / in_order), 1)}{PERCENT} of the rows have their pair in both orders."
 
 
 def _ratings_design(data: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -97,10 +98,23 @@ def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> Record:
     for row in rows.to_dict("records"):
         of_section.setdefault(row["section"], {}).setdefault(row["term"], []).append(row)
     sections = [
-        {"title": SECTIONS.get(section, section), "terms": [_term(same, bounds) for same in terms.values()]}
+        {
+            "title": SECTIONS.get(section, section),
+            "terms": [] if (none := _nothing(terms.values())) else [_term(same, bounds) for same in terms.values()],
+            "none": none,
+        }
         for section, terms in of_section.items()
     ]
     return {"judge": judge, "level": f"{100 * conf_level:g}{PERCENT}", "sections": sections}
+
+
+def _nothing(terms: Iterable[list[Record]]) -> str:
+    """Why a section has no number and no bound, in a line; empty where it has one."""
+    rows = [row for same in terms for row in same]
+    if any(math.isfinite(r["estimate"]) or flags.RIGHT_CENSORED in r["flag"] for r in rows):
+        return ""
+    why = dict.fromkeys(part for r in rows for part in r["flag"].split("; ") if part)
+    return f"No number: {spaced(', '.join(why) or flags.NO_DATA)}."
 
 
 def _term(rows: list[Record], bounds: _Bounds) -> Record:

@@ -174,11 +174,12 @@ def _strategies(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTab
 
     yield StudyTable.of(
         "Accuracy by strategy",
-        "Share of verdicts that match gold, by the rule of each strategy; its difference from B0 on the same pairs.",
+        "Share of verdicts that match gold, by the rule of each strategy, and of all that call a tie where gold does "
+        "not; the difference of the first from B0 on the same pairs.",
         ("judge", "strategy"),
         (
             lambda: gold_agreement(verdicts, by="strategy", conf_level=level),
-            {"accuracy": "accuracy", "kappa": "kappa", "tie": "ties"},
+            {"accuracy": "accuracy", "kappa": "kappa", "tie": "wrong ties"},
         ),
         (differences, {"difference": "minus B0", "p_value": "p, McNemar", "p_adjusted": "p, Holm"}),
     )

@@ -249,17 +249,21 @@ def _line_of_counts(
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
-        order_known = "order_known" not in data.columns or data["order_known"].fillna(True).astype(bool).any()
+        in_order = len(data)
+        if "order_known" in data.columns:
+            in_order = int(data["order_known"].fillna(True).astype(bool).sum())
         parts.append(
             "order not known"
-            if not order_known
+            if not in_order
             else "each shown in both orders"
             if not lone and not _repeats_in_one_order(calls)
             else "some shown again in the same order"
             if not lone
             else "shown in one order"
-            if lone >= len(data)
+            if lone >= in_order
             else "most shown in both orders"
+            if 2 * lone <= in_order
+            else "some shown in both orders"
         )
     if options.people is not None:
         compared = "not compared with them" if without_people else "as reference"

@@ -58,7 +58,7 @@ def _shift_from_control(data: IntoFrame, options: Options) -> pd.DataFrame:
     needs=(control_of("condition"),),
     take=_shift_from_control,
     caption="Mean correlation of the judges before and after. A fall suggests that they shared superficial criteria.",
-    terms=(Term("shift", "shift of the mean correlation", neutral=0.0),),
+    terms=(Term("shift", "shift of the mean correlation", neutral=0.0, form="score"),),
     have=("judges", "conditions"),
     assumes="The conditions differ in the way of judging only; paired where they share items.",
 )

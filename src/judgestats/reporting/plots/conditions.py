@@ -98,11 +98,13 @@ def lines(
     if len(names) > MOST:
         raise DesignError(f"{len(names)} panels are more than {MOST}. Draw some values of {panel!r} at a time.")
     shades = _shades(estimates, shade)
-    axes = _panels(ax, names, short_names.shortened([*series, *shades], canvas.NAME))
+    direct = len(names) == 1 and len(series) > canvas.DIRECT and not shades  # names at the ends of the lines
+    entries = short_names.shortened([*series, *shades], canvas.NAME)
+    axes = _panels(ax, names, *(([], entries) if direct else (entries, [])))
     ends = estimates[["estimate", "conf_low", "conf_high"]].to_numpy(dtype=float)
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.05 * (high - low) or 0.1
-    shift = 0.006 * (np.ptp(places) or 1.0)
+    shift = 0.0 if direct else 0.006 * (np.ptp(places) or 1.0)
     for one, name in zip(axes, names, strict=True):
         canvas.grid(one)
         one.set_ylim(low - margin, high + margin)
@@ -114,11 +116,15 @@ def lines(
             look = canvas.style_of(k)
             at = row["_x"].to_numpy() + shift * (k - (len(series) - 1) / 2)
             one.plot(at, row["estimate"], linewidth=1.3, markersize=4, **look)
-            one.vlines(at, row["conf_low"], row["conf_high"], color=look["color"], linewidth=1.0, alpha=0.6)
+            faint = 0.25 if direct else 0.6
+            one.vlines(at, row["conf_low"], row["conf_high"], color=look["color"], linewidth=1.0, alpha=faint)
         if ticks is not None:
             one.set_xticks(range(len(ticks)), short_names.shortened(ticks, 12))
         canvas.named(one, title=name if panel else title)
-    _keys(axes, series, shades)
+    if direct:
+        _name_ends(axes[0], estimates, series)
+    else:
+        _keys(axes, series, shades)
     words = {"r": "agreement of the judges (r)", "rho": "agreement of the judges (ρ)"}
     across = min(ACROSS, len(names))
     for k, one in enumerate(axes):
@@ -133,6 +139,24 @@ def lines(
     return canvas.Picture(axes, estimates)
 
 
+def _name_ends(ax: Axes, estimates: pd.DataFrame, series: Sequence[str]) -> None:
+    """Name each line beside its last point, apart from the other names."""
+    names = short_names.shortened(series, canvas.NAME)
+    if names.key:
+        canvas.key_below(ax, names.key)
+    last = estimates.sort_values("_x").groupby("_line").last().loc[list(series)]
+    low, high = ax.get_ylim()
+    heights = canvas.spread(last["estimate"].tolist(), (high - low) * 1.02 / len(series), low, high)
+    right = float(estimates["_x"].max())
+    for k, (name, at) in enumerate(zip(names, heights, strict=True)):
+        color = canvas.style_of(k)["color"]
+        point = (float(last["_x"].iloc[k]), float(last["estimate"].iloc[k]))
+        line = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 2}
+        place = (right + 0.12 * (np.ptp(estimates["_x"]) or 1.0), at)
+        text = ax.annotate(name, point, place, textcoords="data", arrowprops=line, annotation_clip=False)
+        text.set(fontsize=canvas.SMALL, color=color, va="center")
+
+
 def _shades(estimates: pd.DataFrame, shade: str | None) -> dict[str, str]:
     """Value of the shading column -> colour."""
     if shade is None:
@@ -144,14 +168,15 @@ def _shades(estimates: pd.DataFrame, shade: str | None) -> dict[str, str]:
     return {value: SHADES[i % len(SHADES)] for i, value in enumerate(values)}
 
 
-def _panels(ax: canvas.Panels, names: Sequence[str], entries: Sequence[str]) -> list[Axes]:
-    """A grid of axes with common scales, of a new figure or as given."""
+def _panels(ax: canvas.Panels, names: Sequence[str], entries: Sequence[str], ends: Sequence[str]) -> list[Axes]:
+    """A grid of axes with common scales, of a new figure or as given; `ends`: names at the right of the lines."""
     if ax is not None:
         return canvas.panels(ax, list(names), [], wide=[3.0] * len(names))
     across = min(ACROSS, len(names))
     down = -(-len(names) // across)
-    height = max(2.0 * down + 0.9, 3.8 if across == 1 else 0.0)
+    height = max(2.0 * down + 0.9, 3.8 if across == 1 else 0.0, 0.17 * len(ends) + 0.9)
     width = (2.4 if down * across > 1 else 3.6) * across + 0.9 + canvas.legend_width(entries, height)
+    width += short_names.label_width(ends) + 0.6 if ends else 0.0
     figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for spare in axes[len(names) :]:
