@@ -151,3 +151,12 @@ def test_unequal_clusters_and_few_drawn_ones_are_flagged() -> None:
     assert flags.few_clusters(np.full(20, 7), resampled=True) == flags.FEW_DRAWN
     assert flags.few_clusters(np.array([5, 0, 0])) == flags.ONE_UNIT
     assert flags.few_clusters(np.zeros(3)) == flags.ONE_UNIT
+
+
+def test_a_class_in_few_clusters_is_flagged():
+    """Clusters with a class are counted, not calls; a class that does not occur is none."""
+    few, many = np.zeros((40, 3)), np.ones((40, 3))
+    few[:9, 0], few[:, 1] = 5.0, 2.0
+    assert flags.few_of_class(few) == flags.FEW_RARE_CLUSTERS
+    assert flags.few_of_class(few, 2.0) == ""
+    assert flags.few_of_class(many) == ""

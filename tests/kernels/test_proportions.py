@@ -240,3 +240,28 @@ def test_a_bounded_difference_has_a_quarter_of_a_cluster_at_each_bound():
     alike = kernel.clustered_ratios(np.zeros((30, 1)), np.ones((30, 1)), np.ones(1), bound=1.0)
     assert alike[2] == pytest.approx(-alike[3])
     assert 0 < alike[3] < 0.1, "30 clusters without a difference"
+
+
+def test_a_sum_of_shares_is_composed_of_their_clustered_intervals():
+    """Shares in clusters of their own: distances are squared and added; the same share twice: they are added."""
+    rng = np.random.default_rng(1)
+    size = rng.integers(2, 9, (30, 2)).astype(float)
+    hits = rng.binomial(size.astype(int), [0.7, 0.2]).astype(float)
+    apart = np.zeros((60, 2)), np.zeros((60, 2))
+    for i in range(2):
+        apart[0][30 * i : 30 * (i + 1), i], apart[1][30 * i : 30 * (i + 1), i] = hits[:, i], size[:, i]
+    ends = [kernel.clustered_wilson(hits[:, i], size[:, i]) for i in range(2)]
+    p = hits.sum(axis=0) / size.sum(axis=0)
+    error, low, high = kernel.clustered_sum(*apart, np.array([1.0, -1.0]))
+    assert error == pytest.approx(math.hypot(ends[0][0], ends[1][0]))
+    assert low == pytest.approx(p[0] - p[1] - math.hypot(p[0] - ends[0][1], ends[1][2] - p[1]))
+    assert high == pytest.approx(p[0] - p[1] + math.hypot(ends[0][2] - p[0], p[1] - ends[1][1]))
+    twice = [np.column_stack([x[:, 0], x[:, 0]]) for x in (hits, size)]
+    error, low, high = kernel.clustered_sum(*twice, np.array([0.5, 0.5]))
+    assert (error, low, high) == pytest.approx(ends[0])
+    error, low, high = kernel.clustered_sum(*twice, np.array([1.0, -1.0]))
+    assert error == pytest.approx(0, abs=1e-8)
+    scale = (np.log, lambda x: 1 / x)
+    error, low, high = kernel.clustered_sum(hits[:, :1], size[:, :1], np.ones(1), scale=scale)
+    assert (low, high) == pytest.approx((math.log(ends[0][1]), math.log(ends[0][2])))
+    assert error == pytest.approx(ends[0][0] / p[0])
