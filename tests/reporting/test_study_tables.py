@@ -12,7 +12,9 @@ import pytest
 import judgestats as js
 from judgestats.design import Judge, collect, controlled, controlled_pairs, simulate_replies, study_verdicts
 from judgestats.errors import DesignError
+from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageArguments, measure_all
+from judgestats.reporting.sheets import markdown_text
 from judgestats.reporting.study_cards import study_cards
 from judgestats.reporting.study_tables import StudyTable
 
@@ -152,3 +154,18 @@ def test_verdicts_by_the_rules_are_taken_as_calls_are(controlled_calls):
     pd.testing.assert_frame_equal(
         js.study_estimates(study_verdicts(controlled_calls)), js.study_estimates(controlled_calls)
     )
+
+
+def test_the_markdown_page_has_the_cautions_of_each_table_and_explains_them():
+    items = [str(i) for i in range(20)]
+    base = pd.DataFrame({"judge": "g", "item": items, "first": "u", "second": "v", "gold": "u"})
+    said = ["first"] * 15 + ["invalid"] * 5
+    calls = pd.concat([base.assign(strategy=s, choice=said) for s in ("B0", "S4")], ignore_index=True)
+    page = measure_all(calls, PageArguments(study=True))
+    text = as_markdown(page)
+    cautions = page.tables[0].cautions()
+    assert cautions["5 invalid calls excluded"].startswith("accuracy: all rows")
+    for flag, where in cautions.items():
+        assert f"- {markdown_text(flag)}: {markdown_text(where)}" in text
+    explained = text.partition("## Cautions flagged on this page")[2]
+    assert all(f"- {markdown_text(flag)}: " in explained for flag in ("5 invalid calls excluded", "n < 30"))
