@@ -104,6 +104,21 @@ def test_clustered_wilson_of_copied_calls_ignores_the_copies():
     assert kernel.clustered_wilson(7 * k, np.full(10, 7.0)) == pytest.approx(once)
 
 
+def test_clustered_wilson_of_a_rare_answer_knows_its_variance_from_few_clusters():
+    """Of 30 clusters of ten, six contain it: t on 2 + 6 degrees of freedom, and not on 29; of two calls each, on 29."""
+    k = np.array([1.0, 2, 1, 4, 1, 2] + [0] * 24)
+    se, low, high = kernel.clustered_wilson(k, np.full(30, 10.0))
+    for t, closer in ((stats.t.ppf(0.975, 8), True), (stats.t.ppf(0.975, 29), False)):
+        effective = k.mean() / 10 * (1 - k.mean() / 10) / se**2
+        score = [abs(k.mean() / 10 - x) / np.sqrt(x * (1 - x) / effective) for x in (low, high)]
+        assert (score == pytest.approx([t, t])) is closer
+    pairs = np.array([1.0, 1, 1, 2, 1, 2] + [0] * 24)
+    se, low, high = kernel.clustered_wilson(pairs, np.full(30, 2.0))
+    effective = pairs.mean() / 2 * (1 - pairs.mean() / 2) / se**2
+    score = [abs(pairs.mean() / 2 - x) / np.sqrt(x * (1 - x) / effective) for x in (low, high)]
+    assert score == pytest.approx([stats.t.ppf(0.975, 29)] * 2)
+
+
 def test_clustered_wilson_at_one_counts_clusters():
     _, low, high = kernel.clustered_wilson(np.full(8, 5.0), np.full(8, 5.0))
     assert high == 1.0

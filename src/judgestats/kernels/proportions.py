@@ -65,7 +65,9 @@ def clustered_wilson(
     The error is the cluster-robust one; ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the effective number of
     clusters), with t on Satterthwaite's degrees of freedom. Where fewer than 10 clusters have another share than the
     most frequent one, n_eff is at most the number of calls: their variance is not known well enough to say that calls
-    of a cluster make up for each other. NaN for fewer than two clusters.
+    of a cluster make up for each other. Of clusters of more than 3 calls on average, which need not be independent,
+    there are at most 2 degrees of freedom more than clusters with the rarer answer are worth: the variance of a rare
+    answer comes from these alone (decision 81). NaN for fewer than two clusters.
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
@@ -76,6 +78,9 @@ def clustered_wilson(
     if p in (0.0, 1.0):
         effective = effective_clusters(n, alike)
     else:
+        single = n.min() == n.max() and bool(((k == 0) | (k == n)).all())  # each cluster is one answer, given often
+        if total > 3 * alike.sum() and not single:
+            df = min(df, 2.0 + min(effective_clusters(n[rare], alike[rare]) for rare in (k > 0, k < n)))
         effective = p * (1 - p) / variance if variance > 0 else total
         if effective > total:
             _, share = np.unique(np.round(k / n, 12), return_inverse=True)
