@@ -163,3 +163,18 @@ def test_a_result_of_criterion_shift_is_drawn_as_it_is():
     shift = js.criterion_shift(calls, "pairwise", "pairwise_strict")
     ax = plots.operating_point(shift)
     assert [label for label in legend(ax) if "Δ" in label] == ["step Δ = 1", "step Δ = 5"]
+
+
+def test_many_operating_points_have_a_larger_picture():
+    def figure(judges):
+        stimuli = [("same_subset", np.nan), ("ladder", 1.0)]
+        rows = [
+            (f"j{k}", stimulus, delta, term, 0.1 + 0.02 * k + 0.1 * (term == "criterion_strict"))
+            for k in range(judges)
+            for stimulus, delta in stimuli
+            for term in ("criterion_base", "criterion_strict")
+        ]
+        table = pd.DataFrame(rows, columns=["judge", "stimulus", "delta", "term", "estimate"])
+        return plots.operating_point(table.assign(conf_low=0.0, conf_high=1.0)).figure.get_size_inches()
+
+    assert (figure(33) > figure(8)).all()

@@ -85,8 +85,9 @@ def operating_point(
         Line2D([], [], color=colors[i], linewidth=2.0, label=t) if few else Line2D([], [], linestyle="none", label=t)
         for i, t in enumerate(entries)
     ]
-    height = 4.8
-    ax = canvas.new_axes(ax, 5.6 + canvas.legend_width([*entries, *(" " for _ in (*steps, *prompts))], height), height)
+    height = 4.8 if len(segments) <= MOST_LABELS else 7.6
+    more = canvas.legend_width([*entries, *(" " for _ in (*steps, *prompts))], height)
+    ax = canvas.new_axes(ax, height + 0.8 + more, height)
     canvas.corner(
         ax, [v for s in segments for end in s[2] for v in end], [v for s in segments for end in s[3] for v in end]
     )
