@@ -51,7 +51,7 @@ def test_texts_to_be_written_and_ratings_are_planned(tmp_path, monkeypatch):
     asked = ["plan", "debiasing", "--judge", "j", "--writer", "writer", "--models", "gpt,claude"]
     made = run.invoke(app, asked)
     assert made.exit_code == 0, made.output
-    assert "225 calls, and 2,800 that come after them" in made.output
+    assert "225 calls, and 2\u202f800 that come after them" in made.output
     plan = Plan.read("plan")
     assert plan.calls["call"].tolist() == generations("writer", models=["gpt", "claude"]).calls["call"].tolist()
     judges = [Judge(n) for n in ("writer", "gpt", "claude")]
