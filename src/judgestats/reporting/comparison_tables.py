@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judgestats.reporting.formatting import count
+from judgestats.reporting.formatting import Form, count
 from judgestats.reporting.markup import bar
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.summary_parts import Column, Summary
@@ -77,8 +77,9 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
         cells = {j: d for j in others if (d := right.difference(right.best, j)) is not None}
         cells = {j: {**d, "method": right.method, "flag": ""} for j, d in cells.items()}
         if cells:
-            head, note = f"{right.best} minus this judge", "on the things that both judged"
-            column = Column("difference", head, note, "points" if form == "share" else "score", cells, reference=0.0)
+            note = "on the things that both judged" + (", in points" if form == "share" else "")
+            unit: Form = "points" if form == "share" else "score"
+            column = Column("difference", f"{right.best} minus this judge", note, unit, cells, reference=0.0)
             several = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once"
             note = f"{several if len(right.pairs) > 1 else 'One pair of judges'}: {right.method}."
             panels.setdefault("Is it right?", []).append(
