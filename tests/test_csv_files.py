@@ -49,6 +49,7 @@ def test_numbers_and_gaps_are_written_as_pandas_does():
     assert as_csv(table) == table.to_csv(index=False)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS.filter(str.strip), min_size=2, max_size=4, unique=True))
 @example(["a\rb", "=1+1"])
 @example(["'quoted", "\x00\x1c\x1d\x1e\x85"])

@@ -32,6 +32,7 @@ NO_MODULE = {
     "test_readme.py": "the numbers and links of the README",
     "test_same_results.py": "the comparison of all results before and after a change",
     "test_site.py": "the site",
+    "design/test_coverage_classes.py": "the study of classes and areas under curves, as committed",
     "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
     "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
     "design/test_coverage_unequal.py": "the study of unequal clusters, as committed",

@@ -287,6 +287,7 @@ def test_every_command_that_writes_is_in_the_table():
     assert short <= {name.partition(", ")[0] for name in WRITERS}
 
 
+@pytest.mark.slow
 def test_every_place_that_writes_is_reached_by_the_table(place, monkeypatch):
     """The functions of the package that open outputs are those that the writers of the table ran; nothing else writes."""
     calls, others = set(), set()

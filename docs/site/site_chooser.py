@@ -20,6 +20,7 @@ FRAMES = {
     "preferences": "pairs: one answer preferred to another",
     "ratings": "scores, or right and wrong",
     "counts": "counts, or a printed table",
+    "marks": "marks of errors in texts",
 }
 #: Section -> frames, what is had, question, function and assumption of what is no measure and answers its question.
 MODELS = {
@@ -51,9 +52,8 @@ OTHERS = """
 def frames_of(m: Measure) -> list[str]:
     """Kinds of data that a measure takes."""
     words = m.input.replace(",", " ").split()
-    return [kind for kind, sign in (("preferences", "P"), ("ratings", "R")) if sign in words] + ["counts"] * (
-        "counts" in words or "table" in words
-    )
+    signs = {"preferences": {"P"}, "ratings": {"R"}, "counts": {"counts", "table"}, "marks": {"marks"}}
+    return [kind for kind, sign in signs.items() if sign & {*words}]
 
 
 def page() -> str:

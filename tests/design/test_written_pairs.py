@@ -68,6 +68,7 @@ def test_the_calls_are_those_that_are_planned_by_hand(planned, whole):
     assert len(verdicts) == 2 * 2 * 375
 
 
+@pytest.mark.slow
 def test_a_lost_text_costs_its_pairs_alone_and_they_are_asked_when_it_comes(planned, whole):
     said = replies(planned)
     rows = planned.calls[planned.calls["item"].isin(["q007", "long003"])]

@@ -100,6 +100,7 @@ def rare_verdicts(rng, reps, n=3000, share=0.05, spread=0.0):
     return pd.DataFrame({**about, **{k: v.ravel().astype(float) for k, v in columns.items()}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.4])
 def test_a_rare_answer_that_is_seldom_labelled_is_in_the_interval(spread):
     """Positive items that the judge misses are labelled with probability .02: most samples hold none of them."""

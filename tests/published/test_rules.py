@@ -407,6 +407,7 @@ def test_options_that_contradict_each_other_are_a_caution(rule, frame, told):
     assert all(f"caution about the rule: {caution.partition(': ')[2].removesuffix('.')}" in c for c in odd)
 
 
+@pytest.mark.slow
 def test_a_rule_that_accuses_most_of_what_it_reads_is_a_caution():
     rule = {"rule": "grim", "mean": "rate", "n": 130, "unit": "percent"}
     (own,) = published.audited(PERCENTS, rules=[{"rule": "bounds", "column": "rate", "low": 0}, rule])

@@ -61,11 +61,16 @@ def printed(row) -> str:
     return value if ends == NONE else f"{value} {ends}"
 
 
-SEEDS = [pytest.param(seed, marks=pytest.mark.slow if seed > 1 else ()) for seed in range(1, 6)]
+#: Each study with five seeds; the first of three studies is not slow.
+RUNS = [
+    pytest.param(study, seed, id=f"{study.name}-{seed}", marks=pytest.mark.slow if large or seed > 1 else ())
+    for study in STUDIES
+    for large in [study.name in ("debiasing", "cues")]
+    for seed in range(1, 6)
+]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+@pytest.mark.parametrize(("study", "seed"), RUNS)
 def test_two_commands_and_a_page_that_prints_what_the_functions_give(study, seed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = study.files(tmp_path)
