@@ -118,7 +118,7 @@ def test_no_cell_is_empty(rows):
 
 def test_every_picture_exists_and_every_picture_is_named(rows, page):
     named = set(re.findall(r"`plot\.(\w+)`", page))
-    assert named == set(js.plot.__all__)
+    assert named == set(js.plot.__all__), "name it in plot= of a measure's record, then benchmarks/measures_page.py"
     assert all("`plot." in r[-1] or r[-1] == "none" for r in rows)
 
 
