@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters
 from judgestats.typing import Floats
 
 #: note: how the number came about; caution: it may mislead; invalid: there is no number, or it should not be used.
@@ -809,7 +809,7 @@ def few_clusters(
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
     worth = effective_clusters(n, times)
     few = UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else FEW_DRAWN if resampled and clusters < 30 else ""
-    if hits is None or times @ n <= 3 * clusters:
+    if hits is None or times @ n <= NEARLY_INDEPENDENT * clusters:
         return few
     k = np.asarray(hits, dtype=np.float64)
     rare = min(times[k > 0].sum(), times[k < n].sum())

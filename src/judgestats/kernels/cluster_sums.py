@@ -18,6 +18,10 @@ def cluster_sums(influence: Floats, n: Floats, unit: Integers | None) -> tuple[F
     return sums, np.ones(size)
 
 
+#: Calls of a cluster, on average, up to which they are nearly independent.
+NEARLY_INDEPENDENT = 3
+
+
 def sums_within(rows: Floats, code: Integers, size: int) -> Floats:
     """Sums of rows (R, P) over the `size` clusters of their `code` (R,)."""
     return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in rows.T]).astype(np.float64)

@@ -12,7 +12,7 @@ from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust, clustered_ratio
-from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters
 from judgestats.typing import Floats
 
 #: One, or an array of them.
@@ -79,7 +79,7 @@ def clustered_wilson(
         effective = effective_clusters(n, alike)
     else:
         single = n.min() == n.max() and bool(((k == 0) | (k == n)).all())  # each cluster is one answer, given often
-        if total > 3 * alike.sum() and not single:
+        if total > NEARLY_INDEPENDENT * alike.sum() and not single:
             df = min(df, 2.0 + min(effective_clusters(n[rare], alike[rare]) for rare in (k > 0, k < n)))
         effective = p * (1 - p) / variance if variance > 0 else total
         if effective > total:

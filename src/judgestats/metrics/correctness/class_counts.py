@@ -82,12 +82,9 @@ def class_counts(
     if set(RATERS) <= set(study.names):
         if humans is not None or gold is not None:
             raise DesignError("A table of counts already names its reference in 'other'. Leave humans= and gold= out.")
-        counts, answers = count(data, "kappa", by, cluster=cluster), False
-    else:
-        counts = _beside_labels(data, humans, gold, people, by, cluster)
-        answers = kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
-    counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
-    return _coded(counts, invalid, yes_no=answers)
+        return _coded(count(data, "kappa", by, cluster=cluster), by, invalid, conf_level)
+    counts = _beside_labels(data, humans, gold, people, by, cluster)
+    return _coded(counts, by, invalid, conf_level, yes_no=_right_or_wrong(study))
 
 
 def paired_counts(
@@ -108,13 +105,17 @@ def paired_counts(
     paired = _beside_baseline(gathered(labelled, names(by)).reset_index(drop=True), baseline, by)
     counts = count(paired, "kappa", by, cluster=cluster, beside=BASELINE, baseline="gold")
     counts = counts if name == "gold" else _renamed(counts, name)
+    return _coded(counts, by, invalid, conf_level, yes_no=_right_or_wrong(study))
+
+
+def _right_or_wrong(study: Study) -> bool:
+    """Whether the verdicts are right or wrong."""
+    return kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
+
+
+def _coded(counts: Counts, by: By, invalid: str, conf_level: float, *, yes_no: bool = False) -> ClassCounts:
+    """The classes of each row as codes, in groups of judge, reference and the `by` columns."""
     counts = counts.grouped([*dict.fromkeys(names(by)), "judge", "other"]).inferred(conf_level)
-    answers = kind_of(study.names) == "ratings" and answer_column(study.names) == "correct"
-    return _coded(counts, invalid, yes_no=answers)
-
-
-def _coded(counts: Counts, invalid: str, *, yes_no: bool) -> ClassCounts:
-    """The classes of each row as codes."""
     labels, codes = [], []
     for column in ("answer", "other_answer", *([BASELINE] if BASELINE in counts.columns else [])):
         factor = counts.columns[column]

@@ -71,26 +71,22 @@ def signed_neutrality(totals: Floats) -> Floats:
     return ratio(np.column_stack([totals[:, 0] - totals[:, 1], totals.sum(axis=1)]))
 
 
-def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap | None, cluster: str = "") -> Record:
+def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap | None, cluster: str | None) -> Record:
     """Estimate and interval of the change of one share (0 favoured, 1 opposed, 2 tie)."""
-    total, joint = answers.total, answers.joint
-    k = (total[3 + role], total[3:].sum(), total[role], total[:3].sum())
-    both = None
+    joint, both = answers.joint, None
     if joint is not None:
         a = joint[role, role]
         b, c = joint[:, role].sum() - a, joint[role].sum() - a
         both = (a, b, c, joint.sum() - a - b - c)
     sides = _sides(answers, role, [0, 1, 2])
-    return _share_difference(answers, k, both, lambda t: shifts(t)[:, role], conf_level, plan, sides, cluster)
+    return _share_difference(answers, sides, both, lambda t: shifts(t)[:, role], conf_level, plan, cluster)
 
 
-def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, cluster: str = "") -> Record:
+def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, cluster: str | None) -> Record:
     """Estimate and interval of :func:`nontie_shift`."""
-    t, joint = answers.total, answers.joint
+    joint = answers.joint
     both = None if joint is None else (joint[0, 0], joint[1, 0], joint[0, 1], joint[1, 1])
-    k = (t[3], t[3] + t[4], t[0], t[0] + t[1])
-    sides = _sides(answers, 0, [0, 1])
-    return _share_difference(answers, k, both, nontie_shift, conf_level, plan, sides, cluster)
+    return _share_difference(answers, _sides(answers, 0, [0, 1]), both, nontie_shift, conf_level, plan, cluster)
 
 
 def _sides(answers: Answers, hit: int, of: list[int]) -> list[tuple[Floats, Floats]]:
@@ -110,19 +106,18 @@ def rare_clusters(table: pd.DataFrame, plan: Bootstrap | None, *shares: tuple[Fl
 
 def _share_difference(
     answers: Answers,
-    k: tuple[float, float, float, float],
+    sides: list[tuple[Floats, Floats]],
     both: tuple[float, float, float, float] | None,
     statistic: Callable[[Floats], Floats],
     conf_level: float,
     plan: Bootstrap | None,
-    sides: list[tuple[Floats, Floats]],
-    cluster: str,
+    cluster: str | None,
 ) -> Record:
-    """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither.
+    """Difference of two shares, from hits and n of the rows, (R,), of both sides.
 
-    `sides`: hits and n of the rows, (R,), of both shares, for an interval by `cluster`.
+    `both`: shared items, hits in both, the first, the second, neither.
     """
-    k1, n1, k2, n2 = map(float, k)
+    (k1, n1), (k2, n2) = ((float(hits.sum()), float(n.sum())) for hits, n in sides)
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0, "flag": flags.join(answers.flag, _empty(answers))}
     small = flags.SMALL_N if min(n1, n2) < 30 else ""
@@ -130,7 +125,7 @@ def _share_difference(
     if plan is not None:
         few = rare_clusters(answers.table, plan, *sides)
         return {**cells, **_bootstrapped(answers, statistic, plan, flags.join(few, small))}
-    if cluster:
+    if cluster is not None:
         return {**cells, **_by_cluster(answers, sides, cluster, conf_level, cells["flag"])}
     a, b, c, d = both or (0.0, 0.0, 0.0, 0.0)
     p1, p2 = k1 / n1, k2 / n2
@@ -226,7 +221,8 @@ def variation_cells(
     """Total variation, its interval from the three shifts, and the joint test of no shift."""
     total = answers.total
     value = float(total_variation(total[None, :])[0])
-    each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan, "".join(clusters[:1])) for role in range(3)]
+    cluster = clusters[0] if clusters else None
+    each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan, cluster) for role in range(3)]
     low, high = np.array([folded_interval(c.get("conf_low", math.nan), c.get("conf_high", math.nan)) for c in each]).T
     p_value, test = (math.nan, "") if len(clusters) > 1 else joint_test(answers, *clusters)
     bounded = bool(np.isfinite(low).any())

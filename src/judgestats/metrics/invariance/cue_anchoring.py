@@ -237,15 +237,16 @@ def movement_rows(
     a: Answers, conf_level: float, plan: Bootstrap | None, bootstrap: Bootstrap, clusters: Sequence[str]
 ) -> list[Record]:
     """Rows of one group under one labelled probe; `bootstrap` for what has no other interval."""
-    bootstrap, plan, column = _of_two_samples(bootstrap, a), _of_two_samples(plan, a), "".join(clusters[:1])
-    signed = {name: shift_cells(a, i, conf_level, plan, column) for i, name in enumerate(ROLES)}
+    bootstrap, plan = _of_two_samples(bootstrap, a), _of_two_samples(plan, a)
+    cluster = clusters[0] if clusters else None
+    signed = {name: shift_cells(a, i, conf_level, plan, cluster) for i, name in enumerate(ROLES)}
     third = None if plan is None else replace(plan, conf_level=1 - (1 - plan.conf_level) / 3)  # Bonferroni
     variation = variation_cells(a, conf_level, third, clusters)
     cells = {f"shift_{name}": c for name, c in signed.items()}
     cells |= {_GAINS[name]: clipped(c) for name, c in signed.items()}
     cells["lao"] = lao_cells(a, variation["p_value"], conf_level, bootstrap)
     cells["total_variation"] = variation
-    cells["shift_nontie"] = nontie_cells(a, conf_level, plan, column)
+    cells["shift_nontie"] = nontie_cells(a, conf_level, plan, cluster)
     return [{**a.key, "favoured": a.favoured, "term": term, **c} for term, c in cells.items()]
 
 
@@ -265,12 +266,13 @@ def _blind_rows(probes: ProbeCalls, blind: str, conf_level: float, plan: Bootstr
     by_role = _by_role(probes, blind)
     table = by_role.margins(blind)
     code = codes_of(table, columns)
+    cluster = probes.clusters[0] if probes.clusters else None
     candidates = by_role.candidates_of(blind, probes.groups)
     for g in range(code.size):
         of_group = table[code.code == g]
         key = {c: of_group[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in probes.groups)]
-        signed = _neutrality(of_group, names, key, plan, conf_level, "".join(probes.clusters[:1]))
+        signed = _neutrality(of_group, names, key, plan, conf_level, cluster)
         signed["flag"] = flags.join(probes.clustering.flag, signed["flag"])
         low, high = folded_interval(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
@@ -355,7 +357,12 @@ def _spread(values: Column, conf_level: float) -> Record:
 
 
 def _neutrality(
-    table: pd.DataFrame, candidates: list[str], key: Record, plan: Bootstrap | None, conf_level: float, cluster: str
+    table: pd.DataFrame,
+    candidates: list[str],
+    key: Record,
+    plan: Bootstrap | None,
+    conf_level: float,
+    cluster: str | None,
 ) -> Record:
     """Share of one candidate minus that of the other among valid blind answers."""
     if len(candidates) > 2:
@@ -376,7 +383,7 @@ def _neutrality(
         ends = Counts.of(table).resampled(counts, signed_neutrality, key, plan=plan)
         few = rare_clusters(table, plan, (counts[:, 0], counts.sum(axis=1)))
         return {**cells, **ends, "flag": flags.join(flag, few, ends["flag"])}
-    if cluster:
+    if cluster is not None:
         unit = codes_of(table, [cluster])
         sums = sums_within(counts, unit.code, unit.size)
         size = sums.sum(axis=1)
