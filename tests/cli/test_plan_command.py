@@ -1,5 +1,9 @@
 """``judgestats plan``."""
 
+import shutil
+from itertools import count
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -77,3 +81,85 @@ def test_texts_to_be_written_and_ratings_are_planned(tmp_path, monkeypatch):
         found = run.invoke(app, ["plan", *wrong, "--out", "no"])
         assert found.exit_code == 2
         assert said in words(found)
+
+
+class _Killed(BaseException):
+    """The process ends here: nothing is tidied up."""
+
+
+def killed(monkeypatch, number: int, *asked: str) -> bool:
+    """Run a command that is killed before the file with this number takes its place; whether it had so many files."""
+    numbers, replace = count(1), Path.replace
+
+    def until(path, target):
+        if next(numbers) == number:
+            raise _Killed
+        return replace(path, target)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Path, "replace", until)
+        dying.setattr(Path, "unlink", lambda *_, **__: None)
+        dying.setattr(shutil, "rmtree", lambda *_, **__: None)
+        try:
+            assert run.invoke(app, list(asked)).exit_code == 0
+        except _Killed:
+            return True
+    return False
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What a folder holds, but for drafts that a kill left."""
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and ".tmp" not in str(p)
+    }
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_after_a_kill_between_two_files_the_same_command_goes_on(there, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["plan", "vacuum", "--judge", "g", "--judge", "h", "--format", "openai", "--out"]
+    assert run.invoke(app, [*asked, "whole"]).exit_code == 0
+    whole = files(Path("whole"))
+    assert set(whole) >= {"manifest.json", "calls.openai.g.jsonl", "calls.openai.h.jsonl"}
+    deaths = 0
+    for number in count(1):
+        if there:
+            Path(f"plan{number}").mkdir()
+        if not killed(monkeypatch, number, *asked, f"plan{number}"):
+            break
+        deaths += 1
+        done = run.invoke(app, [*asked, f"plan{number}"])
+        assert done.exit_code == 0, done.output
+        assert files(Path(f"plan{number}")) == whole
+    assert deaths == (len(whole) if there else 1)
+
+
+def test_after_a_kill_collect_goes_on_with_every_answer(tmp_path, monkeypatch):
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    both = pd.DataFrame({"item": ["1", "1", "2", "2"], "system": ["u", "v"] * 2, "task_text": "Say hello."})
+    both.assign(response_text="Hello " + both.index.astype(str)).to_csv("responses.csv", index=False)
+    asked = ["plan", "merg", "--responses", "responses.csv", "--judge", "g", "--judge", "h", "--format", "openai"]
+    assert run.invoke(app, asked).exit_code == 0
+    said = simulate_replies(Plan.read("plan"), [Judge("g"), Judge("h")])
+    said.iloc[:-2].to_json("answers.jsonl", orient="records", lines=True)
+    shutil.copytree("plan", "before")
+    collected = ["collect", "plan", "answers.jsonl"]
+    assert run.invoke(app, collected).exit_code == 0
+    whole = files(Path("plan"))
+    assert {"stage2/manifest.json", "rest/manifest.json"} <= set(whole)
+    deaths = 0
+    for number in count(1):
+        for path in Path().glob("plan"):
+            shutil.rmtree(path)
+        shutil.copytree("before", "plan")
+        if not killed(monkeypatch, number, *collected):
+            break
+        deaths += 1
+        done = run.invoke(app, collected)
+        assert done.exit_code == 0, done.output
+        assert files(Path("plan")) == whole
+    assert deaths == 3  # the list of answers, the rest, the stage

@@ -11,12 +11,14 @@ from judgestats.design import (
     collect,
     controlled,
     controlled_pairs,
+    export,
     generations,
     next_stage,
     requests,
     simulate_replies,
     study,
     study_verdicts,
+    write_controlled,
 )
 from judgestats.design.plans import WITHOUT_TEXT, WRITES
 from judgestats.errors import DesignError
@@ -118,6 +120,45 @@ def test_pairs_are_drawn_and_controlled_pairs_are_not():
     assert plan.calls["strategy"].notna().sum() == 4
     assert plan.calls["role"].notna().sum() == 125
     assert plan.kind == "preferences"
+
+
+def test_people_have_forms_with_the_same_pairs_whenever_the_texts_come(planned, tmp_path):
+    plan = study("debiasing", "g", writer="w", annotators=["Ann", "Bob"], strategies=["B0"])
+    said = replies(plan)
+    late = set(plan.calls.loc[plan.calls["item"].isin([f"q{i:03d}" for i in range(0, 50, 2)]), "call"])
+    whole, answers = to_the_end(plan, said)
+    assert len(whole) == len(plan) + plan.about[WRITES]["to come"]
+    people = whole.calls[whole.calls["rater_type"] == "human"]
+    assert people.groupby("judge")["item"].nunique().to_dict() == {"Ann": 30, "Bob": 30}
+    assert set(people["bias_type"]) == {"style"}
+    part, some = to_the_end(plan, [r for r in said if r["call"] not in late], answers)
+    assert 0 < (part.calls["rater_type"] == "human").sum() < 60
+    again, _ = to_the_end(part, some + [r for r in said if r["call"] in late], answers)
+    assert set(again.calls["call"]) == set(whole.calls["call"])
+    verdicts = study_verdicts(collect(whole, answers))
+    assert verdicts["rater_type"].eq("human").sum() == 60
+    assert verdicts.loc[verdicts["rater_type"].ne("human"), "strategy"].eq("B0").all()
+    forms = {p.name for p in export(next_stage(plan, said), tmp_path, "openai")}
+    assert forms == {"calls.openai.g.jsonl", "calls.openai.w.jsonl", "form.Ann.csv", "form.Bob.csv"}
+
+
+def test_people_see_pairs_that_are_written_already(tmp_path):
+    role = {"q1": "markdown", "q2": "markdown", "q3": "complete"}
+    texts = pd.DataFrame({"item": list(role), "role": list(role.values()), "topic": "food", "task_text": "Tea?"})
+    texts["text"] = "**Tea is simple.**\n\n- Boil water, " + texts["item"] + ".\n- Add the leaves. Wait for it."
+    pairs = controlled_pairs(texts, kinds=["style", "length_truncated"])
+    file = write_controlled(pairs, tmp_path / "pairs.jsonl")
+    for given in (pairs, file):
+        plan = study("debiasing", "g", controlled=given, annotators=["Ann"], strategies=["B0"])
+        people = plan.calls[plan.calls["rater_type"] == "human"]
+        assert people["task_text"].map(plan.texts).tolist() == ["Tea?"] * 2
+        assert len(plan) == 5
+    with pytest.raises(DesignError, match="'g' is among the judges"):
+        study("debiasing", "g", controlled=pairs, annotators=["g"])
+    with pytest.raises(DesignError, match="annotators= see style pairs"):
+        study("debiasing", "g", pairs=pairs, annotators=["Ann"])
+    with pytest.raises(DesignError, match="cannot be drawn from 0"):
+        study("debiasing", "g", controlled=pairs[pairs["bias"] == "truncation"], annotators=["Ann"])
 
 
 def test_what_cannot_be_written_is_refused():

@@ -54,7 +54,7 @@ def _pairs(folder: Path, items: int = 60) -> list[str]:
     pairs.assign(task_text="Say hello.", first_text="Hello.", second_text="Good day.").to_csv(
         folder / "pairs.csv", index=False
     )
-    texts = ["--writer", "w", "--models", "m,n,o", "--strategies", "B0,S1,S2,S4,S5,S8"]
+    texts = ["--writer", "w", "--models", "m,n,o", "--annotators", "Ann,Bob", "--strategies", "B0,S1,S2,S4,S5,S8"]
     return ["debiasing", "--pairs", "pairs.csv", "--judge", "m", "--judge", "n", *texts]
 
 
@@ -63,7 +63,10 @@ def _strategies(verdicts: pd.DataFrame) -> dict[str, Values]:
     made, natural = (verdicts[verdicts["bias"].notna() == m].dropna(axis="columns", how="all") for m in (True, False))
     same = made[(made["bias"] == "position") & made["order_known"].astype(bool)]
     origin = made[made["bias"] == "model_origin"]
+    style = made[(made["bias"] == "style") & made["strategy"].fillna("B0").eq("B0")]
+    gap = js.preference_gap(style, humans="rater_type=human").assign(strategy="B0")
     return {
+        "beyond people": _values(gap, "gap", labels),
         "accuracy": _values(js.gold_agreement(natural, by="strategy"), "accuracy", labels),
         "minus B0": _values(js.compare_strategies(natural), "difference", labels),
         "position": _values(js.bias_score(same, target="first", by="strategy"), "bias", labels),
@@ -161,7 +164,7 @@ STUDIES = (
         (
             *(Judge(n, sensitivity=0.8, tie_criterion=0.6, slot_bias=b, under=_CAREFUL, self_preference=own,
                     style={"format": {"markdown": 1.0}}) for n, b, own in (("m", 0.6, 1.5), ("n", 0.0, 0.0))),
-            Judge("o"), Judge("w"),
+            Judge("o"), Judge("w"), Judge("Ann"), Judge("Bob"),
         ),
         ("judge", "strategy"), _strategies,
     ),

@@ -73,7 +73,7 @@ def collect(
         if stage is not None or nothing:
             _write_rest(rest, folder, left, inputs, overwrite)
             if stage is not None:
-                written = _write_plan(stage, stage_folder(folder, stage), plan, inputs, overwrite)
+                written = _write_plan(stage, stage_folder(folder, stage), inputs, overwrite)
                 _say_without_text(stage)
                 console.print(
                     plain_text(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
@@ -174,15 +174,14 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
     names = (folder / (f"rest-{i}" if i > 1 else "rest") for i in count(1))
     ids = rest.calls["call"].tolist()
     target = left or next(p for p in names if not p.exists() or Plan.read(p).calls["call"].tolist() == ids)
-    written = _write_plan(rest, target, rest, inputs, overwrite)
+    written = _write_plan(rest, target, inputs, overwrite)
     what = f"{noun(len(rest), 'call')} failed or never came back"
     wide_console().print(plain_text(f"{what}: {written}"))
 
 
-def _write_plan(plan: Plan, folder: Path, whole: Plan, inputs: list[str | Path], overwrite: bool) -> str:
+def _write_plan(plan: Plan, folder: Path, inputs: list[str | Path], overwrite: bool) -> str:
     """Write a plan and its calls, in the format of the whole plan; the files."""
-    from judgestats import design
+    from judgestats.design.exports import write_with_calls
 
-    plan.write(folder, overwrite=overwrite, inputs=inputs)
-    form = str(whole.about.get("format", "jsonl"))
-    return ", ".join(map(str, design.export(plan, folder, form, overwrite=overwrite, inputs=inputs)))
+    form = str(plan.about.get("format", "jsonl"))
+    return ", ".join(map(str, write_with_calls(plan, folder, form, overwrite=overwrite, inputs=inputs)))

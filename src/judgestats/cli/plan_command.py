@@ -83,7 +83,8 @@ def plan(
     annotators: Annotated[
         str,
         typer.Option(
-            metavar="PERSON,...", help="rubric: people, a,b,c; each has a form with every text once, under its alias."
+            metavar="PERSON,...",
+            help="People, a,b,c, each with a form. rubric: each text once, under its alias; debiasing: 30 style pairs.",
         ),
     ] = "",
     variants: Annotated[
@@ -138,12 +139,11 @@ def plan(
 
 def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Sequence[str], overwrite: bool) -> None:
     """Write a plan, or a later stage of the one in `whole`, and say what to do with it."""
-    from judgestats import design
+    from judgestats.design.exports import write_with_calls
     from judgestats.design.plans import WRITES
     from judgestats.reporting.formatting import count, noun
 
-    plan.write(folder, overwrite=overwrite, inputs=inputs)
-    files = design.export(plan, folder, format, overwrite=overwrite, inputs=inputs)
+    files = write_with_calls(plan, folder, format, overwrite=overwrite, inputs=inputs)
     console = wide_console()
     to_come = len(plan.later) + plan.about.get(WRITES, {}).get("to come", 0) * (folder == whole)
     later = f", and {count(to_come)} that come after them" if to_come else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -127,23 +127,47 @@ def annotation_form(
     >>> form.calls[["judge", "rater_type", "target"]].to_dict("split")["data"]
     [['Ann', 'human', 'a'], ['Bob', 'human', 'a']]
     """
+    return reduce(add, forms(pairs, drawn_pairs(annotators, pairs, n, bias_type, seed)))
+
+
+def drawn_pairs(
+    annotators: str | Sequence[str],
+    pairs: pd.DataFrame,
+    n: int | None = None,
+    bias_type: str = "style",
+    seed: int = SEED,
+) -> dict[str, pd.Series]:
+    """For each annotator the index of the pairs drawn (by default 30, or all), in the order of the form, and whether
+    their slots are exchanged.
+    """
     people = [annotators] if isinstance(annotators, str) else list(annotators)
     if not people or len(set(people)) != len(people):
         raise DesignError(f"annotators={people} are not different names. Give one or more.")
     need_columns(pairs, ("bias_type", "topic"), "table of pairs", PAIR_SOURCES)
     of_kind = pairs[pairs["bias_type"] == bias_type]
+    n = max(min(30, len(of_kind)), 1) if n is None else n
     if not 1 <= n <= len(of_kind):
         raise DesignError(f"n={n} pairs of kind {bias_type!r} cannot be drawn from {len(of_kind)}.")
-    rng = generator(seed, ("form",))
-    shuffled = of_kind.iloc[rng.permutation(len(of_kind))]
+    shuffled = of_kind.iloc[generator(seed, ("form",)).permutation(len(of_kind))]
     turn = shuffled.groupby("topic", sort=False, dropna=False).cumcount()
-    sample = shuffled.loc[turn.sort_values(kind="stable").index[:n]]
-    sample = sample.drop(columns=["note", "gold", "better"], errors="ignore")
-    plans = []
+    places = turn.sort_values(kind="stable").index[:n]
+    chosen = {}
     for name in people:
         own = generator(seed, ("form", name))
-        exchanged = own.random(n) < 0.5
-        form = pd.concat([sample[~exchanged], swapped(sample[exchanged])]).iloc[own.permutation(n)]
-        table = form.assign(rater_type="human")
-        plans.append(build(table, judges=name, prompts="pairwise_people", orders="as given", about={"form": {"n": n}}))
-    return reduce(add, plans)
+        exchanged = pd.Series(own.random(n) < 0.5, places)
+        chosen[name] = pd.concat([exchanged[~exchanged], exchanged[exchanged]]).iloc[own.permutation(n)]
+    return chosen
+
+
+def forms(pairs: pd.DataFrame, chosen: Mapping[str, pd.Series]) -> list[Plan]:
+    """The forms of the pairs drawn that are there."""
+    table = pairs.drop(columns=["note", "gold", "better"], errors="ignore").assign(rater_type="human")
+    plans = []
+    for name, exchanged in chosen.items():
+        there = exchanged[exchanged.index.isin(table.index)]
+        if len(there):
+            rows = list(zip(there, there.index, strict=True))
+            form = pd.concat([table, swapped(table)], keys=[False, True]).loc[rows]
+            about = {"form": {"n": len(exchanged)}}
+            plans.append(build(form, judges=name, prompts="pairwise_people", orders="as given", about=about))
+    return plans

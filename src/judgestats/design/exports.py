@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import IO, TypedDict
 import pandas as pd
 
 from judgestats.csv_files import as_csv, guarded, write_rows
-from judgestats.design.plans import CALL, TEXTS, Plan
+from judgestats.design.plan_files import write_plan
+from judgestats.design.plans import CALL, TEXTS, Plan, by_people
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
 from judgestats.typing import Record
@@ -167,20 +168,31 @@ def export(
     >>> [p.name for p in export(vacuum("my-model"), getfixture("tmp_path"), "openai")]
     ['calls.openai.my-model.jsonl']
     """
-    formats = (*LINES, "form")
-    refuse_unknown(format, formats, f"format={format!r} is not known")
-    folder = Path(folder)
-    with Outputs(inputs, overwrite=overwrite, folder=folder) as outputs:
-        files = {folder / name: write for name, write in _files(plan, format)}
-        n_calls = 0
-        for path, write in files.items():
-            with outputs.open(path) as out:
-                n_calls += write(out)
-        if n_calls != len(plan):
-            raise DesignError(
-                f"{len(plan):,} calls are planned, and {n_calls:,} would be written. Nothing was written."
-            )
+    files = _writers(plan, Path(folder), format)
+    with Outputs(inputs, overwrite=overwrite, folder=Path(folder)) as outputs:
+        _write(plan, files, outputs)
     return list(files)
+
+
+def write_with_calls(plan: Plan, folder: Path, format: str, *, overwrite: bool, inputs: Iterable[Source]) -> list[Path]:
+    """Write a plan and its calls for a runner, people's as forms; a new folder appears when all is in it."""
+    files = _writers(plan, folder, "form" if by_people(plan.calls).all() else format)
+    write_plan(plan, folder, overwrite=overwrite, inputs=tuple(inputs), further=partial(_write, plan, files))
+    return list(files)
+
+
+def _writers(plan: Plan, folder: Path, format: str) -> dict[Path, _Writer]:
+    refuse_unknown(format, (*LINES, "form"), f"format={format!r} is not known")
+    return {folder / name: write for name, write in _files(plan, format)}
+
+
+def _write(plan: Plan, files: Mapping[Path, _Writer], outputs: Outputs) -> None:
+    n_calls = 0
+    for path, write in files.items():
+        with outputs.open(path) as out:
+            n_calls += write(out)
+    if n_calls != len(plan):
+        raise DesignError(f"{len(plan):,} calls are planned, and {n_calls:,} would be written. Nothing was written.")
 
 
 #: What a form shows of a call.
@@ -196,8 +208,8 @@ _Writer = Callable[[IO[str]], int]
 
 def _files(plan: Plan, format: str) -> Iterator[tuple[str, _Writer]]:
     """Name and writer of each file; people beside judges have forms in any case."""
-    people = plan.calls["rater_type"] == "human" if "rater_type" in plan.calls else None
-    if people is not None and format != "form" and 0 < people.sum() < len(plan):
+    people = by_people(plan.calls)
+    if format != "form" and 0 < people.sum() < len(plan):
         yield from _files(plan.rows(~people), format)
         yield from _files(plan.rows(people), "form")
     elif format in MOST:

@@ -6,7 +6,7 @@ import glob
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -42,8 +42,17 @@ def _parts(plan: Plan) -> Iterator[tuple[str, bytes]]:
         yield _LATER, plan.later.to_parquet(index=False)
 
 
-def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Source, ...]) -> None:
-    """Write a plan, its manifest last; in the folder of the same plan, what was written from it stays known."""
+def write_plan(
+    plan: Plan,
+    folder: Path,
+    *,
+    overwrite: bool,
+    inputs: tuple[Source, ...],
+    further: Callable[[Outputs], object] = lambda _: None,
+) -> None:
+    """Write a plan, `further` files and its manifest, which is last; in the folder of the same plan, what was written
+    from it stays known.
+    """
     before: Record = {}
     if (folder / MANIFEST).exists():
         try:
@@ -72,6 +81,7 @@ def write_plan(plan: Plan, folder: Path, *, overwrite: bool, inputs: tuple[Sourc
             with outputs.open(folder / name, "wb") as out:
                 out.write(content)
             written[name] = digest(content)
+        further(outputs)
         manifest = {
             "judgestats": version("judgestats"),
             "kind": plan.kind,

@@ -581,6 +581,11 @@ def goes_on(plan: Plan) -> bool:
     return len(plan.later) > 0 or WRITES in plan.about
 
 
+def by_people(calls: pd.DataFrame) -> pd.Series[bool]:
+    """Which calls people answer, beside judges."""
+    return calls["rater_type"].eq("human") if "rater_type" in calls else pd.Series(False, calls.index)
+
+
 def opened_table(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """A table of contents; from a file, empty cells of ids and texts are empty texts, and other ones are missing."""
     if not isinstance(source, str | Path):

@@ -108,7 +108,7 @@ STRATEGIES: dict[str, Strategy] = {
 #: Strategies that need neither a panel nor a reference.
 SINGLE = ("B0", "S1", "S2", "S4", "S5", "S8")
 #: Columns of a call that its verdict does not have.
-_OF_THE_CALL = (CALL, "prompt", "temperature", "rationale", "strength")
+OF_THE_CALL = (CALL, "prompt", "temperature", "rationale", "strength")
 
 
 def strategies(
@@ -287,7 +287,7 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Literal["invalid", "ignor
             verdicts = pd.concat([verdicts.assign(judge=j) for j in dict.fromkeys(alone)])
         elif not strategy.panel:
             alone += verdicts["judge"].unique().tolist()
-        parts.append(verdicts.drop(columns=[c for c in _OF_THE_CALL if c in verdicts]))
+        parts.append(verdicts.drop(columns=[c for c in OF_THE_CALL if c in verdicts]))
     result = pd.concat(parts, ignore_index=True)
     result["choice"] = pd.Categorical(result["choice"].astype(object), categories=CHOICES)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -13,14 +13,16 @@ import numpy as np
 import pandas as pd
 
 from judgestats.design.controlled import controlled as controlled_calls
+from judgestats.design.controlled import drawn_pairs, forms
 from judgestats.design.cues import cues
 from judgestats.design.explanations import LEVELS, explanations
 from judgestats.design.merg import VARIANTS, merg
-from judgestats.design.plans import WITHOUT_RUBRIC, Plan, opened_table
+from judgestats.design.pair_files import read_controlled
+from judgestats.design.plans import WITHOUT_RUBRIC, Plan, by_people, opened_table
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
-from judgestats.design.strategies import SINGLE, strategies, strategy_verdicts
+from judgestats.design.strategies import OF_THE_CALL, SINGLE, strategies, strategy_verdicts
 from judgestats.design.written_pairs import written_pairs
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record
@@ -58,11 +60,15 @@ def _ratings(
     plan = rated(judges, responses, arms=arms, replicates=runs, **options)
     if not annotators:
         return plan
-    if both := {*annotators} & set(plan.calls["judge"]):
-        raise DesignError(f"{min(both)!r} is among the judges and among annotators=. Give people names of their own.")
+    _refuse_judges(annotators, plan.calls["judge"])
     people = rated(annotators, responses, arms=("anonymized",), replicates=1, **options)
     sides = (plan, "model"), (people, "human")
     return reduce(add, (replace(p, calls=p.calls.assign(rater_type=who)) for p, who in sides))
+
+
+def _refuse_judges(annotators: Sequence[str], judges: Iterable[str]) -> None:
+    if both := {*annotators} & {*judges}:
+        raise DesignError(f"{min(both)!r} is among the judges and among annotators=. Give people names of their own.")
 
 
 def _variants(
@@ -109,24 +115,37 @@ def _debiasing(
     controlled: Table | None = None,
     writer: str | None = None,
     models: Sequence[str] = (),
+    annotators: Sequence[str] = (),
     sample: int | None = None,
     seed: int | None = None,
     **options: object,
 ) -> Plan:
-    """Strategies on pairs with gold, of which some may be drawn, and on controlled pairs, which may yet be written."""
+    """Strategies on pairs with gold, of which some may be drawn, and on controlled pairs, which may yet be written;
+    people see style pairs of these.
+    """
     if models and writer is None:
         raise DesignError("models= is of controlled pairs that are written. Give writer=, too, who writes the others.")
     if sample is not None and pairs is None:
         raise DesignError(
             "sample= draws from pairs=, which is not given. Controlled pairs are all asked. Leave it out."
         )
+    if annotators and controlled is None and writer is None:
+        raise DesignError("annotators= see style pairs: those of controlled=, or those of writer=. Give one of them.")
     natural: Callable[..., Plan] = strategies
     compared: Callable[..., Plan] = controlled_calls
     plans = [] if pairs is None else [_sampled(natural(judges, pairs, **options), sample, seed)]
     options.setdefault("strategies", SINGLE)
-    plans += [] if controlled is None else [compared(judges, controlled, **options)]
-    plans += [] if writer is None else [written_pairs(judges, writer, models, options)]
-    return reduce(add, plans)
+    if controlled is not None:
+        controlled = read_controlled(controlled) if isinstance(controlled, str | Path) else controlled
+        plans.append(compared(judges, controlled, **options))
+    if writer is not None:
+        plans.append(written_pairs(judges, writer, models, annotators, options))
+    elif controlled is not None and annotators:
+        plans += forms(controlled, drawn_pairs(annotators, controlled))
+    plan = reduce(add, plans)
+    names = [judges] if isinstance(judges, str) else judges
+    _refuse_judges(annotators, [*names, *plan.calls.loc[~by_people(plan.calls), "judge"]])
+    return plan
 
 
 def _sampled(plan: Plan, sample: int | None, seed: int | None) -> Plan:
@@ -158,7 +177,7 @@ STUDIES = {
     "debiasing": Study(
         _debiasing,
         "pairs",
-        ("controlled", "writer", "models", "strategies", "panel", "temperature", "sample", "seed"),
+        ("controlled", "writer", "models", "annotators", "strategies", "panel", "temperature", "sample", "seed"),
         ("controlled", "writer"),
     ),
     "cues": Study(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
@@ -190,7 +209,8 @@ def study(
         ``dark-current`` (`strict`: with the strict arm), ``rubric`` (`responses`; `arms`, `runs`, `alias`; each of
         `annotators`, who are people, sees every text once under its alias), ``debiasing`` (one or several of `pairs`,
         with gold; `controlled`, pairs as for :func:`controlled`; and `writer` with `models`, who write controlled
-        pairs first, as for :func:`generations`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default
+        pairs first, as for :func:`generations`; `annotators`, who each see 30 style pairs of these, as for
+        :func:`annotation_form`; `strategies`, `panel`), ``merg`` (`responses`; `variants`, by default
         the baseline and the original), ``cues`` (`pairs`; `attacks`, `labels`), ``explanations`` (`categories`:
         ``code`` and ``name``; `levels`), ``rankings`` (`responses`), ``vacuum``, ``ladder``.
     judges : str or sequence of str
@@ -270,9 +290,10 @@ def _merged(calls: pd.DataFrame) -> pd.DataFrame:
     """One verdict for each strategy and pair, of controlled pairs apart."""
     if "n_calls" in calls:
         return calls
-    parts = [
-        strategy_verdicts(part) for part in (of_kind(calls, controlled) for controlled in (False, True)) if len(part)
-    ]
+    people = by_people(calls)
+    kinds = (of_kind(calls[~people], controlled) for controlled in (False, True))
+    parts = [strategy_verdicts(part) for part in kinds if len(part)]
+    parts += [calls[people].drop(columns=list(OF_THE_CALL), errors="ignore")] if people.any() else []
     return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 

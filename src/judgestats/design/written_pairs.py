@@ -9,7 +9,7 @@ from operator import add
 
 import pandas as pd
 
-from judgestats.design.controlled import controlled
+from judgestats.design.controlled import controlled, drawn_pairs, forms
 from judgestats.design.pair_kinds import EVERY_KIND, controlled_pairs, possible_pairs
 from judgestats.design.plans import CALL, WITHOUT_TEXT, WRITES, Plan
 from judgestats.design.text_generation import REWRITTEN, generations
@@ -20,17 +20,32 @@ _TEXT = "**One sentence.**\n\n- Another one.\n- A third one."
 
 
 def written_pairs(
-    judges: str | Sequence[str], writer: str | Sequence[str], models: Sequence[str], options: Record
+    judges: str | Sequence[str],
+    writer: str | Sequence[str],
+    models: Sequence[str],
+    annotators: str | Sequence[str],
+    options: Record,
 ) -> Plan:
     """The texts that controlled pairs need; their comparisons come after them, and take `options`."""
     plan = generations(writer, models=models)
     kinds = [k for k in EVERY_KIND if "origin" not in k or len(models) > (2 if k.endswith("rr") else 1)]
     base = plan.calls[plan.calls["role"] == "base"]
     texts = pd.concat([plan.calls, base.assign(role="expanded")]).assign(text=_TEXT, task_text="")
-    later = controlled(judges, controlled_pairs(texts, kinds=kinds), **options)
+    pairs = controlled_pairs(texts, kinds=kinds)
+    later = reduce(add, [controlled(judges, pairs, **options), *_forms(annotators, texts, pairs)])
     recipe = {"judges": [judges] if isinstance(judges, str) else list(judges), "kinds": kinds, "options": options}
+    recipe["annotators"] = [annotators] if isinstance(annotators, str) else list(annotators)
     about = {**plan.about, WRITES: {**recipe, "to come": len(base) + len(later)}}
     return replace(plan, prompts={**plan.prompts, **later.prompts}, about=about)
+
+
+def _forms(annotators: str | Sequence[str], texts: pd.DataFrame, pairs: pd.DataFrame) -> list[Plan]:
+    """The forms of people, of those style pairs that are there of the ones drawn among all."""
+    if not annotators:
+        return []
+    every = controlled_pairs(texts.assign(text=_TEXT), kinds=["style"])
+    chosen = drawn_pairs(annotators, every.set_axis(every["item"].to_numpy()))
+    return forms(pairs.set_axis(pairs["item"].to_numpy()), chosen)
 
 
 def possible_calls(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
@@ -48,6 +63,7 @@ def possible_calls(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     pairs, faults = possible_pairs(texts, recipe["kinds"])
     if len(pairs):
         parts.append(controlled(recipe["judges"], pairs, **recipe["options"]))
+        parts += _forms(recipe.get("annotators", ()), texts, pairs)
     if not parts:
         return None
     both = reduce(add, parts)

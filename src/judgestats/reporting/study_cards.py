@@ -43,6 +43,7 @@ QUESTIONS: Mapping[str, tuple[StudyQuestion, ...]] = {
         ),
         StudyQuestion("Is it biased by position?", ("position",), "No position bias on identical texts shown"),
         StudyQuestion("Does it prefer its own model?", ("own model",), "No preference for the own model shown"),
+        StudyQuestion("Do people prefer as it does?", ("beyond people",), "No preference beyond that of people shown"),
     ),
     "rubric": (
         StudyQuestion(

@@ -9,12 +9,14 @@ from functools import cache, partial
 import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
+from judgestats.design.plans import by_people
 from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, JudgestatsError, confidence
 from judgestats.metrics.agreement.disagreements import disagreement
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
 from judgestats.metrics.agreement.shifts import agreement_shift
 from judgestats.metrics.bias.bias_scores import bias_score
+from judgestats.metrics.bias.human_preferences import preference_gap
 from judgestats.metrics.bias.strategy_comparisons import compare_strategies
 from judgestats.metrics.bias.verbosity import verbosity_bias
 from judgestats.metrics.consensus.anonymity import blinding_effect
@@ -185,7 +187,8 @@ def _strategies(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTab
     )
 
 
-def _biases(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
+def _biases(everybody: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
+    people, verdicts = (everybody[by_people(everybody) == x] for x in (True, False))
     ordered = verdicts["order_known"].astype(bool) if "order_known" in verdicts else pd.Series(True, verdicts.index)
     options: Record = {"by": "strategy", **settings.drawn}
 
@@ -225,6 +228,24 @@ def _biases(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
         (style, {"bias": "style"}),
         (own, {"bias": "own model"}),
     )
+    if len(people):
+        yield StudyTable.of(
+            "Preference beyond that of people",
+            f"Share of verdicts for the formatted answer, and that minus the share of {people['judge'].nunique()} "
+            "people on the same pairs.",
+            ("judge", "strategy"),
+            (partial(_beyond_people, verdicts, people, settings), {"rate": "formatted", "gap": "beyond people"}),
+        )
+
+
+def _beyond_people(verdicts: pd.DataFrame, people: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Rates and gaps of judges under each strategy; people have no strategy."""
+    parts = []
+    for name, rows in verdicts[verdicts["bias"].isin(people["bias"])].groupby("strategy"):
+        both = pd.concat([rows, people], ignore_index=True)
+        gap = preference_gap(both, humans="rater_type=human", conf_level=settings.conf_level)
+        parts.append(gap.assign(strategy=gap["role"].map({"judge": name}), judge=gap["judge"].fillna("people")))
+    return pd.concat(parts, ignore_index=True).drop_duplicates(["strategy", "judge", "term"])
 
 
 def _levels(scores: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
@@ -256,7 +277,7 @@ def _levels(scores: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
 
 
 def _deviations(ratings: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
-    human = ratings["rater_type"].eq("human") if "rater_type" in ratings else pd.Series(False, ratings.index)
+    human = by_people(ratings)
     judges, people = ratings[~human].drop(columns="rater_type", errors="ignore"), ratings[human]
     arms = [a for a in ("attributed", "anonymized", "style-transferred") if a in set(judges["condition"])]
     level = settings.conf_level
