@@ -235,6 +235,31 @@ def test_censored_and_missing_numbers_are_said_in_words(tmp_path):
     assert "no data" in told
 
 
+def test_each_heading_of_sections_stands_once(instrument, tmp_path):
+    people = shared_verdicts().assign(rater_type=lambda d: np.where(d["judge"] == d["judge"].iloc[0], "human", "llm"))
+    for text in (instrument, made(people, tmp_path)):
+        headings = re.findall(r"<h[23][^>]*>(.*?)</h[23]>", text)
+        assert len(headings) > 8
+        assert len(headings) == len({*headings})
+
+
+def test_rows_without_a_number_are_lines_that_say_why(tmp_path):
+    calls = pd.DataFrame(
+        {"judge": [*"gggghhhh"], "item": [*"12341234"], "first": "u", "second": "v", "gold": [*"uuvv"] * 2,
+         "choice": ["first", "second", "second", "first", *["invalid"] * 4]}
+    )  # fmt: skip
+    text = made(calls, tmp_path)
+    sheets = re.findall(r'<table class="sheet sortable">.*?</table>', text, re.S)
+    assert sheets
+    assert not [row for sheet in sheets for row in re.findall(r"<tr>.*?</tr>", sheet, re.S) if ">n/a<" in row]
+    assert re.search(r'<p class="small">No number: [^<]*\(?h\b[^<]*: [^<]+\.</p>', text)
+    comparison = re.search(r'<section aria-label="Comparison".*?</section>', text, re.S)[0]
+    of_h = re.search(r'<th scope="row">h</th>.*?</tr>', comparison, re.S)[0]
+    titles = re.findall(r'title="([^"]+)"><span class="v">—', of_h)
+    assert titles
+    assert all(re.search(rf"No number: [^<]* of h: {re.escape(why)}\.", comparison) for why in titles)
+
+
 def test_what_is_not_shown_is_named_with_what_is_missing(tmp_path):
     page = Page(made(plain_verdicts(["a"], gold=False), tmp_path)).text
     after = page.split("What this page does not show")[-1]
@@ -734,7 +759,11 @@ def test_ratings_have_agreement_and_variance(page):
     text = page("scores")
     icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
     assert f">{icc:.2f}<" in text
-    for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores distributed?"):
+    for title in (
+        "Do the judges agree with each other?",
+        "Where does the variance come from?",
+        "How are the scores distributed?",
+    ):
         assert title in text
 
 
@@ -774,7 +803,7 @@ def test_a_long_table_is_cut_and_says_so():
         }
     )
     (section,) = chapters({"preference_rate": rows}, 0.95)
-    assert (section["title"], section["where"]) == ("Is it biased?", "Is it fair?")
+    assert (section["title"], section["where"]) == ("Is it biased?", "Is it biased?")
     (part,) = section["parts"]
     assert len(part["table"]["rows"]) == MOST
     shown = [r["value"] for r in part["table"]["rows"]]

@@ -150,6 +150,31 @@ def test_a_wide_table_has_every_cell_once():
     assert table.wide() == (["judge", "a", "b"], [["g", "0.50 [0.25, 0.75]", "—"], ["h", "—", "< 0.001"]])
 
 
+def test_a_cell_without_a_number_says_why_and_so_does_a_line():
+    columns = ["term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
+    none = (np.nan, np.nan, np.nan, np.nan)
+    rows = pd.DataFrame(
+        [("t", 0.5, 0.1, 0.25, 0.75, 9, "", ""), ("t", *none, 0, "", "3 ties excluded; no data"), ("u", *none, 0, "", "")],
+        columns=columns,
+    )  # fmt: skip
+    table = StudyTable("T", "", ("judge",), rows.assign(judge=["g", "h", "h"], column=["a", "a", "b"]))
+    assert table.wide()[1] == [["g", "0.50 [0.25, 0.75]", "—"], ["h", "n/a", "n/a"]]
+    assert table.no_numbers() == {(0, 2): "the design has none", (1, 1): "no data", (1, 2): "no data"}
+    assert table.without_numbers() == [
+        "No number (the design has none): b: g.",
+        "No number (no data): a: h; b: h.",
+    ]
+
+
+def test_a_table_of_a_study_without_a_number_is_a_line(controlled_calls, tmp_path):
+    calls = controlled_calls.assign(choice="invalid")
+    text = js.report(calls, tmp_path / "page.html", study=True).read_text(encoding="utf-8")
+    study = re.search(r'<section aria-label="Study".*?</section>', text, re.S)[0]
+    assert "<h2>Bias by strategy</h2>" in study
+    assert "<table" not in study
+    assert re.search(r"No number \(.*\): .*(position|style)", study)
+
+
 def test_verdicts_by_the_rules_are_taken_as_calls_are(controlled_calls):
     pd.testing.assert_frame_equal(
         js.study_estimates(study_verdicts(controlled_calls)), js.study_estimates(controlled_calls)

@@ -99,7 +99,7 @@ SECTIONS = {
     "strategies": "Does another way of asking help?",
     "psychometrics": "Does it prefer between equals?",
     "cues": "Do cues shift its answers?",
-    "agreement": "Do the judges agree?",
+    "agreement": "Do the judges agree with each other?",
     "variance": "Where does the variance come from?",
     "scores": "How are the scores distributed?",
     "consensus": "How far from peers, people, truth?",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from judgestats.reporting.formatting import Form, count
+from judgestats.reporting.formatting import Form, count, spaced
 from judgestats.reporting.markup import bar
 from judgestats.reporting.page_data import PageData
-from judgestats.reporting.summary_parts import Column, Summary
+from judgestats.reporting.sheets import reasons
+from judgestats.reporting.summary_parts import Column, Summary, listed
 from judgestats.typing import Record
 
 #: With more columns than this, the bars and intervals of a table stand below its numbers.
 FEW_COLUMNS = 3
+#: Why a judge has no estimate of a column.
+_NO_ROWS = "nothing that it judged has what this needs"
 
 
 def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -23,6 +26,27 @@ def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str]
     return ["judge", *(c.label for c in summary.columns)], rows
 
 
+def without_numbers(columns: Sequence[Column], judges: Sequence[str]) -> list[str]:
+    """A line for the columns that have no number of the same judges, and why."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        blank = {j: why for j in judges if (why := _no_number(column, j))}
+        for why in dict.fromkeys(blank.values()):
+            who = listed(j for j, other in blank.items() if other == why)
+            of.setdefault((who, why), []).append(column.label)
+    return [f"No number: {', '.join(labels)} of {who}: {why}." for (who, why), labels in of.items()]
+
+
+def _no_number(column: Column, judge: str) -> str:
+    """Why a column has no number of a judge; empty where it has one."""
+    cell = column.cells.get(judge)
+    if cell is None:
+        return _NO_ROWS
+    if not math.isnan(float(cell["estimate"])):
+        return ""
+    return spaced(reasons([str(cell.get("flag", ""))])) or f"n = {count(float(cell['n']))}"
+
+
 def comparison(summary: Summary) -> Record:
     """The table of all judges, by groups that judged the same things."""
     width = 120 if len(summary.columns) < 4 else 72
@@ -31,6 +55,7 @@ def comparison(summary: Summary) -> Record:
             "about": g.about,
             "width": width,
             "rows": [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in summary.columns]} for j in g.judges],
+            "blank": without_numbers(summary.columns, g.judges),
         }
         for g in summary.groups
     ]
@@ -52,8 +77,8 @@ def _comparison_cell(column: Column, judge: str, width: int = 120) -> Record:
     value, ends = column.text(judge)
     if column.form == "count":
         return {"value": value, "interval": "", "bar": None, "sort": value, "hover": ""}
-    if cell is None:
-        return {"value": value, "interval": "", "bar": None, "sort": "", "hover": "not measured"}
+    if cell is None or (why := _no_number(column, judge)):
+        return {"value": value, "interval": "", "bar": None, "sort": "", "hover": _NO_ROWS if cell is None else why}
     start, end = column.ends
     at, low, high = (float(cell[name]) for name in ("estimate", "conf_low", "conf_high"))
     mark = column.reference if math.isfinite(column.reference) else None
@@ -96,7 +121,7 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
     for label, note, column in summary.biases:
         judges_of_page = [j for j in column.cells if not summary.left_out or j in summary.judges]
         ordered = sorted(judges_of_page, key=lambda j, c=column: (-float(c.cells[j]["estimate"]), j))  # type: ignore[misc]
-        panels.setdefault("Is it fair?", []).append(
+        panels.setdefault("Is it biased?", []).append(
             _axis_panel(label, f"{note} {summary.left_out}".strip(), [column], ordered)
         )
     return panels
@@ -111,4 +136,5 @@ def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequen
         "note": note,
         "columns": [{"label": c.label, "note": c.note, "ticks": c.ticks} for c in columns],
         "rows": rows,
+        "blank": without_numbers(columns, judges),
     }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from judgestats.reporting.formatting import NONE, PERCENT, count, in_words, p_value, printed, with_interval
-from judgestats.reporting.sheets import drawn, flag_marks
+from judgestats import flags
+from judgestats.reporting.formatting import NONE, PERCENT, count, in_words, p_value, printed, spaced, with_interval
+from judgestats.reporting.sheets import drawn, flag_marks, reasons
+from judgestats.reporting.summary_parts import listed
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
 
@@ -26,7 +29,11 @@ _BESIDE = {
 
 
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Record:
-    """Table of tidy estimates of a measure: labels of the row, the estimate with its interval, cautions."""
+    """Table of tidy estimates of a measure: labels of the row, the estimate with its interval, cautions.
+
+    What has no number is no row: its reason is a line, in ``nothing``.
+    """
+    blank = without_number(rows)
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
     body = [
@@ -36,11 +43,11 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
             **dict(zip(("value", "interval"), with_interval(r, measure), strict=True)),
             "method": r["method"],
             "bar": drawn(r),
-            "n": count(r["n"]),
+            "n": count(r["n"]) if r["n"] == r["n"] else NONE,
             "beside": [_value_cell(c, r[c]) for c in beside],
             "flags": flag_marks(r["flag"]),
         }
-        for r in rows.to_dict("records")
+        for r in rows[~blank].to_dict("records")
     ]
     return {
         "about": f"estimates of {measure}" if measure else "estimates",
@@ -48,7 +55,26 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         "level": f"{100 * conf_level:g}{PERCENT}",
         "beside": list(beside.values()),
         "rows": body,
+        "nothing": _nothing(rows[blank], names, measure),
     }
+
+
+def without_number(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Rows that have neither an estimate, nor an end of an interval, nor a bound."""
+    bound = rows["flag"].astype(str).str.contains(f"{flags.RIGHT_CENSORED}|{flags.LEFT_CENSORED}")
+    return rows[["estimate", "conf_low", "conf_high"]].isna().all(axis=1) & ~bound
+
+
+def _nothing(rows: pd.DataFrame, names: Sequence[str], measure: str) -> list[str]:
+    """A line for each measure that has no number, and each reason: of which rows, and why."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for r in rows.to_dict("records"):
+        label = in_words(r["term"], measure, r.get("threshold", math.nan))
+        why = reasons([r["flag"]]) or f"n = {count(r['n'])}"
+        row = " · ".join(text for c in names if (text := _label_cell(r[c])) not in (NONE, label))
+        of.setdefault((label, why), []).append(row)
+    lines = ((label, listed(filter(None, dict.fromkeys(who))), why) for (label, why), who in of.items())
+    return [spaced(f"No number: {label}{f' ({who})' if who else ''}: {why}.") for label, who, why in lines]
 
 
 def _names_rows(values: pd.Series[Any]) -> bool:

@@ -37,7 +37,7 @@ def as_html(data: PageData, source: object = None, command: str = "") -> str:
             *beside_people(data.estimates.taken, data.estimates.peers, data.settings),
         ]
     }
-    where = "Do they agree?" if data.rows.kind == "ratings" else "Is it fair?"
+    where = "Do they agree?" if data.rows.kind == "ratings" else "Is it biased?"
     drawn_here[where] = [
         *drawn_here.get(where, []),
         *pictures(data.measured, data.rows.kind, sheet, data.settings, summary.left_out),
@@ -102,7 +102,8 @@ def _study_tables(data: PageData) -> list[Record]:
     for t in data.tables:
         heads, rows = t.wide(ladder_bounds(data.estimates.sheet))
         marks = [(flag_marks(flag), where) for flag, where in t.cautions().items()]
-        facts = {"title": t.title, "about": t.about, "absent": t.absent, "flags": marks}
+        facts: Record = {"title": t.title, "about": t.about, "absent": t.absent, "flags": marks}
+        facts |= {"titles": t.no_numbers(), "blank": t.without_numbers()}
         tables.append({**facts, "heads": heads, "rows": rows, "numbers": range(len(t.labels), len(heads))})
     return tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from judgestats.reporting.comparison_tables import plain_comparison
+from judgestats.reporting.comparison_tables import plain_comparison, without_numbers
 from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import spaced
 from judgestats.reporting.markup import visible
@@ -20,19 +20,23 @@ def as_markdown(page: PageData, command: str = "") -> str:
     lines += [markdown_text(summary.verdict), ""] if summary.verdict else []
     lines += [f"- **{c.head}**: {markdown_text(c.claim)}. {markdown_text(c.detail)}." for c in summary.cards]
     for t in page.tables:
-        lines += ["", f"## {t.title}", "", t.about, "", markdown_table(*t.wide(ladder_bounds(page.estimates.sheet)))]
+        heads, rows = t.wide(ladder_bounds(page.estimates.sheet))
+        lines += ["", f"## {t.title}", "", t.about, *(["", markdown_table(heads, rows)] if rows else [])]
+        lines += [f"\n{markdown_text(line)}" for line in t.without_numbers()]
         remarks = {**t.absent, **{spaced(flag): where for flag, where in t.cautions().items()}}
         said = [f"- {markdown_text(what)}: {markdown_text(spaced(why))}" for what, why in remarks.items()]
         lines += ["", *said] if said else []
     for g in summary.groups if summary.columns else ():
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
+        lines += [f"\n{markdown_text(line)}" for line in without_numbers(summary.columns, g.judges)]
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(page.of_shown(page.estimates.sheet), decimals=None)]
     lines += ["", "## Models"] if page.estimates.models else []
     for m in page.estimates.models:
-        heads, rows = _plain_estimates(m.rows, page.settings.conf_level)
+        heads, rows, nothing = _plain_estimates(m.rows, page.settings.conf_level)
         lines += ["", f"### {markdown_text(m.name)}", "", markdown_text(m.line), "", markdown_table(heads, rows)]
+        lines += [f"\n{markdown_text(line)}" for line in nothing]
     absent = [(m, why) for m, why in page.estimates.taken.items() if isinstance(why, str)]
     if absent:
         lines += [
@@ -51,9 +55,9 @@ def as_markdown(page: PageData, command: str = "") -> str:
     return "\n".join(lines)
 
 
-def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of a table of estimates as text."""
+def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], list[list[str]], list[str]]:
+    """Heads and rows of a table of estimates as text, and lines on what has no number."""
     table = estimates_table(rows, conf_level)
     heads = [*table["labels"], "measure", "estimate", f"{table['level']} interval", "n", *table["beside"]]
     cells = [[*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]]
-    return heads, cells
+    return heads, cells, table["nothing"]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from judgestats.metrics.measure_registry import SECTIONS, Measure, measures
 from judgestats.reporting import plots
-from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.reporting.estimate_tables import estimates_table, without_number
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.pictures import PAIRS, Picture, drawing
 from judgestats.typing import Record
@@ -19,7 +19,7 @@ OPEN_ROWS, MOST = 12, 60
 #: Sections of the page -> those of the records of measures that stand in them.
 PARTS = {
     "Is it right?": ("accuracy",),
-    "Is it fair?": ("bias", "psychometrics", "cues"),
+    "Is it biased?": ("bias", "psychometrics", "cues"),
     "Do they agree?": ("people", "agreement", "variance", "scores", "consensus", "calibration"),
     "Does another way of asking help?": ("strategies",),
     "Which system is better?": ("ranking",),
@@ -58,15 +58,19 @@ def _measure_section(
         title = record.question.rstrip("?")
         images = [*drawing(record.name.replace("_", "-"), title, caption, draw, wide=True)]
     rows = result[result["term"].isin(record.table)] if record.table else result
-    extremes = _most_extreme(rows)
+    blank = without_number(rows)
+    numbers = rows[~blank]
+    extremes = _most_extreme(numbers)
     return {
         "name": record.name,
         "question": record.question,
         "pictures": images,
-        "table": estimates_table(extremes, conf_level, record.name) if len(rows) else None,
-        "folded": len(rows) > OPEN_ROWS,
-        "size": noun(len(rows), "row"),
-        "more": _rows_left_out(rows.drop(index=extremes.index)),
+        "table": estimates_table(rows[rows.index.isin(extremes.index) | blank], conf_level, record.name)
+        if len(rows)
+        else None,
+        "folded": len(numbers) > OPEN_ROWS,
+        "size": noun(len(numbers), "row"),
+        "more": _rows_left_out(numbers.drop(index=extremes.index)),
     }
 
 

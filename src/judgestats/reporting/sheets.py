@@ -113,8 +113,14 @@ def _nothing(terms: Iterable[list[Record]]) -> str:
     rows = [row for same in terms for row in same]
     if any(math.isfinite(r["estimate"]) or flags.RIGHT_CENSORED in r["flag"] for r in rows):
         return ""
-    why = dict.fromkeys(part for r in rows for part in r["flag"].split("; ") if part)
-    return f"No number: {spaced(', '.join(why) or flags.NO_DATA)}."
+    return f"No number: {spaced(reasons(r['flag'] for r in rows) or flags.NO_DATA)}."
+
+
+def reasons(flags_of_rows: Iterable[str]) -> str:
+    """Why there is no number: what flags say, without what is missing, or was excluded beside another reason."""
+    every = dict.fromkeys(part for flag in flags_of_rows for part in str(flag).split("; ") if part)
+    parts = [part for part in every if not re.match(r"\d.* missing$", part)]
+    return ", ".join([part for part in parts if not part.endswith("excluded")] or parts)
 
 
 def _term(rows: list[Record], bounds: _Bounds) -> Record:
@@ -124,6 +130,7 @@ def _term(rows: list[Record], bounds: _Bounds) -> Record:
         {
             "detail": r["detail"] or NONE,
             **dict(zip(("value", "interval"), with_interval(r, first=bounds[0], last=bounds[1]), strict=True)),
+            "why": "" if math.isfinite(r["estimate"]) else spaced(reasons([r["flag"]])),
             "method": "" if i and r["method"] == rows[i - 1]["method"] else r["method"],
             "bar": drawn(r),
             "n": count(r["n"]),

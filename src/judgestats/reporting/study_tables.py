@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from math import isnan
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.plans import by_people
 from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, JudgestatsError, confidence
+from judgestats.flags import NO_DATA, RIGHT_CENSORED
 from judgestats.metrics.agreement.disagreements import disagreement
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
 from judgestats.metrics.agreement.shifts import agreement_shift
@@ -27,7 +29,9 @@ from judgestats.metrics.invariance.cue_anchoring import anchoring
 from judgestats.metrics.invariance.revisions import revision
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.reporting.estimate_rows import step
-from judgestats.reporting.formatting import NONE, p_value, with_interval
+from judgestats.reporting.formatting import NONE, p_value, spaced, with_interval
+from judgestats.reporting.sheets import reasons
+from judgestats.reporting.summary_parts import listed
 from judgestats.results import COLUMNS
 from judgestats.typing import Record
 
@@ -35,6 +39,8 @@ from judgestats.typing import Record
 Measure = Callable[[], pd.DataFrame]
 #: What is printed as a p-value.
 _P_VALUES = ("p_value", "p_adjusted")
+#: Why a row has nothing in a column.
+_NOT_ASKED = "the design has none"
 
 
 @dataclass(frozen=True)
@@ -83,15 +89,46 @@ class StudyTable:
 
     def wide(self, bounds: tuple[float | None, float | None] = (None, None)) -> tuple[list[str], list[list[str]]]:
         """Heads and rows as they are printed; `bounds`: first and last step of a ladder."""
-        columns = list(dict.fromkeys(self.rows["column"]))
+        heads = [c.replace("_", " ") for c in self.labels] + self._columns
+        if not self.rows["estimate"].notna().any():
+            return heads, []
+        body = [
+            [*key, *(_cell(row[c], bounds) if c in row else NONE for c in self._columns)]
+            for key, row in self._cells.items()
+        ]
+        return heads, body
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        return list(dict.fromkeys(self.rows["column"]))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, ...], dict[str, Record]]:
+        """The estimate in each column of each row, which is named by its labels."""
         names = self.rows[list(self.labels)].astype(object).where(self.rows[list(self.labels)].notna(), "")
-        keys = list(zip(*(names[c].astype(str) for c in self.labels), strict=True))
-        cells: dict[tuple[str, ...], dict[str, str]] = {key: {} for key in keys}
+        keys = zip(*(names[c].astype(str) for c in self.labels), strict=True)
+        cells: dict[tuple[str, ...], dict[str, Record]] = {}
         for key, row in zip(keys, self.rows.to_dict("records"), strict=True):
-            cells[key].setdefault(row["column"], _cell(row, bounds))
-        heads = [c.replace("_", " ") for c in self.labels]
-        body = [[*key, *(row.get(c, NONE) for c in columns)] for key, row in cells.items()]
-        return [*heads, *columns], body
+            cells.setdefault(key, {}).setdefault(row["column"], row)
+        return cells
+
+    def no_numbers(self) -> dict[tuple[int, int], str]:
+        """Why a cell, by the number of its row and column, has no number."""
+        return {
+            (i, len(self.labels) + j): reasons([row[c]["flag"]]) or NO_DATA if c in row else _NOT_ASKED
+            for i, row in enumerate(self._cells.values())
+            for j, c in enumerate(self._columns)
+            if c not in row or (isnan(row[c]["estimate"]) and RIGHT_CENSORED not in row[c]["flag"])
+        }
+
+    def without_numbers(self) -> list[str]:
+        """A line for each reason for which cells have no number, with their columns and rows."""
+        rows = [" · ".join(filter(None, key)) for key in self._cells]
+        of: dict[str, dict[str, list[str]]] = {}
+        for (i, j), why in self.no_numbers().items():
+            of.setdefault(why, {}).setdefault(self._columns[j - len(self.labels)], []).append(rows[i])
+        where = {why: "; ".join(f"{c}: {listed(which)}" for c, which in parts.items()) for why, parts in of.items()}
+        return [spaced(f"No number ({why}): {place}.") for why, place in where.items()]
 
     def cautions(self) -> dict[str, str]:
         """Each flag of the table, with the columns and the rows that it is of."""
