@@ -17,12 +17,12 @@ def test_rows_are_right_classes_and_add_up_to_one():
     picture = plots.confusion(js.confusion(counts("g")))
     assert [t.get_text() for t in picture[0].get_yticklabels()] == ["a", "b", "c"]
     assert [t.get_text() for t in picture[0].texts] == [
-        "0.75",
-        "0.25",
-        "0.00",
-        "0.00",
-        "0.75",
-        "0.25",
+        "75\u202f%",
+        "25\u202f%",
+        "0\u202f%",
+        "0\u202f%",
+        "75\u202f%",
+        "25\u202f%",
         "n/a",
         "n/a",
         "n/a",

@@ -35,6 +35,20 @@ def lost(result, *where):
     return result
 
 
+def test_a_panel_of_shares_is_in_percent_and_one_of_differences_in_points():
+    rows = pd.DataFrame(
+        {"judge": ["a", "b"] * 2, "term": ["x", "x", "y", "y"], "estimate": [0.25, 0.75, -0.2, 0.1],
+         "conf_low": [0.1, 0.6, -0.3, 0.0], "conf_high": [0.4, 0.9, -0.1, 0.2],
+         "method": ["Wilson, clustered by item (G = 9)"] * 2 + ["Newcombe"] * 2}
+    )  # fmt: skip
+    one, two = drawn(list(plots.forest(rows)))
+    assert (one.get_xlabel(), two.get_xlabel()) == ("share", "points (0 = none)")
+    assert "50\u202f%" in [t.get_text() for t in one.get_xticklabels()]
+    assert "+20" in [t.get_text() for t in two.get_xticklabels()]
+    scaled = plots.forest(rows.assign(scale="probability"))
+    assert scaled[0].get_xlabel() == "probability"
+
+
 # ---------------------------------------------------------------- shifts
 
 

@@ -26,6 +26,15 @@ def test_numbers(value, decimals, shown):
     assert formatting.number(value, decimals) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [(0.25, "share", "25\u202f%"), (0.125, "share", "12.5\u202f%"), (-0.2, "points", "−20"), (0.025, "points", "+2.5"),
+     (0.0, "points", "0"), (0.25, "score", "0.25"), (3.0, "count", "3")],
+)  # fmt: skip
+def test_a_number_of_an_axis_is_printed_as_an_estimate(value, form, shown):
+    assert formatting.tick(value, form) == shown
+
+
 def test_an_interval_says_where_it_is_censored():
     assert formatting.interval(0.57827, 0.74469) == "[0.58, 0.74]"
     assert formatting.interval(0.57827, 0.74469, decimals=3) == "[0.578, 0.745]"

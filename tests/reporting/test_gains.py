@@ -49,6 +49,29 @@ def test_strategies_have_the_discordant_pairs_beside_them(published_gains):
     assert texts(ax)[-2:] == ["only\nB0\nright", "only\nstrategy\nright"]
 
 
+def test_many_strategies_have_a_panel_each_and_no_gain_is_lost(published_gains):
+    judges = [published_gains.assign(judge=published_gains["judge"] + f"-{i}") for i in range(6)]
+    many = pd.concat(judges, ignore_index=True)
+    picture = plots.strategies(many)
+    drawn(list(picture))
+    strategies = list(many["strategy"].unique())
+    assert [ax.get_xlabel().split(":")[0] for ax in picture] == strategies
+    assert picture.figure.get_size_inches()[1] < 16
+    labels = names(picture[0])
+    assert labels == list(many["judge"].unique())
+    for ax, strategy in zip(picture, strategies, strict=True):
+        rows = many[many["strategy"] == strategy].set_index("judge")
+        found = {labels[int(y)]: (x, filled) for x, y, filled in marks(ax)}
+        assert set(found) == set(rows.index)
+        for judge, (gain, filled) in found.items():
+            assert gain == pytest.approx(100 * rows.loc[judge, "estimate"])
+            assert filled is bool(rows.loc[judge, "survives"])
+        beside = [
+            f"{rows['baseline_only'].iloc[i]:.0f} / {rows['strategy_only'].iloc[i]:.0f}" for i in range(len(rows))
+        ]
+        assert set(beside) <= {*texts(ax)}
+
+
 def test_strategies_that_were_not_run_are_named_below(published_gains):
     lost = published_gains.astype({"survives": object})
     lost.loc[0, [*ENDS, "survives"]] = np.nan

@@ -36,7 +36,7 @@ def written(picture):
 
 
 def is_number(text):
-    return re.fullmatch(r"[−+]?[\d.,  ]+(e[−+]?\d+)?|\$.*\$", text) is not None
+    return re.fullmatch(r"[−+]?[\d.,  ]+(e[−+]?\d+)?(\u202f%)?|\$.*\$", text) is not None
 
 
 def test_the_gallery_has_every_picture():
@@ -71,6 +71,21 @@ def test_no_judge_is_lost_and_every_axis_has_its_unit(entry, n):
             ticks = [t.get_text() for t in axis.get_ticklabels() if t.get_visible() and t.get_text()]
             if any(map(is_number, ticks)) and not shared(ax, axis):
                 assert axis.get_label_text(), f"{axis} of {ax} has numbers and no label"
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.values[0].slow])
+def test_axes_print_shares_in_percent_and_differences_in_points(entry):
+    picture = entry.draw(gallery.judges(3))
+    picture.figure.draw_without_rendering()
+    for ax in picture.figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            label = " ".join(axis.get_label_text().split())
+            ticks = [t.get_text() for t in axis.get_ticklabels() if is_number(t.get_text())]
+            if re.search(r"\bpoints\b", label) and "of the scale" not in label:
+                assert all(re.fullmatch(r"0|[−+]?[\d.]+", t) for t in ticks), label
+                assert max(abs(float(t.replace("−", "-"))) for t in ticks) > 1, label
+            elif re.search(r"\b(share|recall|positive rate)\b", label):
+                assert all(t.endswith("\u202f%") for t in ticks), label
 
 
 def shared(ax, axis):

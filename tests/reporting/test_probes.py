@@ -41,7 +41,9 @@ def anchored():
 
 def test_anchoring_draws_the_signed_shifts_with_their_intervals(anchored):
     axes = drawn(plots.anchoring(anchored, title="anchoring"))
-    assert [a.get_xlabel() for a in axes[::2]] == [f"blind → {p}: change of the share" for p in ("flip", "truth")]
+    assert [a.get_xlabel() for a in axes[::2]] == [
+        f"blind → {p}: change of the share\n(points)" for p in ("flip", "truth")
+    ]
     assert names(axes[0]) == ["g · Baseline", "g · PBP", "h · Baseline", "h · PBP"]
     for ax, probe in zip(axes[::2], ("flip", "truth"), strict=True):
         here = anchored[anchored["probe"] == probe]

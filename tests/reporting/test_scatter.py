@@ -41,7 +41,7 @@ def test_bias_map_has_a_row_a_bias_and_a_column_a_strategy(changes):
     assert [t.get_text() for t in ax.get_xticklabels()] == ["S1", "S2"]
     mesh = ax.collections[0].get_array()
     np.testing.assert_allclose(mesh.filled(np.nan), [[-0.3, 0.05], [np.nan, 0.2]])
-    assert texts(ax)[:4] == ["−0.30", "+0.05", "n/a", "+0.20"]
+    assert texts(ax)[:4] == ["−30", "+5", "n/a", "+20"]
 
 
 def test_bias_map_is_blue_where_the_bias_falls_and_marks_what_is_sure(changes):

@@ -151,6 +151,14 @@ def with_interval(
     return value, interval(low, high, form, first=first, last=last)
 
 
+def tick(value: float, form: Form) -> str:
+    """Print a number of an axis: as an estimate, with a decimal only where it has one."""
+    decimals = 0 if abs(100 * value - round(100 * value)) < 1e-6 else 1
+    if form == "share":
+        return f"{number(100 * value, decimals)}{PERCENT}"
+    return signed(100 * value, decimals) if form == "points" else f"{value:g}"
+
+
 def p_value(value: float) -> str:
     """Print a p-value."""
     return f"< {number(0.001)}" if value < 0.001 else number(value)

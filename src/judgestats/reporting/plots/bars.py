@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
+from judgestats.reporting.formatting import printed, tick
 from judgestats.reporting.plots import canvas, short_names
 from judgestats.reporting.plots.matrices import SEQUENTIAL, Shading, heat, name_sides
 
@@ -65,7 +66,7 @@ def psychometric_curves(
     steps = np.unique(table["step"].to_numpy(float))
     nearest = float(np.diff(steps).min()) if steps.size > 1 else 1.0
     ax.axhline(level, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    canvas.small(ax, steps[0] - 0.3 * nearest, level + 0.012, f"{level:g}", va="bottom")
+    canvas.small(ax, steps[0] - 0.3 * nearest, level + 0.012, tick(level, "share"), va="bottom")
     shift = np.linspace(-1, 1, len(judges)) * min(0.16, 0.03 * (len(judges) - 1)) * nearest
     ends = []
     for i, curve in enumerate(fits.values()):
@@ -77,6 +78,7 @@ def psychometric_curves(
         ax.plot(x, curve["fit"], linewidth=1.5, color=style["color"], zorder=2.5, label="_fit")
         ends.append((x[-1], curve["fit"].iloc[-1]))
     ax.set(xticks=steps, ylim=(-0.03, 1.05), xlim=(steps[0] - 0.35 * nearest, steps[-1] + 0.35 * nearest))
+    canvas.in_form(ax, "share", "y")
     _label_ends(ax, ends, labels)
     canvas.named(ax, _STEPS, "right choices, share of all calls (a tie is a miss)", title)
     canvas.below(ax, "points: shares with their intervals · lines: isotonic fits", labels.key)
@@ -105,14 +107,14 @@ def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Axes | None,
     reached = fit.reindex_like(wide) >= level
     wide.columns = reached.columns = [f"{c:g}" for c in wide.columns]
     bar = "right choices, share of all calls (a tie is a miss)"
-    ax = heat(wide, wide, Shading(SEQUENTIAL, Normalize(0, 1), bar), ~reached & reached, ax, title)
+    ax = heat(wide, wide, Shading(SEQUENTIAL, Normalize(0, 1), bar, "share"), ~reached & reached, ax, title)
     for i, first in enumerate(reached.to_numpy().argmax(axis=1)):
         if reached.iat[i, first]:
             ax.plot(
                 [first] * 2, [i, i + 1], color=canvas.PALETTE[1], linewidth=3.0, solid_capstyle="butt", clip_on=False
             )
     name_sides(ax, "judge", _STEPS)
-    canvas.below(ax, f"orange: from this step on the isotonic fit reaches {level:g}")
+    canvas.below(ax, f"orange: from this step on the isotonic fit reaches {tick(level, 'share')}")
     return ax
 
 
@@ -168,7 +170,7 @@ def decomposition(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | N
     >>> rows = pd.DataFrame({"judge": "g", "term": ["stable_cross_sensitivity", "no_preference"],
     ...                      "estimate": [0.2, 0.8]})
     >>> [t.get_text() for t in decomposition(rows).texts]
-    ['.200', '.800']
+    ['20\u202f%', '80\u202f%']
     """
     table = estimate_rows.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
@@ -211,7 +213,7 @@ def answers(estimates: pd.DataFrame, *, ax: Axes | None = None, title: str | Non
     --------
     >>> rows = pd.DataFrame({"judge": "g", "term": ["first", "tie", "second"], "estimate": [0.5, 0.2, 0.3]})
     >>> [t.get_text() for t in answers(rows).texts]
-    ['.500', '.200', '.300']
+    ['50\u202f%', '20\u202f%', '30\u202f%']
     """
     estimate_rows.require(estimates, "judge", "term", "estimate")
     table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
@@ -240,12 +242,13 @@ def stack(ax: Axes, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) 
         for row, value in zip(rows, share, strict=True):
             if value >= 0.055:
                 ink = "white" if canvas.is_dark(color) else canvas.INK
-                text = f"{value:.3f}".removeprefix("0")
+                text = printed(value, "share")
                 canvas.small(ax, left[row] + value / 2, float(row), text, ha="center", color=ink)
         left += share
     for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
         canvas.small(ax, 0.01, row, "n/a")
     ax.set(yticks=rows, ylim=(len(wide) - 0.5, -0.5), xlim=(0, 1), xticks=np.arange(0, 1.01, 0.25))
+    canvas.in_form(ax, "share")
     ax.spines["left"].set_visible(False)
     canvas.row_names(ax, wide.index)
     return used

@@ -20,12 +20,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from judgestats.errors import DesignError
 from judgestats.outputs import MarkedOutputs
-from judgestats.reporting.formatting import signed
+from judgestats.reporting.formatting import Form, signed, tick
 from judgestats.reporting.plots.short_names import label_width, literal, shortened
 
 _Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
@@ -205,10 +205,18 @@ def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.7)
 
 
+def in_form(ax: Axes, form: Form, *sides: Literal["x", "y"]) -> None:
+    """Print the numbers of axes (by default the horizontal one) as a page does: shares in percent, gaps in points."""
+    for side in sides or ("x",):
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value, form)))
+
+
 def unit_square(ax: Axes) -> None:
     """Show shares on both axes, with a margin for what lies on the border."""
     ticks = np.arange(0, 1.01, 0.25)
     ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xticks=ticks, yticks=ticks)
+    in_form(ax, "share", "x", "y")
 
 
 def corner(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:
@@ -219,6 +227,7 @@ def corner(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:
         top = max(top, 0.25)
         getattr(ax, f"set_{side}lim")(-0.05 * top, 1.05 * top)
         getattr(ax, f"set_{side}ticks")(np.linspace(0, top, 6 if top == 0.25 else round(4 * top) + 1))
+    in_form(ax, "share", "x", "y")
 
 
 class Style(TypedDict):
@@ -398,6 +407,7 @@ def limits(ax: Axes, *values: ArrayLike, zero: bool = False, even: bool = False,
 def shares(ax: Axes) -> None:
     """Show shares from 0 to 1."""
     ax.set(xlim=(-0.03, 1.03), xticks=np.arange(0, 1.01, 0.25))
+    in_form(ax, "share")
 
 
 def neutral(ax: Axes, value: float = 0.0) -> None:

@@ -45,6 +45,7 @@ def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
         curve = estimates[estimates["_who"] == who].sort_values("level")
         color = canvas.style_of(0)["color"]
         canvas.unit_square(panel)
+        canvas.in_form(panel, "score")
         canvas.grid(panel)
         panel.plot([0, 1], [0, 1], linestyle="--", color=canvas.MUTED, linewidth=0.9)
         panel.plot(curve["level"], curve["estimate"], color=color, linewidth=1.6, zorder=3)
@@ -99,6 +100,7 @@ def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
         x, color = used.to_numpy()[order], canvas.style_of(0)["color"]
         risk = risk.reindex(used.index).iloc[order]
         panel.set(xlim=(-0.03, 1.05), ylim=(0, min(1.0, 1.05 * top)))
+        canvas.in_form(panel, "share", "x", "y")
         canvas.grid(panel)
         panel.plot(x, risk["estimate"], color=color, linewidth=1.6, zorder=3)
         panel.fill_between(x, risk["conf_low"], risk["conf_high"], color=color, alpha=0.18, linewidth=0)

@@ -37,7 +37,7 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     >>> counts = pd.DataFrame({"judge": "g", "other": "gold", "answer": ["a", "a", "b"], "n": [8, 1, 4],
     ...                        "other_answer": ["a", "b", "b"]})
     >>> [t.get_text() for t in confusion(js.confusion(counts)).texts]
-    ['1.00', '0.00', '0.20', '0.80']
+    ['100\u202f%', '0\u202f%', '20\u202f%', '80\u202f%']
     """
     estimate_rows.require(table, "judge", "term", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
@@ -48,6 +48,6 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     wide = rows.pivot(index="_row", columns="answer", values="estimate").reindex(index=names, columns=answers)
     right = rows.drop_duplicates("_row").set_index("_row")["reference"].reindex(names)
     own = pd.DataFrame(np.equal.outer(right.to_numpy(), np.array(answers, dtype=object)), index=names, columns=answers)
-    shading = Shading(SEQUENTIAL, Normalize(0, 1), "share of the answers where the class of the row is right")
+    shading = Shading(SEQUENTIAL, Normalize(0, 1), "share of the answers where the class of the row is right", "share")
     ax = heat(wide, wide, shading, own, ax, title)
     return canvas.Picture(ax, rows.drop(columns="_row"))

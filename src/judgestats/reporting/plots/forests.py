@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from judgestats import flags
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import in_words, is_whole, neutral_value
+from judgestats.reporting.formatting import Form, form_of, in_words, is_whole, neutral_value
 from judgestats.reporting.plots import canvas, short_names
 
 #: A row whose shift is flagged.
@@ -241,12 +241,26 @@ def _unit(table: pd.DataFrame) -> str:
         return str(short_names.literal(scales[0]))
     if all(is_whole(t) for t in set(table["term"])):
         return "number"
+    if units := _UNITS.get(_form(table)):
+        return units
     values = table["estimate"].to_numpy(float)
     values = values[np.isfinite(values)]
     within = values.size and np.abs(values).max() <= 1 + 1e-9
     if within and values.min() >= 0 and not any(neutral_value(t) == 0 for t in set(table["term"])):
         return "from 0 to 1"
     return "from −1 to 1 (0 = none)" if within else "in units of the estimate"
+
+
+#: Units of a panel of shares, or of differences of shares.
+_UNITS = {"share": "share", "points": "points (0 = none)"}
+
+
+def _form(table: pd.DataFrame) -> Form:
+    """The form in which a panel prints its numbers: that of its estimates, but not on the scale that a model names."""
+    if "scale" in table.columns and table["scale"].notna().any():
+        return "score"
+    forms: set[Form] = {form_of(row) for row in table.to_dict("records")}
+    return forms.pop() if len(forms) == 1 else "score"
 
 
 def _rows_and_panels(table: pd.DataFrame) -> pd.DataFrame:
@@ -301,6 +315,8 @@ def _panel(ax: Axes, table: pd.DataFrame, judges: list[str], term: str, *, first
             canvas.whisker(ax, {"conf_low": np.nan, "conf_high": np.nan} | r, row + offset)
     canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    if (form := _form(table)) in _UNITS:
+        canvas.in_form(ax, form)
     ax.set(ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
     ax.spines["left"].set_visible(False)
     if first:

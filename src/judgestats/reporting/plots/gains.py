@@ -161,6 +161,8 @@ LOG_FROM = 30.0
 MOST_LABELS = 16
 #: Columns of counts beside the rows of strategies, and their places in points.
 COUNTS = {"baseline_only": 42.0, "strategy_only": 92.0}
+#: With more rows than this, each strategy has a panel of its own.
+MOST_ROWS = 40
 #: As many strategies without a common pair are named.
 MOST_ABSENT = 8
 #: Points that are dominated.
@@ -180,8 +182,8 @@ def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str 
     -------
     Picture
         A row a judge and strategy; at its right McNemar's counts: the pairs that the baseline alone had right, and
-        those that the strategy alone had right. Strategies without a pair in common with the baseline (not run, say)
-        are named below.
+        those that the strategy alone had right. Of more than 40 rows there is a panel a strategy, with a row a judge,
+        unless `ax` is given. Strategies without a pair in common with the baseline (not run, say) are named below.
 
     See Also
     --------
@@ -198,40 +200,69 @@ def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str 
     columns = ("judge", "strategy", "conf_low", "conf_high", "baseline_only", "strategy_only", "survives")
     estimates = estimate_rows.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
     groups = [str(c) for c in estimates.columns[: list(estimates.columns).index("term")]]
-    estimates = estimates.assign(
-        _row=estimate_rows.joined(estimates, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1)))
-    )
+    names = sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))
+    estimates = estimates.assign(_row=estimate_rows.joined(estimates, names), _panel="")
     estimate_rows.one_row_each(estimates, ["_row"])
     absent = list(estimates.loc[estimates["estimate"].isna(), "_row"])
     estimates = estimates[estimates["estimate"].notna()]
+    several = ax is None and len(estimates) > MOST_ROWS
+    if several:
+        rows = estimate_rows.joined(estimates, [c for c in names if c != "strategy"])
+        estimates = estimates.assign(_row=rows, _panel=estimates["strategy"].astype(str))
     points = estimates.assign(**{c: 100 * estimates[c] for c in ("estimate", "conf_low", "conf_high")})
-    labels = list(estimates["_row"])
+    labels = estimate_rows.distinct(points["_row"])
+    panels = (
+        [s for s in estimate_rows.distinct(comparisons["strategy"].astype(str)) if (points["_panel"] == s).any()]
+        if several
+        else [""]
+    )
     each = 0.32 if len(labels) < 20 else 0.26
-    ax = canvas.row_axes(ax, labels, 5.6, each)
-    canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
-    canvas.neutral(ax)
-    canvas.lanes(ax, labels)
-    for i, row in enumerate(points.to_dict("records")):
-        canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
-        for name, offset in COUNTS.items():
-            canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
+    axes = (
+        canvas.panels(None, panels, labels, wide=[1.9] * len(panels))
+        if several
+        else [canvas.row_axes(ax, labels, 5.6, each)]
+    )
     baselines = estimate_rows.distinct(estimates["baseline"].dropna()) if "baseline" in estimates.columns else []
     base = " or ".join(map(str, baselines))
-    heads = (f"only\n{short_names.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
-    for head, offset in zip(heads, COUNTS.values(), strict=True):
-        canvas.beside(ax, None, head, offset, ha="right")
+    of = short_names.literal(base or "the baseline")
+    for one, name in zip(axes, panels, strict=True):
+        canvas.limits(one, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
+        canvas.neutral(one)
+        canvas.lanes(one, labels, first=one is axes[0])
+        _gains(one, points[points["_panel"] == name], labels, base or "baseline", name)
+        if several:
+            canvas.named(one, f"{short_names.literal(name)}: gain over {of}\n(percentage points)")
+        else:
+            canvas.named(one, f"gain in accuracy over {of} (percentage points)", title=title, pad=36)
     after = estimate_rows.distinct(estimates["adjustment"].dropna()) if "adjustment" in estimates.columns else []
     survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
-    canvas.legend_above(
-        ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
-    )
-    gain = f"gain in accuracy over {short_names.literal(base or 'the baseline')} (percentage points)"
-    canvas.named(ax, gain, title=title, pad=36)
+    keys = [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)]
+    canvas.legend_above(axes[0], keys, 1 if several else 2)
+    if several:
+        canvas.headed(axes, title)
+        canvas.below(
+            axes[0], f"beside: pairs that {base or 'the baseline'} alone had right,\nand that the strategy alone had"
+        )
     if absent:
-        names = ", ".join(short_names.shortened(absent[:MOST_ABSENT], canvas.NAME))
+        absent_names = ", ".join(short_names.shortened(absent[:MOST_ABSENT], canvas.NAME))
         more = f" and {len(absent) - MOST_ABSENT} more" if len(absent) > MOST_ABSENT else ""
-        canvas.below(ax, f"no pair in common with the baseline: {names}{more}")
-    return canvas.Picture(ax, estimates)
+        canvas.below(axes[0], f"no pair in common with the baseline: {absent_names}{more}")
+    return canvas.Picture(axes, estimates)
+
+
+def _gains(ax: Axes, points: pd.DataFrame, labels: list[str], base: str, strategy: str) -> None:
+    """Gains with their intervals, filled where they survive, and the two counts beside them."""
+    for row in points.to_dict("records"):
+        i = labels.index(row["_row"])
+        canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
+        counts = {name: count(float(row[name])) for name in COUNTS}
+        if strategy:
+            canvas.beside(ax, i, " / ".join(counts.values()), 4)
+        for name, offset in {} if strategy else COUNTS.items():
+            canvas.beside(ax, i, counts[name], offset, ha="right")
+    heads = (f"only\n{short_names.shortened([base], 9)[0]}\nright", "only\nstrategy\nright")
+    for head, offset in () if strategy else zip(heads, COUNTS.values(), strict=True):
+        canvas.beside(ax, None, head, offset, ha="right")
 
 
 @canvas.picture()

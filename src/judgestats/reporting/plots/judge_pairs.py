@@ -316,6 +316,7 @@ def disagreement(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str |
     seen = pd.concat([shared["estimate"], alone["estimate"], alone["conf_high"]])
     canvas.limits(three, seen, zero=True, bounds=(0, 1))
     three.set_xlim(left=0)
+    canvas.in_form(three, "share")
     canvas.lanes(three, lines[2])
     _bars(three, shared, lines[2], BAR, ends=False)
     for row in alone.to_dict("records"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from judgestats.errors import DesignError, choose
 from judgestats.metrics import consensus
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import number, signed
+from judgestats.reporting.formatting import Form, number, printed, signed
 from judgestats.reporting.plots import canvas, short_names
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
@@ -147,7 +147,7 @@ def deviation_matrix(
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
     values, own = (t.set_axis(["all items"], axis=1) if one else t for t in (values, own))
     bar = "deviation (points of the scale)"
-    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, signed)
+    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, signed=True)
     ax = heat(values, values, shading, own, ax, title)
     _legend_below(ax, [], own)
     if one:
@@ -210,7 +210,8 @@ class Shading(NamedTuple):
     colors: Colormap
     norm: Normalize
     bar: str
-    formatted: Callable[[float, int], str] = number
+    form: Form = "score"
+    signed: bool = False
     spread: pd.DataFrame | None = None  # beside each number
     numbers: bool = True  # write them where cells are few
 
@@ -261,6 +262,8 @@ def heat(
     scale.solids.set_rasterized(False)  # else a page has it as a bitmap
     scale.solids.set_edgecolor("face")  # else there are light stripes between its colours
     scale.outline.set_visible(False)
+    if shading.form != "score":
+        canvas.in_form(scale.ax, shading.form, "y")
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
     scale.set_label("\n".join(textwrap.wrap(shading.bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
     canvas.named(ax, "", "", title)
@@ -275,9 +278,8 @@ def _cell(ax: Axes, i: int, j: int, value: float, shade: float, shading: Shading
     ink = "white" if canvas.is_dark(shading.colors(shading.norm(shade))) else canvas.INK
     sd = np.nan if shading.spread is None else shading.spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
-    ax.text(
-        j + 0.5, middle, shading.formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink
-    )
+    text = signed(value) if shading.signed else printed(value, shading.form)
+    ax.text(j + 0.5, middle, text, ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
         look = {"ha": "center", "fontsize": canvas.SMALL - 1, "color": ink, "alpha": 0.85}
         canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)

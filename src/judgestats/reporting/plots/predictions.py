@@ -238,6 +238,8 @@ def fit_diagnostics(fit: Fit, *, ax: canvas.Panels = None, title: str | None = N
     last.plot([low, high], [low, high], color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     _crosses(last, second)
     share = "share" if ordinal or fit.family == "binomial" else "mean response"
+    if share == "share":
+        canvas.in_form(last, "share", "x", "y")
     canvas.named(last, f"fitted {share}", f"observed {share}")
     for panel, name in zip(panels, names, strict=True):
         panel.set_title(name, fontsize=canvas.TEXT, color=canvas.INK, loc="left")

@@ -57,6 +57,7 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
     left, right = canvas.panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
     canvas.shares(left)
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+    canvas.in_form(right, "points")
     for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
         canvas.neutral(panel, value)
         _roles(panel, table, rows, first=panel is left)
@@ -64,7 +65,7 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
     keys = [canvas.key(label, color, marker=marker) for label, color, marker in there]
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share of verdicts for the target")
-    canvas.named(right, "gap: judge − people\n(difference of shares)")
+    canvas.named(right, "gap: judge − people\n(difference of shares, points)")
     canvas.headed([left, right], title)
     return canvas.Picture([left, right], estimates)
 
@@ -199,6 +200,8 @@ def verbosity_bias(
     many = len(judges) > canvas.DIRECT
     ax = canvas.new_axes(ax, 6.0 + canvas.legend_width(short_names.shortened(judges) if many else [], 4.8), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
+    canvas.in_form(ax, "points")
+    canvas.in_form(ax, "share", "y")
     _regions(ax, margin, chance, recognised)
     ax.axvline(0, color=canvas.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     crosses = []
@@ -214,7 +217,7 @@ def verbosity_bias(
     x, y = (list(t.loc[judges, "estimate"]) for t in (bias, right))
     canvas.named(
         ax,
-        "expansion bias b, difference of shares (right: prefers the padded answer)",
+        "expansion bias b, difference of shares in points (right: prefers the padded answer)",
         "truncation accuracy (share of cut answers rejected)",
         title,
     )

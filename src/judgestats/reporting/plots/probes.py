@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import count, in_words
+from judgestats.reporting.formatting import count, form_of, in_words, tick
 from judgestats.reporting.plots import canvas, short_names
 
 #: Term -> label and colour, from top to bottom.
@@ -66,6 +66,7 @@ def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | No
         canvas.limits(left, moved[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
         canvas.shares(right)
         right.set_xticks([0, 0.5, 1])
+        canvas.in_form(left, "points")
         canvas.neutral(left)
         table = estimates[estimates["probe"] == probe]
         for panel in (left, right):
@@ -73,7 +74,7 @@ def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | No
         for row, label in enumerate(labels):
             _shifts(left, table[table["_row"] == label].set_index("term"), row)
             _ties(right, table[table["_row"] == label].set_index("term"), row)
-        canvas.named(left, f"blind → {short_names.literal(probe)}: change of the share")
+        canvas.named(left, f"blind → {short_names.literal(probe)}: change of the share\n(points)")
         canvas.named(right, "tie rate (share)")
     canvas.legend_above(axes[0], [Patch(color=color, label=label) for label, color in SHIFTS.values()], 3)
     canvas.legend_above(axes[1], [canvas.key("blind", canvas.INK, filled=False), canvas.key("probe", canvas.INK)], 2)
@@ -144,7 +145,7 @@ def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     directed = estimates.loc[estimates["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
-    ax.xaxis.set_major_formatter(lambda v, _: f"{abs(v):g}")
+    ax.xaxis.set_major_formatter(lambda v, _: tick(abs(v), "share"))
     canvas.lanes(ax, labels)
     ax.axvline(0, color=canvas.MUTED, linewidth=0.9, zorder=1)
     for i, label in enumerate(labels):
@@ -288,6 +289,8 @@ def schemes(estimates: pd.DataFrame, *, ax: canvas.Panels = None, title: str | N
         canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
         canvas.lanes(panel, labels, first=panel is axes[0])
         canvas.series(panel, table, labels, "scheme", order)
+        if (form := form_of(table.iloc[0].to_dict())) != "score":
+            canvas.in_form(panel, form)
         canvas.named(panel, fill(short_names.literal(name), 32))
     canvas.legend_above(axes[0], canvas.series_keys(order), 3)
     canvas.headed(axes, title)

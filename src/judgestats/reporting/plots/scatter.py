@@ -9,7 +9,7 @@ from matplotlib.colors import TwoSlopeNorm
 
 from judgestats.errors import DesignError, choose
 from judgestats.reporting import estimate_rows
-from judgestats.reporting.formatting import signed
+from judgestats.reporting.formatting import tick
 from judgestats.reporting.plots import canvas, point_labels, short_names
 from judgestats.reporting.plots.matrices import DIVERGING, Shading, heat, name_sides
 
@@ -51,7 +51,7 @@ def bias_map(
     >>> rows = pd.DataFrame({"judge": None, "bias": "length", "strategy": ["S1", "S2"], "term": "mean_change",
     ...                      "estimate": [-0.21, 0.02], "conf_low": [-0.3, -0.05], "conf_high": [-0.1, 0.09]})
     >>> [t.get_text() for t in bias_map(rows).texts[:2]]
-    ['−0.21', '+0.02']
+    ['−21', '+2']
     """
     term = "mean_change" if judge is None else "magnitude_change"
     estimates = estimate_rows.chosen(
@@ -71,8 +71,8 @@ def bias_map(
     sure = (wide["conf_low"] > 0) | (wide["conf_high"] < 0)
     reach = max(float(np.nanmax(np.abs(values.to_numpy(float)))), LEAST_REACH)
     judges = "mean over judges" if judge is None else short_names.literal(judge)
-    bar = f"change of |b|, {judges} (blue: the bias falls)"
-    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, signed)
+    bar = f"change of |b| in points, {judges} (blue: the bias falls)"
+    shading = Shading(DIVERGING, TwoSlopeNorm(0, -reach, reach), bar, "points")
     ax = heat(values, values, shading, sure, ax, title)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
         text.set_fontweight("bold" if bold else "normal")
@@ -134,7 +134,8 @@ def bias_scores(scores: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
         canvas.lanes(panel, rows, first=i % ACROSS == 0)
         for row in estimates[estimates["_panel"] == facet].to_dict("records"):
             canvas.whisker(panel, row, rows.index(row["_row"]))
-        canvas.named(panel, "bias b: share that prefers the\ntarget minus share for the other")
+        canvas.named(panel, "bias b: share that prefers the target\nminus share for the other (points)")
+        canvas.in_form(panel, "points")
         panel.set_title(
             "" if facet == "all" else short_names.literal(facet), fontsize=canvas.TEXT, color=canvas.INK, loc="left"
         )
@@ -283,7 +284,7 @@ def _area(sensitivity: float) -> float:
 
 def _size_legend(ax: Axes) -> None:
     sizes = [
-        canvas.key(f"{p:g}", "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
+        canvas.key(tick(p, "share"), "#9aa5b1", markersize=float(np.sqrt(_area(p))), markeredgecolor="white")
         for p in (0.25, 0.5, 1.0)
     ]
     place: dict[str, object] = {

@@ -58,6 +58,7 @@ def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title:
     top = estimates[estimates["term"] == "ceiling"]
     canvas.limits(right, top[["estimate", "conf_high"]], zero=True, bounds=(0, 1))
     right.set_xlim(left=0)
+    canvas.in_form(right, "share")
     for panel in (left, right):
         canvas.lanes(panel, labels, first=panel is left)
     for i, label in enumerate(labels):

@@ -68,7 +68,7 @@ def variance_components(
     >>> rows = pd.DataFrame({"term": ["judge", "system", "residual"], "estimate": [0.2, 1.0, 0.8],
     ...                      "share": [0.1, 0.5, 0.4]})
     >>> [t.get_text() for t in variance_components(rows).texts]
-    ['.100', '.500', '.400']
+    ['10\u202f%', '50\u202f%', '40\u202f%']
     """
     there = "term" in getattr(components, "columns", ())
     terms = estimate_rows.distinct(components["term"].astype(str)) if there else []
