@@ -35,11 +35,14 @@ def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
 
-def times_drawn(index: Ints, size: int) -> Floats:
+@njit(cache=True)
+def times_drawn(index, size):  # type: ignore[no-untyped-def]
     """How often each of G clusters is drawn in each resample, (B, G), from :func:`cluster_index`."""
-    times = np.empty((len(index), size))
-    for b, row in enumerate(index):
-        times[b] = np.bincount(row, minlength=size)
+    resamples, n_drawn = index.shape
+    times = np.zeros((resamples, size))
+    for b in range(resamples):
+        for i in range(n_drawn):
+            times[b, index[b, i]] += 1.0
     return times
 
 

@@ -68,8 +68,10 @@ def _without_label(frame: object, columns: Iterable[str], stimuli: Iterable[str]
         absent = nw.any_horizontal(*(nw.col(c).is_null() for c in columns), ignore_nulls=True)
         table = study.data.select(*dict.fromkeys(wanted)).filter(absent).collect(backend="pandas").to_native()
     else:
-        table = study.columns.frame(list(dict.fromkeys(wanted)))
-        table = table[table[list(columns)].isna().any(axis=1)]
+        absent = np.any([study.columns.series(c).isna() for c in columns], axis=0)
+        if not absent.any():
+            return 0
+        table = study.columns.take(absent).frame(list(dict.fromkeys(wanted)))
     if stimuli and "stimulus" in names:
         table = table[table["stimulus"].isin(list(stimuli))]
     return int((table[[c for c in (COUNTS, N) if c in table]] != 0).all(axis=1).sum())

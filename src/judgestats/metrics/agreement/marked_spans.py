@@ -187,7 +187,7 @@ def _alpha(sums: list[Sums], texts: Texts, item: Codes, interval: str | None, pl
     if item.size < 2:
         return {**cells, "method": plan.words, "flag": few}
     index = cluster_index(generator(plan.seed, ("unitised",)), item.size, plan.n_resamples)
-    draws = values(times_drawn(index, item.size)[:, item.code].astype(np.float64))
+    draws = values(times_drawn(index, item.size)[:, item.code])
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     limits = read_off(value, draws, effective_clusters(sizes), plan, (-math.inf, 1.0))
     return {**cells, **limits, "flag": flags.join(few, undefined, limits["flag"])}
