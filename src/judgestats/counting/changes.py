@@ -97,7 +97,7 @@ def matched_changes(calls: Study, across: str, groups: list[str], baseline: str 
 
 def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bool:
     """Whether a column has one value under each of those of another, and not always the same."""
-    return columns.codes([column]).size > 1 and columns.codes([across, column]).size == values
+    return columns.n_distinct([column]) > 1 and columns.n_distinct([across, column]) == values
 
 
 def lazy_changes(

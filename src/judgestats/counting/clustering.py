@@ -177,8 +177,8 @@ def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
         if study.lazy:
             counted = _distinct(study, *groups, name).group_by(*groups).agg(nw.len().alias(N))
             return np.asarray(counted.select(N).collect(backend="pandas")[N], dtype=np.float64)
-        group, both = study.candidates.codes(groups), study.candidates.codes([*groups, name])
-        return np.bincount(group.code[both.first], minlength=group.size)
+        own = max(len(study.candidates[name].labels), 1)
+        return np.unique(study.candidates.occurring([*groups, name]) // own, return_counts=True)[1]
 
     return study.once(("levels", name, *groups), levels)
 
@@ -193,7 +193,7 @@ def _distinct(study: Study, *columns: str) -> LazyFrame:
 def _size(study: Study, *columns: str) -> int:
     """How many combinations of some columns there are."""
     if not study.lazy:
-        return study.candidates.codes(columns).size
+        return study.candidates.n_distinct(columns)
     return int(_distinct(study, *columns).select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].iloc[0])
 
 

@@ -263,7 +263,7 @@ class Counts:
         """Whether there are more clusters than a bootstrap draws."""
         plan = self.bootstrap
         few = plan is None or len(plan.cluster) != 1 or len(self.n) <= MOST_CLUSTERS
-        return not few and self.columns.codes(plan.cluster).size > MOST_CLUSTERS  # type: ignore[union-attr]
+        return not few and self.columns.n_distinct(plan.cluster) > MOST_CLUSTERS  # type: ignore[union-attr]
 
     @cached_property
     def _cells(self) -> _Cells:

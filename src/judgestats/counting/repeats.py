@@ -72,7 +72,7 @@ def _one_answer(study: Study, how: str, by: By) -> tuple[Study, str, Unsettled]:
         how, choice = "mode", calls.columns["choice"]
         answers = np.array([_VERDICTS.get(x, np.nan) for x in choice.labels], dtype=float)[choice.code]
         unread = not {*choice.labels} <= {*_VERDICTS, INVALID, None}
-    if unread or calls.columns.codes([*keys, "replicate"]).size < size:
+    if unread or calls.columns.n_distinct([*keys, "replicate"]) < size:
         return study, "", {}  # refused with its row where the answers are read
     number = calls.columns.codes(keys)
     tied: Ints = np.zeros(0, dtype=np.int64)
@@ -109,7 +109,7 @@ def _ratings_as_numbers(values: Column) -> tuple[Floats, pd.Index | None, bool]:
 def _sizes(study: Study, keys: list[str]) -> tuple[int, int]:
     """How many rows, and how many combinations of the keys, a frame has."""
     if not study.lazy:
-        return len(study.columns), study.columns.codes(keys).size
+        return len(study.columns), study.columns.n_distinct(keys)
     size, units = (
         table.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].item()
         for table in (study.data, study.data.select(*keys).unique())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -89,20 +89,20 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
 
 def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
     """The pattern columns of calls in memory that are made from others: each combination of these is looked at once."""
-    made = rules(pattern, study.names)
-    if not (made or pattern.needs):
+    by_name = rules(pattern, study.names)
+    if not (by_name or pattern.needs):
         return {}
-    beside = [*pattern.needs, *(rule.of for rule in made.values() if rule.of)]
-    shown = ["choice", "first", "second"] if pattern.frame == "preferences" else ["gold"]
-    codes = study.columns.codes([c for c in dict.fromkeys([*shown, *beside]) if c in study.columns])
+    beside = [*pattern.needs, *(rule.of for rule in by_name.values() if rule.of)]
+    common = ["choice", "first", "second"] if pattern.frame == "preferences" else ["gold"]
+    codes = study.columns.codes([c for c in dict.fromkeys([*common, *beside]) if c in study.columns])
     some = study.part(study.columns.take(codes.first))
-    facts = cache(lambda verdict, of: (_verdict if verdict else _call)(some, of))
+    call_of, verdict_of = cache(partial(_call, some)), cache(partial(_verdict, some))
     for name in pattern.needs:
-        call = facts(False, name)
+        call = call_of(name)
         stray = call.unnamed | ~(call.is_first | call.is_second | (call.is_tie & (name == "gold")))
         if stray.any():
             raise _stranger(some.columns.take(np.flatnonzero(stray)[:1]).frame().iloc[0], name)
-    factors = {name: rule.factor(some, facts) for name, rule in made.items()}
+    factors = {name: rule.factor(some, verdict_of if rule.verdict else call_of) for name, rule in by_name.items()}
     return {name: Factor(factor.code[codes.code], factor.labels) for name, factor in factors.items()}
 
 
@@ -232,8 +232,8 @@ class Rule(NamedTuple):
             return nw.lit(label)
         return nw.col(label).cast(nw.Float64).cast(nw.String) if self.verdict else _text(label)
 
-    def factor(self, study: Study, facts: Callable[[bool, str], Any]) -> Factor:
-        """The column of a frame in memory; `facts`: what is true of its calls or verdicts, beside a column."""
+    def factor(self, study: Study, facts: Callable[[str], _Call | _Verdict]) -> Factor:
+        """The column of a frame in memory; `facts`: what is true of its calls, or verdicts, beside a column."""
         labels: list[str | None] = []
 
         def code(label: str) -> NDArray[np.int32]:
@@ -244,7 +244,7 @@ class Rule(NamedTuple):
             return start + factor.code.astype(np.int32)
 
         result = np.broadcast_to(code(self.otherwise), len(study.columns))
-        for label, case in reversed(self.cases(facts(self.verdict, self.of))):
+        for label, case in reversed(self.cases(facts(self.of))):
             result = np.where(case, code(label), result)
         place = factor_of(pd.Series(labels, dtype=object))
         return Factor(place.code[result], place.labels)

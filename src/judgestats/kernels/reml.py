@@ -63,8 +63,10 @@ class Data:
         blocks = np.append(0, np.cumsum(sizes[order]))
         first = np.empty(len(codes), np.int64)
         first[order] = blocks[:-1]
-        cols, where = np.unique(np.column_stack(codes) + first, axis=0, return_inverse=True)
-        where, centred = where.reshape(-1), y - y.mean()
+        where, at = np.zeros(y.size, np.int64), np.zeros(0, np.int64)
+        for code, size in zip(codes, sizes, strict=True):
+            _, at, where = np.unique(where * size + code, return_index=True, return_inverse=True)
+        cols, centred = np.column_stack(codes)[at] + first, y - y.mean()
         scale = float(centred.std()) or 1.0
         number = np.bincount(where).astype(np.float64)
         mean = np.bincount(where, centred / scale) / number

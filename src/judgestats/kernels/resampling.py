@@ -121,8 +121,9 @@ def multinomial_totals(
     if not whole.size:
         return np.zeros((n_resamples, 0))
     if whole.size > _MANY and (whole == 1).all():
-        return times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
-    resampled: Floats = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
+        resampled: Floats = times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
+    else:
+        resampled = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
     return resampled
 
 

@@ -55,11 +55,11 @@ def clustered_by(
     factors = dict(zip(keys, study.columns.of(keys), strict=True))
     rated = Study(Factors(factors=factors, rows=len(study.columns)))
     shown = rated.candidates
-    found = auto_cluster(calls, groups, "item", shown.codes(named).size if named else 1, units=rated).column
+    found = auto_cluster(calls, groups, "item", shown.n_distinct(named) if named else 1, units=rated).column
     found = found if found in present else ""  # the pair of an item is no column of its own
     if found and "item" in present and found != "item":
         within = list(dict.fromkeys([*groups, "item"]))
-        if shown.codes([*within, found]).size > shown.codes(within).size:
+        if shown.n_distinct([*within, found]) > shown.n_distinct(within):
             found = whole  # items are not nested in it
     if columns is None:
         return Clustered(found or whole, "")

@@ -40,17 +40,22 @@ class _Ends(NamedTuple):
     same: Mask  # whether all have one absolute value
 
 
-def _ends(scores: Any, raters: Any) -> _Ends:
-    numeric = isinstance(scores, np.ndarray) and scores.dtype.kind == "f"
-    x = scores if numeric else pd.to_numeric(pd.Series(scores), errors="coerce").to_numpy(dtype=float)
-    code, names = pd.factorize(np.asarray(raters, dtype=object))
-    rank = np.argsort([str(name) for name in names], kind="stable")
-    code = np.append(np.argsort(rank), -1)[code]
+def _numbers(scores: Any) -> Floats:
+    if isinstance(scores, np.ndarray) and scores.dtype.kind == "f":
+        return scores
+    return np.asarray(pd.to_numeric(pd.Series(scores), errors="coerce"), dtype=float)
+
+
+def _ends(x: Floats, code: Ints, names: Sequence[str]) -> _Ends:
+    """Where the scores `x` (N,) end of the raters with these codes (N,) of sorted names; below 0: nobody's."""
     used = ~np.isnan(x) & (code >= 0)
     x, code = x[used], code[used]
     order = np.lexsort((np.abs(x), code))
     x, size = x[order], np.abs(x[order])
-    present, start, n = np.unique(code[order], return_index=True, return_counts=True)
+    n = np.bincount(code, minlength=len(names))
+    present = np.flatnonzero(n)
+    n = n[present]
+    start = np.cumsum(n) - n
     if not n.size:
         none = np.empty(0)
         return _Ends([], none, none, none, none, none.astype(bool))
@@ -58,8 +63,7 @@ def _ends(scores: Any, raters: Any) -> _Ends:
     below, above = start + np.floor(place).astype(int), start + np.ceil(place).astype(int)
     top = size[below] + (size[above] - size[below]) * (place % 1)
     low, high = (f.reduceat(x, start) for f in (np.minimum, np.maximum))
-    listed = [str(names[rank[k]]) for k in present]
-    return _Ends(listed, n.astype(float), low, high, top, size[start] == size[start + n - 1])
+    return _Ends([names[int(k)] for k in present], n.astype(float), low, high, top, size[start] == size[start + n - 1])
 
 
 def scales_apart(scores: pd.Series, raters: pd.Series) -> tuple[str, str] | None:
@@ -68,7 +72,14 @@ def scales_apart(scores: pd.Series, raters: pd.Series) -> tuple[str, str] | None
     A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
     times another: a rater that gave one score only may be on any scale.
     """
-    ends = _ends(scores, raters)
+    code, names = pd.factorize(np.asarray(raters, dtype=object))
+    rank = np.argsort([str(name) for name in names], kind="stable")
+    code = np.append(np.argsort(rank), -1)[code]
+    return _apart(_ends(_numbers(scores), code, [str(names[int(k)]) for k in rank]))
+
+
+def _apart(ends: _Ends) -> tuple[str, str] | None:
+    """As :func:`scales_apart`, of raters whose scores end so."""
     pair = _declared_apart(ends)
     enough = (ends.n >= _FEWEST_SCORES) & (ends.top > 0)
     varied = enough & ~ends.same
@@ -124,13 +135,12 @@ def on_one_scale(scores: Column, right: Column, judges: Column) -> pd.Series[boo
     return ~judges.isin(list(other))
 
 
-def apart_from_gold(
-    scores: pd.Series, right: pd.Series, judge: str, right_raters: Sequence[object] = ()
-) -> tuple[str, str] | None:
-    """As :func:`scales_apart`, of a judge's scores and what they are compared with, by default gold."""
-    score, gold = (pd.to_numeric(pd.Series(x), errors="coerce").to_numpy(dtype=float) for x in (scores, right))
-    names = list(right_raters) if len(right_raters) else ["gold"] * len(gold)
-    return scales_apart(np.append(score, gold), [judge] * len(score) + names)
+def apart_from_gold(scores: Column | Floats, right: Column | Floats, judge: str) -> tuple[str, str] | None:
+    """As :func:`scales_apart`, of a judge's scores and the gold that they are compared with."""
+    score, gold = _numbers(scores), _numbers(right)
+    names = sorted({judge, "gold"})
+    code = np.repeat([names.index(judge), names.index("gold")], [score.size, gold.size])
+    return _apart(_ends(np.append(score, gold), code, names))
 
 
 def columns_apart(scores: Floats, raters: Sequence[object], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -304,7 +304,7 @@ def _repeats_in_one_order(calls: Study) -> bool:
     """Whether a judge saw a pair twice in one order, without a number of the repeat."""
     names = {c.name for c in VOCABULARY["preferences"] if c.key} | {"judge"}
     keys = [c for c in calls.names if c in names]
-    return COUNTS not in calls.names and calls.columns.codes(keys).size < len(calls.columns)
+    return COUNTS not in calls.names and calls.columns.n_distinct(keys) < len(calls.columns)
 
 
 def _judged_units(calls: Study, kind: Kind) -> Codes:

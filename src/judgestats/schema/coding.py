@@ -136,6 +136,15 @@ def _small(size: int, rows: int) -> bool:
     return size <= 16 * rows + 1000
 
 
+def occurring(code: Integers, size: int) -> Integers:
+    """The codes from 0 to size - 1 that occur, in their order."""
+    if not _small(size, len(code)):
+        return np.unique(code)
+    seen = np.zeros(size, dtype=bool)
+    seen[code] = True
+    return np.flatnonzero(seen)
+
+
 def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:
     """Codes (N,) from 0 to size - 1 as numbers without gaps, in their order, and the code (K,) behind each number."""
     if not _small(size, len(code)):

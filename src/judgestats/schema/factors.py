@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, ranked_codes
+from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, occurring, ranked_codes
 from judgestats.typing import Column, Floats, Integers, Mask, Rows
 
 
@@ -117,6 +117,14 @@ class Factors:
         if key not in self._codes:
             self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
+
+    def occurring(self, names: Sequence[str]) -> Integers:
+        """The combinations of labels that occur: their joint codes, the last column varying fastest."""
+        return occurring(*joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
+
+    def n_distinct(self, names: Sequence[str]) -> int:
+        """How many combinations of labels occur."""
+        return int(self.occurring(names).size)
 
     def ranked(self, names: Sequence[str]) -> Codes:
         """Rows numbered by their combination of labels, in the order of the labels."""

@@ -176,7 +176,7 @@ def effective_judges(
         counts, error, about = _of_verdicts(data, extra)
     else:
         counts, error, about = _of_scores(as_runs(data, average_over, extra), gold, extra)
-    if counts.columns.codes(["judge"]).size < 2:
+    if counts.columns.n_distinct(["judge"]) < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
     units = Study(counts.columns.take(counts.columns.codes(about).first))
     sharing = auto_cluster(calls, groups, "item", units.n_calls, units=units) if "item" in columns else None

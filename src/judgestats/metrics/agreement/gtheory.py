@@ -23,7 +23,7 @@ from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.requirements import QUICK
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
-from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, occurring, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import frame_columns
@@ -147,7 +147,8 @@ def _design(
     first = np.zeros(units.size, np.int64)
     first[unit] = np.arange(len(rows))
     level_codes = {f: local[f][0][first] for f in crossed if f in varying}
-    cells = np.unique(np.stack([*level_codes.values()]), axis=1).shape[1] if level_codes else 0
+    sized = [(code, local[f][1].size) for f, code in level_codes.items()]
+    cells = occurring(*joint(sized, units.size)).size if sized else 0
     notes = [*notes, *([flags.N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
     return Design(score, level_codes, tuple(f for f in crossed if f not in varying), len(score) > cells > 0, notes)
 

@@ -235,13 +235,13 @@ def averaged(counts: Counts, split: Sequence[str], term: str, invalid: str) -> l
     """Mean of the scores of the cells of `split`, in each group; the two slots of a cell have equal weights."""
     others = [g for g in counts.groups if g != "judge"]
     total = {
-        tuple(key.values()): _filled(alike, split).columns.codes(split).size
+        tuple(key.values()): _filled(alike, split).columns.n_distinct(split)
         for key, alike in counts.grouped(others).each_group()
     }
     rows = []
     for key, part in counts.each_group():
         filled, n_cells = _filled(part, split), total[tuple(key[g] for g in others)]
-        row, n_filled = _mean_row(filled, split, invalid, key), filled.columns.codes(split).size
+        row, n_filled = _mean_row(filled, split, invalid, key), filled.columns.n_distinct(split)
         fewer = flags.CELLS_OF.of(n_filled, total=n_cells, what="cells") if n_filled < n_cells else ""
         rows.append({**key, "term": term, **row, "flag": flags.join(row["flag"], fewer)})
     return rows

@@ -231,7 +231,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
         numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
         study = Study.of(study.data.select(*unit, answer, *numbers).collect(backend="pandas").to_native())
     if "replicate" in study.columns and COUNTS not in study.columns:
-        again = len(study.columns) - study.columns.codes([*unit, "replicate"]).size
+        again = len(study.columns) - study.columns.n_distinct([*unit, "replicate"])
         if again:
             raise DesignError(
                 f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "

@@ -67,7 +67,7 @@ class Cells:
     @property
     def unit(self) -> tuple[str, NDArray[np.generic]]:
         """Units of the folds and of the bootstrap: items, or systems if there is one item."""
-        return ("item", self.item) if len(np.unique(self.item)) > 1 else ("system", self.system)
+        return ("item", self.item) if (self.item != self.item[:1]).any() else ("system", self.system)
 
 
 def reference_of(
@@ -356,7 +356,7 @@ def _calibration_rows(cells: Cells, used: Cells, options: _Options) -> list[Reco
     after = held_out(used.x, used.y, folds_of(unit, options.shuffled[name], options.folds), options.method)
     predicted = ~np.isnan(after)
     if not predicted.all():
-        lacking = flags.NO_FOLDS if len(np.unique(used.unit[1])) < 2 else constant
+        lacking = flags.NO_FOLDS if (used.unit[1] == used.unit[1][:1]).all() else constant
         cautions = [
             *cautions,
             lacking or flags.EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit"),

@@ -60,8 +60,9 @@ class Panel:
         """How many clusters of equal size those of each pair are worth, (P,)."""
         used = ~np.isnan(self.deviation)
         cluster = self.table.keys[self.cluster or "item"][self.table.cell[used]].astype(np.int64)
-        _, at, sizes = np.unique((self.pair[used], cluster), axis=1, return_index=True, return_counts=True)
-        pair = self.pair[used][at]
+        n_clusters = int(cluster.max(initial=0)) + 1
+        number, codes = compact(*joint([(self.pair[used], self.n_pairs), (cluster, n_clusters)], cluster.size))
+        pair, sizes = codes // n_clusters, np.bincount(number)
         total, squares = (np.bincount(pair, x, self.n_pairs) for x in (sizes, sizes.astype(float) ** 2))
         return np.divide(total**2, squares, out=np.zeros(self.n_pairs), where=squares > 0)
 

@@ -190,7 +190,7 @@ def composite_runs(study: Study, by: Sequence[str]) -> pd.DataFrame | None:
         study = Study.of(study.data.select(*dict.fromkeys([*keys, "criterion", "score"])).collect(backend="pandas"))
     columns = study.columns
     codes, rows = columns.codes(keys), len(columns)
-    twice = columns.codes([*dict.fromkeys([*keys, "criterion"])]).size < rows
+    twice = columns.n_distinct([*dict.fromkeys([*keys, "criterion"])]) < rows
     if twice or (CALL in run and codes.size == rows):  # criteria asked for in calls apart
         return None
     score = numbers_of(columns.series("score"))

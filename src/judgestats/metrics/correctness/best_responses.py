@@ -134,8 +134,8 @@ def best_of_accuracy(
 def _item_clusters(study: Study, groups: list[str], cluster: Cluster) -> Clusters:
     """How to cluster items: by columns constant within each item."""
     columns, coded = clusters(cluster), study.columns
-    size = coded.codes(["item"]).size
-    whole = [c for c in ("prompt", "task") if c in coded and coded.codes(["item", c]).size == size]
+    size = coded.n_distinct(["item"])
+    whole = [c for c in ("prompt", "task") if c in coded and coded.n_distinct(["item", c]) == size]
     items = Study(coded.counted(list(dict.fromkeys([*groups, "item", *whole])))[0])
     sharing = auto_cluster(study, groups, "item", items.n_calls, units=items)
     return Clusters.of(cluster_columns(columns, sharing), sharing, auto=columns is None)
