@@ -139,7 +139,7 @@ def _small(size: int, rows: int) -> bool:
 def occurring(code: Integers, size: int) -> Integers:
     """The codes from 0 to size - 1 that occur, in their order."""
     if not _small(size, len(code)):
-        return np.unique(code)
+        return np.sort(pd.unique(code))
     seen = np.zeros(size, dtype=bool)
     seen[code] = True
     return np.flatnonzero(seen)
