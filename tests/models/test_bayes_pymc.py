@@ -18,6 +18,7 @@ from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noq
 from judgestats.models.estimation import as_fit  # noqa: E402
 from judgestats.models.fitted_models import Fitted, Options  # noqa: E402
 from judgestats.models.postestimation import crossvalidation  # noqa: E402
+from judgestats.models.postestimation.delta_method import delta  # noqa: E402
 from judgestats.models.postestimation.posterior_summaries import SampledPosterior, draws_of  # noqa: E402
 from judgestats.models.specifications import Model  # noqa: E402
 from judgestats.models.thresholds import cumulative_thresholds  # noqa: E402
@@ -28,7 +29,8 @@ FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
 def coded(formula, data, family, link, shape="free", weights=None):
     d = design(formula, data, family=family, weights=weights, counts="n" if "n" in data else None)
-    return Model(d, family, link, thresholds=cumulative_thresholds(d.categories, link, shape))
+    ordered = d.categories if family == "cumulative" else ()
+    return Model(d, family, link, thresholds=cumulative_thresholds(ordered, link, shape))
 
 
 def posterior(model, values, effects=(), asked=None):
@@ -56,6 +58,7 @@ FAMILIES = [
     ("k ~ s + x + (1|g)", "poisson", "log", "free"),
     ("verdict ~ s + x + (1|g)", "cumulative", "logit", "free"),
     ("verdict ~ s + x + (1|g)", "cumulative", "probit", "symmetric"),
+    ("verdict ~ s + x + (1|g) + (1 + x|h)", "nominal", "logit", "free"),
 ]
 
 
@@ -64,9 +67,11 @@ def by_row(model, beta, tau, us, Ls, sigma):
     d, total = model.design, 0.0
     centre = priors(d, model.family, model.link, model.thresholds).centre
     for i in range(len(d.y)):
-        eta = d.offset[i] + (d.X[i] - centre) @ beta
+        eta = d.offset[i] + beta.reshape(model.predictors, -1) @ (d.X[i] - centre)
         for t, u, L in zip(d.terms, us, Ls, strict=True):
-            eta += t.values[i] @ (L @ u[t.codes[i]])
+            eta = eta + (L @ u[t.codes[i]]).reshape(model.predictors, -1) @ t.values[i]
+        classes = np.append(0.0, eta)
+        eta = eta if model.family == "nominal" else eta[0]
         F = stats.norm if model.link == "probit" else stats.logistic
         if model.family == "gaussian":
             own = stats.norm.logpdf(d.y[i], eta, sigma)
@@ -74,6 +79,8 @@ def by_row(model, beta, tau, us, Ls, sigma):
             own = stats.poisson.logpmf(d.y[i], np.exp(eta))
         elif model.family == "binomial":
             own = d.y[i] * F.logcdf(eta) + (d.trials[i] - d.y[i]) * F.logsf(eta)
+        elif model.family == "nominal":
+            own = classes[int(d.y[i])] - np.log(np.exp(classes).sum())
         else:
             cuts = np.concatenate([[-np.inf], model.thresholds.at(tau)[0], [np.inf]])
             own = np.log(F.cdf(cuts[int(d.y[i]) + 1] - eta) - F.cdf(cuts[int(d.y[i])] - eta))
@@ -97,7 +104,7 @@ def test_likelihood_of_counts_is_that_of_every_call(formula, family, link, shape
     target = build(model.design, family, link, model.thresholds, prior)
     rng, d, found = np.random.default_rng(1), model.design, []
     for _ in range(2):
-        beta, sigma = rng.normal(size=len(d.names)), rng.uniform(0.5, 2)
+        beta, sigma = rng.normal(size=len(d.names) * model.predictors), rng.uniform(0.5, 2)
         us = [rng.normal(size=(len(t.levels), len(t.names))) for t in d.terms]
         Ls = [np.tril(rng.uniform(0.2, 1.0, (len(t.names),) * 2)) for t in d.terms]
         own = {f"u{t}": u for t, u in enumerate(us)} | {f"L{t}": L for t, L in enumerate(Ls)} | {"beta": beta}
@@ -113,7 +120,7 @@ def test_likelihood_of_counts_is_that_of_every_call(formula, family, link, shape
         found.append((potential(target, own), by_row(model, beta, tau, us, Ls, sigma)))
     (a, exact_a), (b, exact_b) = found  # but for a constant
     assert a - b == pytest.approx(exact_a - exact_b, abs=1e-8)
-    if family in ("binomial", "cumulative"):
+    if family in ("binomial", "cumulative", "nominal"):
         assert a == pytest.approx(exact_a, abs=1e-8)
 
 
@@ -126,6 +133,75 @@ def test_counts_trials_and_weights_reach_the_likelihood():
     )
     beta = np.array([0.3, -0.8])
     assert potential(target, {"beta": beta}) == pytest.approx(by_row(model, beta, None, [], [], 0), abs=1e-9)
+
+
+def density(model, asked=None):
+    """Log density of the unconstrained parameters, their shapes, and the priors."""
+    prior = priors(model.design, model.family, model.link, model.thresholds, asked)
+    target = build(model.design, model.family, model.link, model.thresholds, prior)
+    shapes = {name: start.shape for name, start in target.initial_point().items()}
+    return target.compile_logp(mode="FAST_COMPILE"), shapes, prior
+
+
+def spots(shapes, seed, count=20):
+    rng = np.random.default_rng(seed)
+    return [{name: rng.normal(size=shape) for name, shape in shapes.items()} for _ in range(count)]
+
+
+def classes_of(n=120):
+    """A tally of calls with three classes, and with two."""
+    table = tallied(calls(n)[["verdict", "s", "x", "g", "h"]])
+    return table, table.assign(verdict=np.where(table["verdict"] == "wins", "wins", "other"))
+
+
+def test_with_two_classes_the_density_is_the_binomial_one():
+    two = classes_of()[1]
+    formula = "verdict ~ s + x + (1|g) + (1 + x|h)"
+    asked = {"x": (0.3, 0.8), "sd(h)": 0.7, "cor(h)": 3.0}
+    binomial, shapes, prior = density(coded(formula, two, "binomial", "logit"), asked)
+    nominal, own, same = density(coded(formula, two, "nominal", "logit"), asked)
+    assert own == shapes
+    assert [p.words for p in same.each] == [p.words for p in prior.each]
+    for spot in spots(shapes, 2):
+        assert nominal(spot) == pytest.approx(binomial(spot), abs=1e-8)
+
+
+def test_the_density_of_three_classes_is_brute_force():
+    model = coded("verdict ~ s + x + (1|g) + (1|h)", classes_of()[0], "nominal", "logit")
+    logp, shapes, prior = density(model, {"wins: x": (0.2, 0.6), "sd(wins: Intercept|g)": 0.9})
+    assert prior.table().set_index("parameter").loc["wins: x", "prior"] == "normal(0.2, 0.6)"
+    assert prior.sds[0].tolist() == [2.5, 0.9]
+    spread = np.tile(prior.spread, 2)
+    for spot in spots(shapes, 3):
+        beta = spot["gamma"] / spread
+        total = stats.norm.logpdf(beta, prior.location, prior.scale).sum() - np.log(spread).sum()
+        us, Ls = [], []
+        for t in range(2):
+            sd, share = np.exp(spot[f"sd{t}_log__"]), 1 / (1 + np.exp(-spot[f"partial{t}_logodds__"]))
+            r = 2 * share[0] - 1
+            total += (stats.halfnorm.logpdf(sd, scale=prior.sds[t]) + np.log(sd)).sum()
+            total += stats.beta.logpdf(share[0], 2.0, 2.0) + np.log(share[0] * (1 - share[0]))
+            total += stats.norm.logpdf(spot[f"u{t}"]).sum()
+            us.append(spot[f"u{t}"])
+            Ls.append(sd[:, None] * np.array([[1.0, 0.0], [r, np.sqrt(1 - r**2)]]))
+        assert logp(spot) == pytest.approx(total + by_row(model, beta, None, us, Ls, 0), rel=0, abs=1e-10)
+
+
+def test_the_likelihood_does_not_depend_on_the_baseline():
+    """Log-odds against another class are differences: coefficients and effects transform, correlations with them."""
+    table, rng = classes_of()[0], np.random.default_rng(4)
+    found = []
+    beta, u, L = rng.normal(size=(2, 4)), rng.normal(size=(12, 2)), np.array([[0.9, 0.0], [-0.5, 0.7]])
+    to = np.array([[-1.0, 0.0], [-1.0, 1.0]])  # of tie, wins against loses to loses, wins against tie
+    new = np.linalg.cholesky(to @ L @ L.T @ to.T)
+    ways = [(("loses", "tie", "wins"), beta, u, L), (("tie", "loses", "wins"), to @ beta, u @ (to @ L).T, new)]
+    for categories, b, effects, factor in ways:
+        d = design("verdict ~ s + x + (1|g)", table, family="nominal", categories=categories, counts="n")
+        own = effects if factor is L else effects @ np.linalg.inv(factor).T
+        model = Model(d, "nominal", "logit")
+        target = build(d, "nominal", "logit", model.thresholds, priors(d, "nominal", "logit", model.thresholds))
+        found.append(potential(target, {"beta": b.ravel(), "u0": own, "L0": factor}))
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 def test_rows_are_never_written_out():
@@ -328,15 +404,17 @@ def test_loo_by_call_of_a_beta_binomial():
 def test_log_likelihood_of_single_calls(formula, family, link, shape):
     m = coded(formula, calls(60), family, link, shape)
     rng, d = np.random.default_rng(4), m.design
-    beta, tau = rng.normal(size=len(d.names)), np.array([-0.4, 0.9] if shape == "free" else [0.1, 0.6])
+    beta = rng.normal(size=len(d.names) * m.predictors)
+    tau = np.array([-0.4, 0.9] if shape == "free" else [0.1, 0.6])
     us = [rng.normal(size=(len(t.levels), len(t.names))) for t in d.terms]
     Ls = [np.tril(rng.uniform(0.2, 1.0, (len(t.names),) * 2)) for t in d.terms]
     centre = priors(d, family, link, m.thresholds).centre
-    back = beta.copy()
+    back = beta.reshape(m.predictors, -1).copy()
     if "Intercept" in d.names:
-        back[d.names.index("Intercept")] -= beta @ centre
+        back[:, d.names.index("Intercept")] -= back @ centre
+    back = back.ravel()
     theta = [L[a, b] for L in Ls for b in range(len(L)) for a in range(b, len(L))]
-    own_tau = tau + (beta @ centre if shape == "free" else np.array([beta @ centre, 0.0])) if d.categories else []
+    own_tau = tau + (beta @ centre if shape == "free" else np.array([beta @ centre, 0.0])) if m.thresholds.names else []
     values = np.concatenate([back, own_tau, theta, [1.3] if family == "gaussian" else []])
     fit = posterior(
         m, np.tile(values, (2, 4, 1)), [np.tile(u @ L.T, (2, 4, 1, 1)) for u, L in zip(us, Ls, strict=True)]
@@ -384,6 +462,144 @@ def test_integration_of_binary_calls_and_of_a_spread_near_zero():
         own_loglik = (stats.logistic.logcdf(np.where(own.y > 0, 1, -1) * eta) * own.count).sum(axis=1)
         exact = np.log(np.trapezoid(np.exp(own_loglik) * stats.norm.pdf(u), u))
         assert got[s] == pytest.approx(exact, abs=2e-3)
+
+
+def twins(formula):
+    """Fits of a nominal and of a binomial model of the same two classes, by the same draws."""
+    models = [coded(formula, classes_of()[1], family, "logit") for family in ("nominal", "binomial")]
+    rng, d = np.random.default_rng(7), models[0].design
+    values = np.abs(rng.normal(0.5, 0.1, (2, 60, len(models[0].parameter_names))))
+    effects = [rng.normal(size=(2, 60, len(t.levels), len(t.names))) for t in d.terms]
+    return [posterior(m, values, effects) for m in models]
+
+
+def test_with_two_classes_the_methods_give_what_binomial_ones_do():
+    nominal, binomial = twins("verdict ~ s + x + (1|g) + (1 + x|h)")
+    numbers = ["estimate", "std_error", "conf_low", "conf_high"]
+    assert nominal.tidy()["term"].str.replace("wins: ", "").tolist() == binomial.tidy()["term"].tolist()
+    new = pd.DataFrame({"s": ["a", "b"], "x": [0.0, 1.0], "g": [0, 99], "h": [3, 98]})
+
+    def both(method, **options):
+        one, other = (getattr(f, method)(**options) for f in (nominal, binomial))
+        one = one[one["category"] == "wins"] if "category" in one else one
+        np.testing.assert_allclose(one[numbers], other[numbers], rtol=1e-6, atol=1e-9)
+        assert one["flag"].tolist() == other["flag"].tolist()
+
+    for method in ("tidy", "random_effects", "margins"):
+        both(method)
+    both("margins", variables="s", by="x")
+    for scale, random in (("link", "none"), ("response", "average")):
+        both("means", specs="s", scale=scale, random=random)
+        both("contrasts", specs="s", scale=scale, random=random)
+    both("predict", random="average")
+    for data in (None, new):  # limits are by the delta method on the logit of a probability, those of η transformed
+        one, other = (f.predict(data) for f in (nominal, binomial))
+        one = one[one["category"] == "wins"]
+        np.testing.assert_allclose(one[numbers], other[numbers], rtol=1e-9)
+        assert one["flag"].tolist() == other["flag"].tolist()
+    for unit in ("call", "g", "h"):
+        pd.testing.assert_frame_equal(nominal.loo(unit), binomial.loo(unit), rtol=1e-6)
+    one, other = (f.predictive(by="s") for f in (nominal, binomial))
+    assert one.loc[one["outcome"] == "wins", "observed"].tolist() == other["observed"].tolist()
+    assert one.loc[one["outcome"] == "wins", "estimate"].to_numpy() == pytest.approx(other["estimate"], rel=0.05)
+
+
+def three_classes():
+    m = coded("verdict ~ s + x + (1|g) + (1|h)", classes_of()[0], "nominal", "logit")
+    rng, d = np.random.default_rng(8), m.design
+    middle = np.array([0.3, -0.5, 0.4, 0.6, -0.2, 0.7, 0.1, -0.4, 0.9, 0.4, 0.8, 0.5, -0.3, 0.6])
+    values = middle + 0.1 * rng.normal(size=(2, 60, 14))
+    return posterior(m, values, [rng.normal(size=(2, 60, len(t.levels), 2)) for t in d.terms])
+
+
+def chances(eta):
+    return np.exp(eta) / np.exp(eta).sum(axis=-1, keepdims=True)
+
+
+def test_margins_of_classes_are_averages_over_new_levels():
+    fit, table = three_classes(), classes_of()[0]
+    at = np.linspace(-7, 7, 61)
+    grid = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1).reshape(-1, 2)
+    weight = np.exp(-(grid**2).sum(axis=1) / 2)
+    weight /= weight.sum()
+
+    def effect(params):
+        L = [np.array([[a, 0], [b, c]]) for a, b, c in (params[8:11], params[11:14])]
+        root = np.linalg.cholesky(L[0] @ L[0].T + L[1] @ L[1].T)
+        sides = []
+        for level in (1.0, 0.0):
+            xs, n = np.unique(table["x"].repeat(table["n"]), return_counts=True)
+            X = np.column_stack([np.ones(len(xs)), level + 0 * xs, 0 * xs, xs])
+            eta = (X @ params[:8].reshape(2, 4).T)[:, None] + grid @ root.T
+            p = chances(np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2))
+            sides.append(n @ np.einsum("q,mqj->mj", weight, p) / n.sum())
+        return 100 * (sides[0] - sides[1])
+
+    wanted, slopes = delta(effect, fit.params, fit.covariance)
+    own = fit.margins("s").iloc[:3]
+    assert own["category"].tolist() == ["loses", "tie", "wins"]
+    np.testing.assert_allclose(own["estimate"], wanted, rtol=1e-8)
+    np.testing.assert_allclose(own["std_error"], np.sqrt(np.diag(slopes @ fit.covariance @ slopes.T)), rtol=1e-5)
+    assert own["estimate"].sum() == pytest.approx(0, abs=1e-10)
+    assert (own["method"] == "averaged over random effects; z").all()
+
+
+def test_predictions_of_classes_have_the_effects_of_their_levels():
+    fit = three_classes()
+    new = pd.DataFrame({"s": ["b", "b"], "x": [1.0, 1.0], "g": [4, 99], "h": [2, 2]})
+    own, draws = fit.predict(new), draws_of(fit)
+    beta = draws.flat("parameters")[:, :8].reshape(-1, 2, 4)
+    g, h = (draws.flat(f"effects {t}")[:, k] for t, k in ((0, 4), (1, 2)))
+    fixed = beta @ np.array([1.0, 1.0, 0.0, 1.0])
+    eta = [fixed + g + h, fixed + h]
+    for k, level in enumerate(eta):
+        p = chances(np.append(0.0, level.mean(axis=0)))
+        rows = own.iloc[3 * k : 3 * k + 3]
+        assert rows["estimate"].to_numpy() == pytest.approx(p)
+        slope = (np.diag(p) - np.outer(p, p))[:, 1:]
+        spread = np.cov(level, rowvar=False)
+        spread = spread + (fit.effects().covariances[0] if k else 0)
+        assert rows["std_error"].to_numpy() == pytest.approx(np.sqrt(np.diag(slope @ spread @ slope.T)))
+    assert own["flag"].tolist() == [""] * 3 + ["new level"] * 3
+    assert fit.random_effects()["term"].unique().tolist() == ["tie: Intercept", "wins: Intercept"]
+
+
+def test_a_level_left_out_has_the_effects_of_its_classes_integrated():
+    fit = three_classes()
+    draws, found = draws_of(fit), crossvalidation._calls(fit)
+    places = np.flatnonzero(fit.design.terms[0].codes[found.rows] == 3)
+    own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
+    got = crossvalidation._integrated(fit, draws, [0], 3, own, "g")
+    at = np.linspace(-7, 7, 141)
+    grid = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1).reshape(-1, 2)
+    weight = np.exp(-(grid**2).sum(axis=1) / 2) * (at[1] - at[0]) ** 2 / (2 * np.pi)
+    for s in (0, 59, 119):
+        v, h = draws.flat("parameters")[s], draws.flat("effects 1")[s]
+        eta = fit.design.X[own.rows] @ v[:8].reshape(2, 4).T + h[fit.design.terms[1].codes[own.rows]]
+        eta = eta + (grid @ np.array([[v[8], 0], [v[9], v[10]]]).T)[:, None]
+        p = chances(np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2))
+        calls_ = np.prod(p[:, np.arange(len(own.y)), own.y.astype(int)] ** own.count, axis=1)
+        assert got[s] == pytest.approx(np.log(weight @ calls_), abs=1e-5)
+    assert fit.loo("g")["method"].iloc[0] == "PSIS-LOO by g, its effects integrated"
+
+
+def test_classes_of_a_posterior_are_refused_where_one_number_is_needed():
+    fit = three_classes()
+    for refused in (fit.augment, fit.variance_components, lambda: fit.predict(kind="link")):
+        with pytest.raises(DesignError, match="needs one number a row, and a nominal model has one of each class"):
+            refused()
+    text = fit.summary()
+    assert "Multinomial logit mixed model" in text
+    assert "tie: Intercept, wins: Intercept ~ normal(0, 2.5): intercept, all predictors at their means" in text
+    assert "ICC" not in text
+    table = calls()
+    with pytest.raises(FitError, match=r"takes no cluster=. Write \(1\|g\) in the formula, or use engine='ml'"):
+        js.fit("verdict ~ s", table, family="nominal", engine="pymc", cluster="g")
+    with pytest.raises(DesignError, match="no offset"):
+        js.fit("verdict ~ s + offset(x) + (1|g)", table, family="nominal", engine="pymc")
+    d = fit.design
+    with pytest.raises(DesignError, match=r"Allowed: tie: Intercept, Intercept, .*wins: x, .*sd\(g\)"):
+        priors(d, "nominal", "logit", fit.thresholds, {"sd(k)": 1.0})
 
 
 def test_loo_refused():

@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from judgestats.errors import DesignError
-from judgestats.models.links import LINKS
+from judgestats.models.links import LINKS, class_averages
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
 
 
@@ -101,3 +101,36 @@ def test_mixed_variances_and_missing_rows() -> None:
 def test_links_are_inverses(link: str) -> None:
     eta = np.array([-1.5, 0.2, 2.0])
     np.testing.assert_allclose(LINKS[link].forward(LINKS[link].inverse(eta)), eta, rtol=1e-12)
+
+
+def test_with_two_classes_averages_are_the_logistic_ones() -> None:
+    eta, variance = np.array([-1.0, 0.0, 2.5]), np.array([0.3, 1.0, 3.0])
+    wanted = LINKS["logit"].average(eta, variance)
+    own = class_averages(eta[:, None], variance[:, None, None])
+    for exact, mine in zip(wanted, own, strict=True):
+        np.testing.assert_allclose(mine.reshape(3, 2)[:, 1], exact, atol=1e-8)
+        np.testing.assert_allclose(mine.reshape(3, 2).sum(axis=1), mine is own[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("K", "accuracy", "slack"), [(2, 1e-9, 1e-6), (3, 1e-5, 2e-4), (4, 1e-4, 2e-3)])
+def test_averages_of_classes_are_those_of_many_nodes_and_derivatives_those_of_differences(
+    K: int, accuracy: float, slack: float
+) -> None:
+    rng = np.random.default_rng(K)
+    eta, root = rng.normal(size=(2, K)), np.tril(rng.normal(0, 0.6, (2, K, K)))
+    covariance = root @ root.swapaxes(1, 2)
+    value, by_eta, by_covariance = class_averages(eta, covariance)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(17 if K > 3 else 35)
+    grid = np.stack(np.meshgrid(*[nodes] * K, indexing="ij"), axis=-1).reshape(-1, K)
+    share = np.prod(np.meshgrid(*[weights / weights.sum()] * K, indexing="ij"), axis=0).ravel()
+    e = np.exp(np.pad(eta[:, None] + grid @ root.swapaxes(1, 2), ((0, 0), (0, 0), (1, 0))))
+    np.testing.assert_allclose(value, np.einsum("q,mqj->mj", share, e / e.sum(axis=2, keepdims=True)), atol=accuracy)
+    step = 1e-4  # of the covariance `slack` is larger: nodes turn with its axes
+    for k in range(K):
+        move = step * np.eye(K)[k]
+        up, down = (class_averages(eta + side * move, covariance)[0] for side in (1, -1))
+        np.testing.assert_allclose(by_eta[..., k], (up - down) / (2 * step), atol=1e-7)
+        for m in range(k + 1):
+            both = step * (np.outer(np.eye(K)[k], np.eye(K)[m]) + np.outer(np.eye(K)[m], np.eye(K)[k])) / 2
+            up, down = (class_averages(eta, covariance + side * both)[0] for side in (1, -1))
+            np.testing.assert_allclose(by_covariance[..., k, m], (up - down) / (2 * step), atol=slack)

@@ -43,11 +43,12 @@ class Term:
     codes: Ints  # (N,): level of each row, 0 to q - 1
     levels: tuple[str, ...]  # the q levels that occur, sorted; ``a:b`` for an interaction
     columns: tuple[str, ...]  # the columns of the factor
+    predictors: tuple[str, ...] = ("",)  # linear predictors that it has effects in: those of the classes ``unsafe: ``
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its k columns: ``Intercept``, ``x``."""
-        return self.coder.names
+        """Its effects: ``Intercept``, ``x``; of a nominal model ``unsafe: Intercept``, the k columns class by class."""
+        return tuple(p + name for p in self.predictors for name in self.coder.names)
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,8 @@ def _coded(parsed: Formula, rows: Rows, answer: Response, family: str, weights: 
         answer = replace(answer, y=answer.y[tried], trials=answer.trials[tried], notes=notes)
         _refuse_empty(parsed, rows)
     fixed = _fixed_part(parsed, rows, family)
-    terms = tuple(_term(part, parsed, rows) for part in parsed.random)
+    predictors = FAMILIES[family].predictors(answer.categories)
+    terms = tuple(replace(_term(part, parsed, rows), predictors=predictors) for part in parsed.random)
     if FAMILIES[family].linear:
         _refuse_saturated(terms, float(rows.count.sum()))
     return Design(parsed, rows, answer, fixed, terms, prior_weights(rows.frame, weights))
@@ -248,7 +250,10 @@ def _fixed_part(parsed: Formula, rows: Rows, family: str) -> FixedPart:
         keep = [k for k in keep if coded.names[k] != "Intercept"]
     if len(keep) < len(coded.names):
         coded, X = coded.restricted(keep), np.ascontiguousarray(X[:, keep])
-    return FixedPart(coded, X, finite(coded.offset(rows.frame), "the offset"), aliased)
+    offset = finite(coded.offset(rows.frame), "the offset")
+    if FAMILIES[family].per_class and (offset != 0).any():
+        raise DesignError("A nominal model has a linear predictor of each class, and no offset. Leave it out.")
+    return FixedPart(coded, X, offset, aliased)
 
 
 def _coded_part(expression: str, parsed: Formula, rows: Rows) -> tuple[Coder, Floats]:

@@ -64,7 +64,9 @@ def fit(
     family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative", "nominal"}
         Cumulative: ordered categories, P(Y <= j) = F(θ_j - η). Negative binomial: counts with variance μ + μ²/size,
         ``log(size)`` a parameter (``ml`` only). Nominal: classes without an order, such as those of ``answer`` or
-        ``choice``, by log-odds of each against the first (``ml``, without random terms).
+        ``choice``, by log-odds of each against the first (``ml`` without random terms, ``pymc``). There ``(1|item)`` is
+        an effect of each class but the first, correlated as in mclogit and in ``(1|p|item)`` of brms. ``(1|item)`` of
+        brms has them independent, which depends on which class is the first.
     link : {"logit", "probit", "identity", "log"}, optional
         By default logit, identity or log.
     engine : str or callable
@@ -155,8 +157,8 @@ def fit(
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
     link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
-    per_class = FAMILIES[family].per_class
-    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, None if per_class else cluster)
+    robust = cluster if FAMILIES[family].per_class and not run.samples else None
+    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, None if robust else cluster)
     if run.samples:
         sampling_options(sampling)
     elif extra := [key for key, value in posterior.items() if value is not None]:
@@ -174,7 +176,6 @@ def fit(
     _refuse_twice(partition, coded)
     shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
     part = partition.codes(coded.frame)
-    robust = cluster if per_class else None
     model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
@@ -237,7 +238,8 @@ def _refuse_options(
     if weights is not None and not run.weights:
         raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
     if cluster is not None and not run.clusters:
-        raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
+        other = "engine='ml'" if own.per_class else "engine='gee'"
+        raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use {other}.")
 
 
 def _threshold_columns(

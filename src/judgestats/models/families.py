@@ -33,6 +33,8 @@ FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cu
 #: An expression of PyTensor, and a family of statsmodels: libraries that are loaded where they are used.
 Tensor: TypeAlias = Any
 StatsmodelsFamily: TypeAlias = Any
+#: Rows with their sums, a :class:`judgestats.models.likelihood.compression.Compressed`, which is built on this module.
+RowSums: TypeAlias = Any
 #: Rates beyond it are drawn as it: NumPy's Poisson variables are 64-bit integers.
 MOST_RATE = 1e15
 
@@ -109,6 +111,10 @@ class Family:
             responses.refuse(formula, (y < 0) | (y % 1 != 0), y, self.holds, self.name)
         return Response(y, np.ones(len(y)))
 
+    def predictors(self, categories: tuple[str, ...]) -> tuple[str, ...]:
+        """What the names of coefficients start with, for each linear predictor of a row."""
+        return ("",)
+
     def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
         """Parameters of the shape that are estimated with the fixed effects."""
         return NONE
@@ -161,7 +167,7 @@ class Family:
         """Unit of the linear predictor, and its middle: where priors stand."""
         return 1.0, 0.0
 
-    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         """Log likelihood of compressed rows for PyMC; a Gaussian one lacks the logarithm of the residual sd."""
         raise NotImplementedError
 
@@ -205,7 +211,7 @@ class Binomial(Family):
     def extremes(self, categories: int) -> tuple[float, ...]:
         return 0.0, 1.0
 
-    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         if link == "logit":
             return rows.y * eta - rows.m * pt.softplus(eta)
         return rows.y * _lcdf(pt, eta) + (rows.m - rows.y) * _lcdf(pt, -eta)
@@ -249,7 +255,7 @@ class Gaussian(Family):
         sd = float(np.sqrt(weight @ (values - mean) ** 2))
         return sd if sd > 0 else 1.0, float(mean)
 
-    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         return -(rows.squares + rows.m * (rows.y / rows.m - eta) ** 2) / (2 * shape**2)
 
     def statsmodels(self, link: str) -> StatsmodelsFamily:
@@ -301,7 +307,7 @@ class Poisson(Family):
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
         return 1.0, float(np.log(max(float(calls @ y), 0.5) / float(calls @ np.exp(offset))))
 
-    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         return rows.y * eta - rows.m * pt.exp(eta)
 
     def statsmodels(self, link: str) -> StatsmodelsFamily:
@@ -385,7 +391,7 @@ class Cumulative(Family):
     def extremes(self, categories: int) -> tuple[float, ...]:
         return 0.0, categories - 1.0
 
-    def potential(self, pt: ModuleType, rows: Any, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         y, last = rows.category, shape.shape[1]
         hi = shape[rows.part, pt.minimum(y, last - 1)] - eta
         lo = shape[rows.part, np.maximum(y - 1, 0)] - eta
@@ -407,7 +413,7 @@ class Nominal(Cumulative):
 
     name = "nominal"
     links = ("logit",)
-    engines = ("ml",)
+    engines = ("ml", "pymc")
     kernels: ClassVar[Mapping[str, int]] = {}
     ordered = False
     per_class = True
@@ -415,6 +421,9 @@ class Nominal(Cumulative):
 
     def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
         return responses.classes(formula.response, values, categories)
+
+    def predictors(self, categories: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{c}: " for c in categories[1:])
 
     def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
         return NONE
@@ -431,6 +440,11 @@ class Nominal(Cumulative):
 
     def runs_away(self, eta: Floats, limit: float) -> bool:
         return bool((np.ptp(np.pad(eta, ((0, 0), (1, 0))), axis=1) > limit).any())
+
+    def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
+        own = pt.eq(rows.category[:, None], pt.arange(1, eta.shape[1] + 1))
+        total = pt.logsumexp(pt.concatenate([pt.zeros_like(eta[:, :1]), eta], axis=1), axis=1)
+        return rows.m * ((eta * own).sum(axis=1) - total)
 
 
 def _lcdf(pt: ModuleType, x: Tensor) -> Tensor:

@@ -252,8 +252,9 @@ class Fit(Fitted):
         -------
         pandas.DataFrame
             ``group`` (``fixed``, a grouping factor, ``residual``), ``term`` (``Intercept``, ``strategy[S8]``,
-            ``loses|tie``, ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``), ``estimate``,
-            ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``method``, ``flag``.
+            ``loses|tie``, ``unsafe: x`` (nominal), ``sd(Intercept|item)``, ``cor(Intercept,x|item)``,
+            ``sd(residual)``), ``estimate``, ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``,
+            ``conf_high``, ``method``, ``flag``.
 
         Raises
         ------
@@ -834,10 +835,10 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            ``group`` (the grouping factor), ``level``, ``term`` (``Intercept``, ``x``), ``estimate`` on the scale of
-            the linear predictor, ``std_error``, ``conf_low``, ``conf_high``, ``flag``; factor by factor as in the
-            formula, levels in their order. Where a standard deviation is zero so are its effects, with NaN errors and
-            ``singular fit``.
+            ``group`` (the grouping factor), ``level``, ``term`` (``Intercept``, ``x``; of a nominal model
+            ``unsafe: Intercept``), ``estimate`` on the scale of the linear predictor, ``std_error``, ``conf_low``,
+            ``conf_high``, ``flag``; factor by factor as in the formula, levels in their order. Where a standard
+            deviation is zero so are its effects, with NaN errors and ``singular fit``.
 
         Raises
         ------
@@ -966,8 +967,8 @@ class Fit(Fitted):
         pandas.DataFrame
             A row for each cell and outcome: ``kind``, the columns of `by`, ``outcome``, ``observed``, ``estimate``
             (predictive mean), ``conf_low``, ``conf_high`` (95 % predictive interval), ``inside``, ``n`` (calls, trials
-            included), ``scale``, ``method``, ``flag``. Binomial: successes. Cumulative: a row for each category.
-            Poisson: the sum of the counts. Gaussian: the mean (``scale`` is ``mean``).
+            included), ``scale``, ``method``, ``flag``. Binomial: successes. Cumulative and nominal: a row for each
+            category. Poisson: the sum of the counts. Gaussian: the mean (``scale`` is ``mean``).
 
         Raises
         ------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri
+from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri, softmax
 
 from judgestats.typing import Floats
 
@@ -17,6 +17,8 @@ LinkName = Literal["logit", "probit", "identity", "log"]
 MOST = 2_000_000
 #: A normal variable stays within, but for 2e-17.
 REACH = 8.5
+#: Gauss-Hermite nodes for each of a few normal variables; points of Sobol's for more, as a power of 2.
+NODES, POINTS = (61, 41, 21), 12
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,45 @@ def _nodes(sd: float) -> tuple[Floats, Floats]:
     weights = np.exp(-(nodes**2) / 2)
     share: Floats = weights / weights.sum()
     return nodes, share
+
+
+def class_averages(eta: Floats, covariance: Floats) -> Averages:
+    """Mean probabilities of K + 1 classes, the first with log-odds 0, over normal ones of the others.
+
+    Of means (M, K) and covariances (M, K, K): (M, K + 1), and derivatives (M, K + 1, K) and (M, K + 1, K, K) by both.
+    By Gauss and Hermite's rule in each direction for up to 3 log-odds, else at a Sobol sequence: good to about 1e-4
+    where no standard deviation is over 1.
+    """
+    K, root = eta.shape[1], covariance
+    nodes, weights, unit = np.zeros((1, K)), np.ones(1), np.eye(K + 1)[:, 1:]
+    if covariance.any():
+        nodes, weights = _joint_nodes(K)
+        size, axes = np.linalg.eigh(covariance)
+        root = axes * np.sqrt(np.maximum(size, 0.0))[:, None]
+    blocks, step = [], max(MOST // (len(nodes) * (K + 1) ** 2), 1)
+    for own in (slice(first, first + step) for first in range(0, len(eta), step)):
+        p = softmax(np.pad(eta[own, None] + nodes @ root[own].swapaxes(1, 2), ((0, 0), (0, 0), (1, 0))), axis=2)
+        share = (p * weights[:, None]).swapaxes(1, 2)
+        one, two = share.sum(axis=2), (share @ p)[:, :, 1:]  # mean products of probabilities
+        three = (share @ (p[..., 1:, None] * p[..., None, 1:]).reshape(*p.shape[:2], K * K)).reshape(*two.shape, K)
+        crossed = unit[:, :, None] * two[:, :, None]
+        bend = one[..., None, None] * (unit[:, :, None] * unit[:, None]) - crossed - crossed.swapaxes(2, 3)
+        blocks.append((one, one[..., None] * unit - two, (bend - np.eye(K) * two[..., None]) / 2 + three))
+    value, by_eta, by_covariance = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return value, by_eta, by_covariance
+
+
+def _joint_nodes(K: int) -> tuple[Floats, Floats]:
+    """Nodes (Q, K) and weights of K independent standard normals."""
+    if len(NODES) < K:
+        from scipy.stats.qmc import Sobol
+
+        points = Sobol(K, seed=0).random_base2(POINTS)
+        return np.asarray(ndtri(points), np.float64), np.full(len(points), 1 / len(points))
+    each, weights = np.polynomial.hermite_e.hermegauss(NODES[K - 1])
+    grid = np.stack(np.meshgrid(*[each] * K, indexing="ij"), axis=-1).reshape(-1, K)
+    share = np.prod(np.meshgrid(*[weights / weights.sum()] * K, indexing="ij"), axis=0)
+    return np.asarray(grid, np.float64), np.asarray(share.ravel(), np.float64)
 
 
 #: Name -> link.

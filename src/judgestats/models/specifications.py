@@ -38,7 +38,7 @@ class Model:
     @property
     def predictors(self) -> int:
         """Linear predictors of a row: one, or in a nominal model one of each class but the baseline."""
-        return len(self.design.categories) - 1 if self.distribution.per_class else 1
+        return len(self.distribution.predictors(self.design.categories))
 
     @property
     def kernel(self) -> int:
@@ -69,7 +69,7 @@ class Model:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of fixed effects, thresholds, elements ``chol(a,b|factor)`` of Cholesky factors, ``sd(residual)``."""
-        classes = [f"{c}: " for c in self.design.categories[1:]] if self.distribution.per_class else [""]
+        classes = self.distribution.predictors(self.design.categories)
         names = [*(c + name for c in classes for name in self.design.names), *self.thresholds.names]
         for t in self.design.terms:
             k = len(t.names)

@@ -70,10 +70,10 @@ class Prior:
 
 @dataclass(frozen=True)
 class Priors:
-    """Priors of all parameters of a model of p fixed effects and T random terms."""
+    """Priors of all parameters of a model of p columns of fixed effects, p' in all classes, and T random terms."""
 
     centre: Floats  # (p,): means of the predictors; 0 for the intercept, and for all if there is no intercept
-    location: Floats  # location, scale (p,): of the fixed effects, with the intercept at the centre
+    location: Floats  # location, scale (p',): of the fixed effects, with the intercept at the centre
     scale: Floats
     cuts: float  # cuts, widths: scales of thresholds at the centre, and of the steps from one half-width to the next
     widths: float
@@ -97,35 +97,39 @@ def priors(
     """The priors of a model, with `overrides` by parameter in place of the defaults.
 
     A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``), a term of the formula (``strategy``:
-    all its columns), ``sd(item)`` (all sds of a factor), ``cor(item)`` (the shape of the LKJ prior, 1 is flat),
-    ``thresholds`` or ``half-width``. For a fixed effect ``(mean, sd)`` is possible too.
+    all its columns, in all classes), ``sd(item)`` (all sds of a factor), ``cor(item)`` (the shape of the LKJ prior, 1
+    is flat), ``thresholds`` or ``half-width``. For a fixed effect ``(mean, sd)`` is possible too.
 
     Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes normal(0, 2.5 s
     / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0 (Gaussian: the
     mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as ordered
     independent normals; sds of random effects half-normal with the scale that the same column would have as a fixed
     effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
-    same priors as its calls.
+    same priors as its calls. In a nominal model each class but the baseline has these priors.
 
     Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
     bambi, except that the sd of a random intercept has scale 2.5 s, not the scale of the fixed intercept.
     """
     calls: Floats = design.count * design.trials
     linear = FAMILIES[family].linear
+    predictors = FAMILIES[family].predictors(design.categories)
     unit, middle = FAMILIES[family].unit(design.y, design.offset, calls)
     base = LINKS[link].prior_sd * unit
     user = _Overrides(dict(overrides or {}))
     spread, centre, constant = _predictor_moments(design, calls)
-    centre = centre if constant.any() or design.categories else np.zeros_like(centre)
-    location, scale = np.where(constant, middle, 0.0), base / spread
-    for k, name in enumerate(design.names):
-        location[k], scale[k] = user.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
-    cuts = user.one(("thresholds",), base) if design.categories else np.nan
-    symmetric = bool(design.categories) and not single(thresholds)
+    centre = centre if constant.any() or thresholds.names else np.zeros_like(centre)
+    labels = [(label, k, name) for label in predictors for k, name in enumerate(design.names)]
+    location = np.tile(np.where(constant, middle, 0.0), len(predictors))
+    scale = np.tile(base / spread, len(predictors))
+    for i, (label, _, name) in enumerate(labels):
+        own = (label + name, name, re.sub(r"\[[^\]]*\]", "", name))
+        location[i], scale[i] = user.pair(own, location[i], scale[i])
+    cuts = user.one(("thresholds",), base) if thresholds.names else np.nan
+    symmetric = bool(thresholds.names) and not single(thresholds)
     widths = user.one(("half-width",), base) if symmetric else np.nan
     sds, shapes, starts = [], [], []
     for term in design.terms:
-        _, wide = _moments(term.values, calls)
+        wide = np.tile(_moments(term.values, calls)[1], len(predictors))
         wide[wide == 0] = 1.0
         pairs = zip(term.names, base / wide, strict=True)
         starts.append(0.5 * unit / wide)
@@ -134,11 +138,11 @@ def priors(
     residual = user.one(("sd(residual)",), unit) if linear else np.nan
     user.refuse_rest()
     each = []
-    for k, name in enumerate(design.names):
+    for i, (label, k, name) in enumerate(labels):
         meaning = f"slope of a predictor with sd {spread[k]:.4g}"
         if constant[k]:
             meaning = "intercept, all predictors at their means" if centre.any() else "intercept"
-        each.append(Prior(name, "normal", float(location[k]), float(scale[k]), meaning))
+        each.append(Prior(label + name, "normal", float(location[i]), float(scale[i]), meaning))
     each += [
         *_threshold_priors(thresholds, cuts, widths),
         *_spread_priors(design, sds, shapes),
@@ -256,7 +260,7 @@ def from_priors(
 ) -> dict[str, Floats]:
     """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors, (1, n, ...) each."""
     draws: dict[str, Floats] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
-    if design.categories:
+    if thresholds.names:
         free, sets, steps = sizes(thresholds)
         unit = rng.standard_normal((1, n, sets, steps))
         if single(thresholds):

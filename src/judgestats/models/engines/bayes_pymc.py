@@ -70,28 +70,33 @@ def build(
     a row for each call, and its weights do not support sums of squares, varying or symmetric thresholds.)
 
     Variables are ``beta`` (for centred predictors; ``gamma`` in units of their sds), ``cuts`` or ``midpoints`` and
-    ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), with unit scale, and ``L<t>`` (k, k).
+    ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), with unit scale, and ``L<t>`` (k, k). A nominal
+    model of K + 1 classes has K linear predictors: ``beta`` and k are those of the first, then of the second.
     """
     pm = pymc()
     import pytensor.tensor as pt
 
     rows = compress(design, np.zeros(len(design.y), np.int64) if part is None else part, groups=False)
+    record, n = FAMILIES[family], len(rows.y)
+    K = (len(record.predictors(design.categories)),) if record.per_class else ()
     with pm.Model() as model:
-        eta: Tensor = pt.as_tensor_variable(rows.offset)
+        eta: Tensor = pt.as_tensor_variable(np.zeros((n, *K)) if K else rows.offset)
         if design.names:
-            location, scale = priors.location * priors.spread, priors.scale * priors.spread
-            beta = pm.Deterministic("beta", pm.Normal("gamma", location, scale, shape=len(scale)) / priors.spread)
-            eta = eta + (rows.X - priors.centre) @ beta
+            spread = np.tile(priors.spread, K or 1)
+            location, scale = priors.location * spread, priors.scale * spread
+            beta = pm.Deterministic("beta", pm.Normal("gamma", location, scale, shape=len(scale)) / spread)
+            eta = eta + (rows.X - priors.centre) @ beta.reshape((*K, len(design.names))).T
         for t, term in enumerate(design.terms):
             L = _factor(pm, pt, t, len(term.names), priors)
             u = pm.Normal(f"u{t}", 0.0, 1.0, shape=(len(term.levels), len(term.names)))
             codes, z = _of_term(rows.columns, t)
-            eta = eta + (z * (u @ L.T)[codes]).sum(axis=1)
-        record, shape, constant = FAMILIES[family], None, 0.0
+            own = (u @ L.T)[codes].reshape((n, *K, z.shape[1]))
+            eta = eta + (z.reshape(n, *(1 for _ in K), -1) * own).sum(axis=-1)
+        shape, constant = None, 0.0
         if record.linear:
             shape = pm.HalfStudentT("sigma", 4.0, priors.residual, initval=priors.unit)
             constant = float(design.count.sum()) * pt.log(shape)
-        elif design.categories:
+        elif thresholds.names:
             shape = _cuts(pm, pt, thresholds, priors)
         pm.Potential("loglik", record.potential(pt, rows, eta, link, shape).sum() - constant)
     return model
@@ -142,7 +147,7 @@ def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Variables whose draws are kept."""
     d = model.design
     names = ["beta"] if d.names else []
-    if d.categories:
+    if model.thresholds.names:
         names += ["cuts"] if single(model.thresholds) else ["midpoints", "steps"]
     names += [f"{what}{t}" for t in range(len(d.terms)) for what in ("u", "L")]
     return dict.fromkeys([*names, *(["sigma"] if model.distribution.linear else [])], ())
@@ -152,13 +157,13 @@ def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
     """The draws in the parameters of all engines, with predictors not centred."""
     d, values = model.design, raw.values
     size = next(iter(values.values())).shape[:2]
-    beta = values["beta"].copy() if d.names else np.zeros((*size, 0))
+    beta = (values["beta"].copy() if d.names else np.zeros((*size, 0))).reshape(*size, model.predictors, len(d.names))
     shift = beta @ priors.centre
     for k in (k for k, name in enumerate(d.names) if name == "Intercept"):
         beta[..., k] -= shift
-    parts = [beta]
-    if d.categories:
-        parts += _thresholds(model.thresholds, values, shift)
+    parts = [beta.reshape(*size, -1) if d.names else np.zeros((*size, 0))]
+    if model.thresholds.names:
+        parts += _thresholds(model.thresholds, values, shift[..., 0])
     effects: dict[str, Floats] = {}
     labels: dict[str, tuple[tuple[str, ...], ...]] = {"parameters": (model.parameter_names,)}
     for t, term in enumerate(d.terms):
@@ -184,7 +189,7 @@ def _effects(model: Model, draws: Draws) -> Sampled | None:
     terms = model.design.terms
     if not terms:
         return None
-    values, p = draws.flat("parameters"), model.design.X.shape[1]
+    values, p = draws.flat("parameters"), model.design.X.shape[1] * model.predictors
     scales, first = Scales.of(model.sizes), p + len(model.thresholds.names)
     factors = scales.factors(values[:, first : first + len(scales.term)])
     covariances = tuple(np.einsum("sab,scb->ac", L, L) / len(values) for L in factors)

@@ -59,11 +59,10 @@ def fit_nominal(model: Model) -> Fitted:
     if d.terms:
         parts = " + ".join(str(p) for p in d.formula.random)
         raise FitError(
-            f"A nominal model has no random effects, and the formula has {parts}. Name the column in cluster= for "
-            "errors that allow for it, or fit one class against the rest: answer[class] ~ ..., family='binomial'."
+            f"engine='ml' fits nominal models without random effects, and the formula has {parts}. Use engine='pymc', "
+            "name the column in cluster= for errors that allow for it, or fit one class against the rest: "
+            "answer[class] ~ ..., family='binomial'."
         )
-    if (d.offset != 0).any():
-        raise DesignError("A nominal model has a linear predictor of each class, and no offset. Leave it out.")
     weight, y = d.count * d.weights, d.y.astype(np.int64)
     first, place = distinct(d.X)
     table = np.bincount(place * J + y, weight, len(first) * J).reshape(-1, J).astype(np.float64)

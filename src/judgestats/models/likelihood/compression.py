@@ -57,7 +57,7 @@ def columns(design: Design) -> Columns:
     terms = design.terms
     factors = sorted(dict.fromkeys(t.factor for t in terms), key=lambda f: -_levels(terms, f))
     factor = tuple(factors.index(t.factor) for t in terms)
-    sizes = tuple(len(t.names) for t in terms)
+    sizes = tuple(t.values.shape[1] for t in terms)
     widths = [sum(s for s, own in zip(sizes, factor, strict=True) if own == f) for f in range(len(factors))]
     counts = [_levels(terms, f) * w for f, w in zip(factors, widths, strict=True)]
     blocks = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)

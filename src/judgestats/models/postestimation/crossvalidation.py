@@ -16,6 +16,7 @@ from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, po
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.links import LINKS
+from judgestats.models.postestimation.mean_responses import loads
 from judgestats.models.postestimation.posterior_summaries import draws_of, terms, values
 from judgestats.typing import Floats, Ints
 
@@ -125,15 +126,17 @@ def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
 
 
 def _eta(fit: Fitted, draws: Draws, rows: Ints, without: str = "") -> Floats:
-    """(S, N) linear predictors, the effects of one factor left out."""
-    d = fit.design
-    result = draws.flat("parameters")[:, : fit.n_fixed] @ d.X[rows].T + d.offset[rows]
+    """(S, N) linear predictors, (S, N, J - 1) of a nominal model, the effects of one factor left out."""
+    d, K = fit.design, fit.model.predictors
+    beta = draws.flat("parameters")[:, : fit.n_fixed]
+    result = np.stack([own @ d.X[rows].T + d.offset[rows] for own in np.split(beta, K, axis=1)], axis=-1)
     for t, term in enumerate(d.terms):
         if term.factor != without:
             own = draws.flat(f"effects {t}")
+            width = term.values.shape[1]
             for c in range(len(term.names)):
-                result += own[:, term.codes[rows], c] * term.values[rows, c]
-    return np.asarray(result, np.float64)
+                result[..., c // width] += own[:, term.codes[rows], c] * term.values[rows, c % width]
+    return np.asarray(result if fit.distribution.per_class else result[..., 0], np.float64)
 
 
 def _mean_density(own: Floats) -> Floats:
@@ -185,12 +188,13 @@ def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: Ca
     """
     values = draws.flat("parameters")
     b = np.concatenate([draws.flat(f"effects {t}")[:, level] for t in own], axis=1)
-    z = np.concatenate([fit.design.terms[t].values[calls.rows] for t in own], axis=1)
+    z = np.concatenate([loads(fit.design.terms[t].values[calls.rows], fit.model.predictors) for t in own], axis=2)
+    z = z.reshape(-1, z.shape[2])
     whole = fit.factors(values)
     base, L = _eta(fit, draws, calls.rows, without=unit), _blocked([whole[t] for t in own])
 
     def level_loglik(b: Floats) -> Floats:
-        return np.asarray(loglik(fit, values, base + b @ z.T, calls) @ calls.count, np.float64)
+        return np.asarray(loglik(fit, values, base + (b @ z.T).reshape(base.shape), calls) @ calls.count, np.float64)
 
     k, step = b.shape[1], 0.01 * b.std(axis=0) + 1e-8
     for _ in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,13 +10,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import softmax
 
 from judgestats.errors import SchemaError
 from judgestats.models.designs import Design
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.formula import coder
-from judgestats.models.links import LINKS
+from judgestats.models.links import LINKS, class_averages
 from judgestats.typing import Floats, Ints, Mask
 
 #: (G, M) weights of rows in sums of them, an array or a sparse matrix.
@@ -34,15 +34,16 @@ class Rows:
 
     def eta(self, fit: Fitted) -> Floats:
         """(M,) linear predictor, random effects at 0; (M, J - 1) of a nominal model."""
-        if fit.distribution.per_class:
-            return np.asarray(self.X @ fit.beta.reshape(fit.model.predictors, -1).T, np.float64)
-        result: Floats = self.X @ fit.beta + self.offset
-        return result
+        return linear_predictor(fit, self, fit.beta)
 
     def variance(self, fit: Fitted) -> Floats:
-        """(M,) variance of z'b."""
-        loads = zip(self.zs, fit.factors(), strict=True)
-        return sum((((z @ L) ** 2).sum(axis=1) for z, L in loads), np.zeros(len(self.X)))
+        """(M,) variance of z'b; (M, J - 1, J - 1) covariance of a nominal model."""
+        K = fit.model.predictors
+        result = np.zeros((len(self.X), K, K))
+        for z, L in zip(self.zs, fit.factors(), strict=True):
+            load = np.tensordot(loads(z, K), L, axes=1)
+            result += np.einsum("mkd,mld->mkl", load, load)
+        return result if fit.distribution.per_class else result[:, 0, 0]
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,30 @@ class Mean:
     """Mean responses of M rows: one, or the probability of each of J categories."""
 
     # value, by_eta, by_variance (M, J): the mean, and its derivatives by η and by the variance of the random effects;
-    # by_eta (M, J, J - 1) of a nominal model
+    # by_eta (M, J, J - 1) and by_variance (M, J, J - 1, J - 1) of a nominal model
     value: Floats
     by_eta: Floats
     by_variance: Floats
     by_cut: Floats  # (M, J, T): by the threshold parameters
+
+
+def loads(z: Floats, K: int) -> Floats:
+    """(M, K, K k): what the effects of a term are multiplied with in each linear predictor; `z` (M, k) its values."""
+    return np.asarray(np.kron(np.eye(K), z[:, None]), np.float64)
+
+
+def by_class(slope: Floats, z: Floats) -> Floats:
+    """(M, K k): weights of coefficients of `z` (M, k) in a function with derivatives (M, K) by K linear predictors."""
+    return np.asarray((slope[:, :, None] * z[:, None]).reshape(len(z), slope.shape[1] * z.shape[1]), np.float64)
+
+
+def linear_predictor(fit: Fitted, rows: Rows, beta: Floats, effects: Sequence[Floats] = ()) -> Floats:
+    """(M,) η, (M, J - 1) of a nominal model, at fixed effects and random effects (levels, k); 0 for new levels."""
+    K = fit.model.predictors
+    eta = rows.X @ beta.reshape(K, rows.X.shape[1]).T + rows.offset[:, None]
+    for z, code, b in zip(rows.zs, rows.codes, effects, strict=bool(effects)):
+        eta = eta + np.where(code[:, None] >= 0, np.einsum("mkd,md->mk", loads(z, K), b[code]), 0.0)
+    return np.asarray(eta if fit.distribution.per_class else eta[:, 0], np.float64)
 
 
 def table_of(data: IntoFrame) -> pd.DataFrame:
@@ -102,9 +122,8 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
         unmoved = np.zeros((len(eta), 1, len(fit.thresholds.names)))
         return Mean(value[:, None], by_eta[:, None], by_variance[:, None], unmoved)
     if fit.distribution.per_class:
-        p = softmax(np.pad(eta, ((0, 0), (1, 0))), axis=1)
-        by_eta = p[:, :, None] * (np.eye(p.shape[1])[:, 1:] - p[:, None, 1:])
-        return Mean(p, by_eta, np.zeros(p.shape), np.zeros((*p.shape, 0)))
+        p, by_eta, by_variance = class_averages(eta, variance)
+        return Mean(p, by_eta, by_variance, np.zeros((*p.shape, 0)))
     shape = fit.thresholds.map[rows.part]  # (M, J - 1, T)
     M, inner, T = shape.shape
     cuts = fit.thresholds.at(fit.tau)[rows.part]
@@ -129,9 +148,9 @@ def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None)
     for j in range(J):
         own = np.concatenate(
             [
-                (responses.by_eta[:, j].reshape(M, K, 1) * rows.X[:, None]).reshape(M, p),
+                by_class(responses.by_eta[:, j].reshape(M, K), rows.X),
                 responses.by_cut[:, j],
-                responses.by_variance[:, j, None] * spreads,
+                np.einsum("mkl,mtkl->mt", responses.by_variance[:, j].reshape(M, K, K), spreads),
             ],
             axis=1,
         )
@@ -140,12 +159,13 @@ def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None)
 
 
 def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
-    """Derivatives (M, T) of the variance of z'b by θ."""
-    result = [np.zeros((len(rows.X), 0))]
+    """Derivatives (M, T, K, K) of the covariance of z'b in K linear predictors by θ."""
+    K, halves = fit.model.predictors, []
     for z, L in zip(rows.zs, fit.factors(), strict=True):
-        load = z @ L
-        result += [2 * z[:, a, None] * load[:, b, None] for b in range(len(L)) for a in range(b, len(L))]
-    return np.concatenate(result, axis=1)
+        load = np.tensordot(Z := loads(z, K), L, axes=1)
+        halves += [Z[:, :, None, a] * load[:, None, :, b] for b in range(len(L)) for a in range(b, len(L))]
+    half = np.stack(halves, axis=1) if halves else np.zeros((len(rows.X), 0, K, K))
+    return np.asarray(half + half.swapaxes(2, 3), np.float64)
 
 
 def estimable(design: Design, frame: pd.DataFrame, pool: Pool | None = None) -> Mask:

@@ -130,14 +130,15 @@ def _verdict(prior: Prior, x: Floats) -> str:
 def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
     """Flat draws of each parameter on the scale of its prior."""
     own = values(fit, draws).reshape(-1, len(prior.each))
-    shift = own[:, : fit.n_fixed] @ prior.centre
-    names = fit.names[: fit.n_fixed]
+    K, names = fit.model.predictors, fit.design.names
+    shift = own[:, : fit.n_fixed].reshape(len(own), K, len(names)) @ prior.centre
     own = own.copy()
-    own[:, [k for k, name in enumerate(names) if name == "Intercept"]] += shift[:, None]
+    for k in (k for k, name in enumerate(names) if name == "Intercept"):
+        own[:, k : fit.n_fixed : len(names)] += shift
     if fit.thresholds.names:
         free, sets, steps = sizes(fit.thresholds)
         moved = len(fit.thresholds.names) if single(fit.thresholds) else free
-        own[:, fit.n_fixed : fit.n_fixed + moved] -= shift[:, None]
+        own[:, fit.n_fixed : fit.n_fixed + moved] -= shift
         if not single(fit.thresholds) and steps > 1:
             wide = slice(fit.n_fixed + free, fit.n_location)
             by_set = own[:, wide].reshape(len(own), steps, sets)

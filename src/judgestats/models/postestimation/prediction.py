@@ -21,7 +21,17 @@ from judgestats.models.likelihood.conditional_modes import Posterior
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, RESIDUAL, degrees, df_rule
 from judgestats.models.postestimation.delta_method import cautions, spread, trusted
-from judgestats.models.postestimation.mean_responses import Mean, Rows, estimable, gradient, mean, rows_of, table_of
+from judgestats.models.postestimation.mean_responses import (
+    Mean,
+    Rows,
+    by_class,
+    estimable,
+    gradient,
+    linear_predictor,
+    mean,
+    rows_of,
+    table_of,
+)
 from judgestats.models.postestimation.reference_distributions import half_width
 from judgestats.models.postestimation.response_residuals import residuals
 from judgestats.typing import Floats
@@ -106,15 +116,10 @@ def _joined(one: ArrayLike, other: ArrayLike) -> list[str]:
 
 def conditional(fit: Fitted, rows: Rows) -> Floats:
     """η with random effects at their modes, 0 for new levels; NaN where an engine has none."""
-    eta = rows.eta(fit)
-    if not fit.design.terms:
-        return eta
-    effects = fit.effects()
-    if effects is None:
-        return np.full(len(eta), np.nan)
-    for z, code, modes in zip(rows.zs, rows.codes, effects.modes, strict=True):
-        eta = eta + np.where(code >= 0, (z * modes[code]).sum(axis=1), 0.0)
-    return eta
+    effects = fit.effects() if fit.design.terms else None
+    if fit.design.terms and effects is None:
+        return np.full(len(rows.X), np.nan)
+    return linear_predictor(fit, rows, fit.beta, effects.modes if effects else ())
 
 
 def _link_variance(fit: Fitted, rows: Rows, random: str) -> Floats:
@@ -122,17 +127,17 @@ def _link_variance(fit: Fitted, rows: Rows, random: str) -> Floats:
     if random != "conditional" or not fit.design.terms:
         p = fit.n_fixed
         return spread(rows.X, trusted(fit)[:p, :p]) ** 2
-    return _joint(fit, rows, rows.X, np.zeros((len(rows.X), 0)), np.ones(len(rows.X)))
+    return _joint(fit, rows, np.zeros((len(rows.X), 0)), np.ones((len(rows.X), 1)))
 
 
-def _joint(fit: Fitted, rows: Rows, X: Floats, cuts: Floats, scale: Floats) -> Floats:
-    """Variance of x'β + scale z'b - cut'τ given θ, distinct rows only."""
-    effects = fit.effects()
+def _joint(fit: Fitted, rows: Rows, cuts: Floats, slope: Floats) -> Floats:
+    """Variance of slope (x'β + z'b) - cut'τ given θ, summed over linear predictors, distinct rows only."""
+    effects, X = fit.effects(), by_class(slope, rows.X)
     if effects is None:
         return np.full(len(X), np.nan)
     if cuts.shape[1]:
         effects, X = _with_cuts(fit, effects), np.concatenate([X, -cuts], axis=1)
-    zs = [scale[:, None] * z for z in rows.zs]
+    zs = [by_class(slope, z) for z in rows.zs]
     key = np.column_stack([X, *zs, *rows.codes]).astype(float)
     unknown = ~np.isfinite(np.diag(trusted(fit))[: X.shape[1]])
     complete = np.isfinite(key).all(axis=1) & ~(X[:, unknown] != 0).any(axis=1)
@@ -193,11 +198,11 @@ def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) 
         held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
         return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
     eta = conditional(fit, rows)
-    responses = mean(fit, rows, eta, np.zeros_like(eta))
+    responses = mean(fit, rows, eta, 0 * rows.variance(fit))
     error = np.full(responses.value.shape, np.nan)
     for j in range(responses.value.shape[1] if interval else 0):
-        slope = responses.by_eta[:, j]
-        error[:, j] = np.sqrt(_joint(fit, rows, slope[:, None] * rows.X, -responses.by_cut[:, j], slope))
+        slope = responses.by_eta[:, j].reshape(len(eta), fit.model.predictors)
+        error[:, j] = np.sqrt(_joint(fit, rows, -responses.by_cut[:, j], slope))
     return np.moveaxis(limits(responses.value, error, "probability", q), 1, 0)
 
 

@@ -14,6 +14,7 @@ from judgestats.kernels.resampling import generator
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.replicates import COLUMNS, KINDS, Kind, replicates
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.postestimation.mean_responses import linear_predictor, rows_of
 from judgestats.models.postestimation.posterior_summaries import draws_of
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Ints, Seed
@@ -115,10 +116,8 @@ def _summed(values: Floats, code: Ints, size: int) -> Floats:
 
 def _answers(fit: Fitted, draws: Draws, n_draws: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Answers drawn at some of the draws: each (N, K), summed over the calls of a row."""
-    d, own = fit.design, draws.flat("parameters")
-    effects = [draws.flat(f"effects {t}") for t in range(len(d.terms))]
+    rows, own = rows_of(fit), draws.flat("parameters")
+    effects = [draws.flat(f"effects {t}") for t in range(len(fit.design.terms))]
     for s in np.linspace(0, len(own) - 1, n_draws).astype(int):
-        eta: Floats = d.X @ own[s, : fit.n_fixed] + d.offset
-        for term, b in zip(d.terms, effects, strict=True):
-            eta = eta + np.einsum("nk,nk->n", term.values, b[s][term.codes])
+        eta = linear_predictor(fit, rows, own[s, : fit.n_fixed], [b[s] for b in effects])
         yield fit.distribution.draw_sums(rng, fit.at(eta, own[s]))

@@ -174,7 +174,7 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
             eta = eta - own.pool @ fit.thresholds.at(fit.tau).mean(axis=1)[rows.part]
             slope[:, 0, fit.n_fixed : fit.n_location] = -own.pool @ fit.thresholds.map.mean(axis=1)[rows.part]
         return Means(eta.reshape(len(eta), K), slope, is_estimable)
-    variance = rows.variance(fit) if random else np.zeros(len(own.frame))
+    variance = rows.variance(fit)
     if fit.design.categories:
         responses = mean(fit, rows, rows.eta(fit), variance)
         return Means(own.pool @ responses.value, gradient(fit, rows, responses, own.pool), is_estimable)

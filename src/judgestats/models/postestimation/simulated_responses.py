@@ -13,7 +13,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import generator
 from judgestats.models.designs import Design, taken
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.postestimation.mean_responses import rows_of
+from judgestats.models.postestimation.mean_responses import linear_predictor, rows_of
 from judgestats.typing import Floats, Ints, Seed
 
 RANDOM = ("new", "conditional")
@@ -43,12 +43,9 @@ def simulate(
 
 
 def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
-    """Linear predictor (N,) with random effects drawn or as they were found."""
+    """Linear predictor with random effects drawn or as they were found."""
     d = fit.design
-    eta = rows_of(fit).eta(fit)
-    if not d.terms:
-        return eta
-    if random == "new":
+    if random == "new" or not d.terms:
         pairs = zip(d.terms, fit.factors(), strict=True)
         effects = [rng.standard_normal((len(t.levels), len(L))) @ L.T for t, L in pairs]
     else:
@@ -56,9 +53,7 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
         if conditional is None:
             raise DesignError(f"engine={fit.engine!r} gives no random effects. Use random='new'.")
         effects = list(conditional.modes)
-    for term, b in zip(d.terms, effects, strict=True):
-        eta = eta + np.einsum("nk,nk->n", term.values, b[term.codes])
-    return eta
+    return linear_predictor(fit, rows_of(fit), fit.beta, effects)
 
 
 def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tuple[Design, Ints]:

@@ -193,7 +193,7 @@ def _thresholds(fit: Fitted) -> str:
 
 
 def _icc(fit: Fitted) -> str:
-    if not fit.design.terms:
+    if not fit.design.terms or fit.distribution.per_class:
         return ""
     table = effects.variance_components(fit)
     own = table[table["term"] == effects.ICC]
