@@ -141,3 +141,53 @@ def test_what_else_the_replies_say_is_a_second_table(tmp_path, monkeypatch):
     assert bare.exit_code == 0, bare.output
     simulate_replies(Plan.read("bare"), Judge("m")).to_json("bare.jsonl", orient="records", lines=True)
     assert "What else" not in run.invoke(app, ["collect", "bare", "bare.jsonl", "--out", "other.csv"]).output
+
+
+def test_what_a_refused_text_costs_is_said_and_nothing_is_sent_twice(tmp_path, monkeypatch):
+    """A refused reply to a stage is an answer: it is named, what comes after it is left out, and no rest asks it again."""
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    both = pd.DataFrame({"item": ["1", "1", "2", "2"], "system": ["u", "v"] * 2, "task_text": "Say hello."})
+    both.assign(response_text="Hello " + both.index.astype(str)).to_csv("responses.csv", index=False)
+    made = run.invoke(app, ["plan", "merg", "--responses", "responses.csv", "--judge", "g"])
+    assert made.exit_code == 0, made.output
+    said = simulate_replies(Plan.read("plan"), Judge("g"))
+    knowledge = Plan.read("plan").calls.query("stage == 1 and prompt == 'merg_knowledge'")
+    refused = knowledge.loc[knowledge["item"] == "1", "call"].item()
+    said.loc[said["call"] == refused, "answer"] = "I'm sorry, but I can't help with that."
+    other = pd.DataFrame({"call": ["c0123456789abcdef"], "answer": ["7"]})
+    pd.concat([said, said.head(2), other]).to_json("one.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "one.jsonl", "--report", "page.html"])
+    assert done.exit_code == 0, done.output
+    assert "What comes after 1 reply is left out: 1 (g, refused)" in done.output
+    assert "3 records not used (the call was answered before: 2; the call is not of this plan: 1)" in done.output
+    assert "Next: 1 call of stage 2: plan/stage2/calls.jsonl" in done.output
+    again = run.invoke(app, ["collect", "plan", "one.jsonl"])  # before anything of stage 2 is back
+    assert again.exit_code == 0, again.output
+    assert "1 call not back yet: plan/stage2" in again.output
+    for stage in (2, 3, 4):
+        simulate_replies(Plan.read(f"plan/stage{stage}"), Judge("g")).to_json(
+            f"stage{stage}.jsonl", orient="records", lines=True
+        )
+        done = run.invoke(app, ["collect", "plan", f"stage{stage}.jsonl", "--report", "page.html"])
+        assert done.exit_code == 0, done.output
+        assert "What comes after 1 reply is left out: 1 (g, refused)" in done.output
+    assert "Report: page.html" in done.output
+    rows = pd.read_csv("verdicts.csv").query("condition == 'original-4-stage'")
+    assert rows.groupby("item")["status"].unique().map(list).to_dict() == {1: ["refused"], 2: ["ok"]}
+    assert not list((tmp_path / "plan").glob("rest*"))
+
+
+@pytest.mark.parametrize("study", [["vacuum"], ["merg", "--responses", "responses.csv"]])
+def test_answers_of_another_plan_alone_are_refused(study, tmp_path, monkeypatch):
+    """Of a plan with stages, too."""
+    monkeypatch.chdir(tmp_path)
+    texts = pd.DataFrame({"item": "1", "system": ["u", "v"], "task_text": "Hello.", "response_text": ["a", "b"]})
+    texts.to_csv("responses.csv", index=False)
+    assert run.invoke(app, ["plan", *study, "--judge", "g"]).exit_code == 0
+    pd.DataFrame({"call": ["c0123456789abcdef"], "answer": ["7"]}).to_json("x.jsonl", orient="records", lines=True)
+    done = run.invoke(app, ["collect", "plan", "x.jsonl"])
+    assert done.exit_code == 2
+    assert "None of the 1 answers belongs to a call of the plan" in words(done)
+    assert "x.jsonl" not in (tmp_path / "plan" / "manifest.json").read_text()

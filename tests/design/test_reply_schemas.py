@@ -102,6 +102,8 @@ def test_simulated_replies_have_the_form_of_their_prompt(name):
         ({"properties": 7}, "is no JSON schema"),
         ({"properties": {"verdict": {"$ref": "https://example.org/verdict.json"}}}, "refers to another document"),
         ({"properties": {"verdict": {"enum": {1, 2}}}}, "is no JSON schema"),
+        ({"properties": {"verdict": {"$ref": "#/$defs/v"}}}, "refers to '#/\\$defs/v', which it does not have"),
+        ([1], r"is no JSON schema: \[1\] is no object"),
     ],
 )
 def test_what_is_no_schema_is_refused(schema, message):
@@ -114,7 +116,9 @@ def test_a_schema_file_that_is_none_is_refused(tmp_path):
     path.write_text('user = "{{ first }} {{ second }}"\nschema = \'{"type": "objekt"}\'\n')
     with pytest.raises(DesignError, match="The schema of prompt 'mine' is no JSON schema"):
         prompt(path)
-    lacking = Prompt("p", "{{ first }} {{ second }}", schema={"properties": {"verdict": {"$ref": "#/$defs/v"}}})
+    lacking = Prompt(
+        "p", "{{ first }} {{ second }}", schema={"$id": "x", "properties": {"verdict": {"$ref": "#/$defs/v"}}}
+    )
     plan = build(PAIRS, judges="m", prompts=lacking, orders="as given")
     with pytest.raises(DesignError, match="refers to a part that it does not have"):
         collect(plan, [{"call": plan.calls["call"][0], "answer": '{"verdict": "A"}'}])

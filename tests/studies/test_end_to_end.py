@@ -12,7 +12,7 @@ import pytest
 import judgestats as js
 from judgestats.design import Plan, collect, study_verdicts
 from judgestats.reporting.formatting import NONE, p_value, with_interval
-from studies.end_to_end import invoke, to_the_end
+from studies.end_to_end import answer, invoke, to_the_end
 from studies.study_plans import STUDIES
 
 
@@ -164,6 +164,9 @@ def test_an_expert_who_fills_half_a_form_is_asked_for_the_rest(tmp_path, monkeyp
     assert pd.read_csv("plan/rest/form.Ann.csv")["call"].tolist() == form["call"].tolist()[len(form) // 2 :]
     assert len(pd.read_csv("plan/rest/form.Bob.csv")) == len(form)
     assert Path("plan/rest/calls.openai.GPT.jsonl").exists()
+    judges = answer(Path("plan"), study.judges, "openai", 1)
+    out = invoke("collect", "plan", "half.csv", *(f for f in judges if "form" not in f))
+    assert "plan/rest-2/form.Ann.csv, plan/rest-2/form.Bob.csv" in out  # people have no file for a runner
 
 
 @pytest.mark.slow

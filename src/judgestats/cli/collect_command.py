@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgestats.design import Plan
+    from judgestats.design.collection import Matched
 
 
+#: Replies that are named in a line.
+_NAMED = 5
 #: What a plan of explanations says about itself, by which its answers are read.
 _EXPLAINED = ("categories", "levels", "picks")
 
@@ -46,10 +49,11 @@ def collect(
 ) -> None:
     """Take what came back; write verdicts, or what is next: judgestats collect plan answers.jsonl --report page.html"""
     from judgestats import design
-    from judgestats.design.collection import collected
+    from judgestats.design.collection import Reading, matched, verdicts_in
     from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import goes_on, opened
     from judgestats.design.reply_parts import parts_of
+    from judgestats.design.stages import requests_after
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels
     from judgestats.outputs import MarkedOutputs
@@ -65,8 +69,9 @@ def collect(
     inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
     console = wide_console()
     again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
+    said = matched(plan, source).required()
     if goes_on(plan):
-        stage, rest = design.requests(plan, source)
+        stage, rest = requests_after(plan, said)
         note_answers(folder, files)
         asks_verdicts = ~plan.calls["prompt"].map({n: p.frame == "texts" for n, p in plan.prompts.items()})
         nothing = not (asks_verdicts & ~plan.calls["call"].isin(rest.calls["call"])).any()
@@ -75,12 +80,15 @@ def collect(
             if stage is not None:
                 written = _write_plan(stage, stage_folder(folder, stage), inputs, overwrite)
                 _say_without_text(stage)
+                _say_stopped(plan, said)
+                _say_excluded(said)
                 console.print(
                     plain_text(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
                 )
             console.print(plain_text(f"Send them, then: {again}"))
             return
     _say_without_text(plan)
+    _say_stopped(plan, said)
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
     merged, estimates = (out.with_name(f"{out.stem}.{what}.csv") for what in ("merged", "estimates"))
@@ -88,7 +96,7 @@ def collect(
     pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
         pages.check(page)
-    verdicts, unanswered, replies = collected(plan, source, labels=parse_labels(labels) if labels else None)
+    verdicts = verdicts_in(plan, said, Reading(None, parse_labels(labels) if labels else None, None))
     note_answers(folder, files)
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
@@ -114,11 +122,12 @@ def collect(
             console.print(
                 plain_text(f"By the rules of the design: {count(len(by_rule))} of {count(len(verdicts))}: {merged}")
             )
-        said = parts_of(plan, replies)
-        if len(said) and set(said["part"]) != {"verdict"}:
+        parts = parts_of(plan, said.texts)
+        if len(parts) and set(parts["part"]) != {"verdict"}:
             path = out.with_name(f"{out.stem}.parts.csv")
-            write_verdicts(said, path, folder, verdict_outputs(folder, inputs, overwrite))
+            write_verdicts(parts, path, folder, verdict_outputs(folder, inputs, overwrite))
             console.print(plain_text(f"What else the replies say: {path}"))
+    unanswered = said.left(plan)
     _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
         measured = measure_all(verdicts, PageArguments(study="text" not in verdicts and bool(study_of(verdicts))))
@@ -155,6 +164,33 @@ def _say_without_text(plan: Plan) -> None:
         wide_console().print(plain_text(f"Pairs are left out, for want of the texts {', '.join(lost)}"))
 
 
+def _say_stopped(plan: Plan, said: Matched) -> None:
+    """Name the replies that nothing can follow, since a judge refused or gave no text: they are not asked again."""
+    from judgestats.design.chain_replies import stopping_replies
+    from judgestats.reporting.formatting import count, noun
+
+    stopped = {c: s for c, (s, _) in stopping_replies(plan, said.answered).items() if s != "error"}
+    if not stopped:
+        return
+    calls = plan.calls[plan.calls["call"].isin(stopped)]
+    named = [f"{i} ({j}, {stopped[c]})" for c, i, j in zip(calls["call"], calls["item"], calls["judge"], strict=True)]
+    more = f" and {count(len(named) - _NAMED)} more" if len(named) > _NAMED else ""
+    listed = f"{', '.join(named[:_NAMED])}{more}"
+    wide_console().print(plain_text(f"What comes after {noun(len(named), 'reply', 'replies')} is left out: {listed}"))
+
+
+def _say_excluded(said: Matched) -> None:
+    """Count the records that are not used, where no table of findings says so."""
+    from collections import Counter
+
+    from judgestats.reporting.formatting import count, noun
+
+    reasons = Counter(e.reason for e in said.excluded)
+    if reasons:
+        why = "; ".join(f"{reason}: {count(n)}" for reason, n in reasons.items())
+        wide_console().print(plain_text(f"{noun(len(said.excluded), 'record')} not used ({why})"))
+
+
 def stage_folder(folder: Path, stage: Plan) -> Path:
     """The folder of a stage in that of its plan; a part of the stage that comes later has its own."""
     name = f"stage{stage.calls['stage'].max()}"
@@ -169,6 +205,11 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
     from judgestats.design import Plan
     from judgestats.reporting.formatting import noun
 
+    for path in sorted(folder.glob("stage*/manifest.json")):  # sent, and nothing of it has come back
+        sent = Plan.read(path.parent).calls["call"]
+        if sent.isin(rest.calls["call"]).all():
+            rest = rest.rows(~rest.calls["call"].isin(sent))
+            wide_console().print(plain_text(f"{noun(len(sent), 'call')} not back yet: {path.parent}"))
     if not len(rest):
         return
     names = (folder / (f"rest-{i}" if i > 1 else "rest") for i in count(1))

@@ -38,6 +38,17 @@ def rubric_faults(plan: Plan, replies: Mapping[str, str]) -> dict[str, str]:
     return {call: fault for call, fault in faults.items() if fault}
 
 
+def stopping_replies(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str, tuple[str, str]]:
+    """Status and note of the replies after which calls were planned, that cannot be gone on from."""
+    if not len(plan.later):
+        return {}
+    calls = dict(zip(plan.calls["planned"], plan.calls[CALL], strict=True)) if "planned" in plan.calls else {}
+    ends = {str(calls.get(call, call)) for call in plan.later["after"]} & set(answered)
+    answered = {call: answered[call] for call in plan.calls[CALL] if call in ends}
+    faults = rubric_faults(plan, {call: r.text for call, (_, r) in answered.items() if r.text is not None})
+    return {call: ("schema", fault) for call, fault in faults.items()} | lost_replies(plan, answered)
+
+
 def unreached(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str, Reply]:
     """The calls of later stages that were never asked, each with the status of what stopped its chain."""
     if not len(plan.later):
@@ -45,10 +56,7 @@ def unreached(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str
     before = dict(zip(plan.later[CALL], plan.later["after"], strict=True))
     calls = dict(zip(plan.calls["planned"], plan.calls[CALL], strict=True)) if "planned" in plan.calls else {}
     stages = dict(zip(plan.calls[CALL], plan.calls["stage"], strict=True))
-    ends = {str(calls.get(call, call)) for call in before.values()} & set(answered)
-    answered = {call: answered[call] for call in ends}
-    faults = rubric_faults(plan, {call: r.text for call, (_, r) in answered.items() if r.text is not None})
-    lost = {call: ("schema", fault) for call, fault in faults.items()} | lost_replies(plan, answered)
+    lost = stopping_replies(plan, answered)
 
     def stopped(call: object) -> tuple[str, str]:
         previous = calls.get(before[call], before[call])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ _NO_ANSWER = "no answer came back"
 LISTED = {"[1,2]": "first", "[2,1]": "second"}
 
 
-class _Reading(NamedTuple):
+class Reading(NamedTuple):
     """How replies are read: as in :func:`judgestats.parse_verdicts`; and whether the schema of the prompt counts."""
 
     form: Any
@@ -127,49 +127,50 @@ def collect(
     >>> collect(plan, replies[:5])[["choice", "status"]].astype(str).tail(2).values.tolist()
     [['tie', 'ok'], ['invalid', 'missing']]
     """
-    return collected(plan, answers, form=form, labels=labels, scale=scale, schema=schema, texts=texts)[0]
-
-
-def collected(
-    plan: Plan | str | Path,
-    answers: Answers,
-    *,
-    form: Any = None,
-    labels: Mapping[Any, Any] | None = None,
-    scale: tuple[float, float] | None = None,
-    schema: bool = True,
-    texts: bool = False,
-) -> tuple[pd.DataFrame, Plan, dict[str, str]]:
-    """What :func:`collect` and :func:`remaining` return, and the replies by call, of answers that are read once."""
     plan = opened(plan)
-    matched = _matched(plan, _replies(answers, plan))
-    how = _Reading(form, labels, scale, schema and not callable(form))
-    replies = {call: reply.text for call, (_, reply) in matched[0].items() if reply.text}
-    return _verdicts(plan, *matched, how, texts), _left(plan, matched[0]), replies
+    how = Reading(form, labels, scale, schema and not callable(form))
+    return verdicts_in(plan, matched(plan, answers).required(), how, texts)
 
 
-def _left(plan: Plan, replies: Mapping[str, tuple[str, Reply]]) -> Plan:
-    """The plan of the calls without an answer; a row of a form that was not filled in is none."""
-    done = {call for call, (_, r) in replies.items() if r.text is not None and (r.text or not r.by_hand)}
-    return plan.rows(~plan.calls[CALL].isin(done))
+class Matched(NamedTuple):
+    """The first sound answer to each call, with its place; the records that are excluded; the number of all."""
+
+    answered: dict[str, tuple[str, Reply]]
+    excluded: list[Exclusion]
+    n: int
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of the reply to each call that has one."""
+        return {call: reply.text for call, (_, reply) in self.answered.items() if reply.text}
+
+    def required(self) -> Matched:
+        """These; a DesignError if there is no answer to the plan among them."""
+        if not self.answered:
+            first = next((f"; the first is {e.place}: {e.reason}" for e in self.excluded), "")
+            raise DesignError(
+                f"None of the {self.n:,} answers belongs to a call of the plan{first}. Is it "
+                "the answer of another plan?"
+            )
+        return self
+
+    def usable(self, plan: Plan) -> dict[str, str]:
+        """The replies that a later stage can go on from: not those that failed, were refused, empty or cut off."""
+        lost = lost_replies(plan, self.answered)
+        replies = ((call, reply.text) for call, (_, reply) in self.answered.items())
+        return {call: text for call, text in replies if text is not None and call not in lost}
+
+    def left(self, plan: Plan) -> Plan:
+        """The plan of the calls without an answer; a row of a form that was not filled in is none."""
+        done = {call for call, (_, r) in self.answered.items() if r.text is not None and (r.text or not r.by_hand)}
+        return plan.rows(~plan.calls[CALL].isin(done))
 
 
-def _verdicts(
-    plan: Plan,
-    answered: Mapping[str, tuple[str, Reply]],
-    excluded: list[Exclusion],
-    n: int,
-    how: _Reading,
-    with_texts: bool,
-) -> pd.DataFrame:
-    """The verdicts, scores or texts in the answers found, with their account."""
+def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: bool = False) -> pd.DataFrame:
+    """The verdicts, scores or texts in the answers, with their account."""
+    answered, excluded, n = sorted_answers
     kind = plan.kind
     between = [name for name, p in plan.prompts.items() if p.frame == "texts" != kind]
-    if not answered:
-        example = f"; the first is {excluded[0].place}: {excluded[0].reason}" if excluded else ""
-        raise DesignError(
-            f"None of the {n:,} answers belongs to a call of the plan{example}. Is it the answer of another plan?"
-        )
     every = pd.concat([plan.calls, plan.later], ignore_index=True)
     rows = every[~every["prompt"].isin(between)]
     if not rows[CALL].isin(set(answered)).any():
@@ -277,20 +278,7 @@ def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd
     return rows
 
 
-def matched_replies(plan: Plan, answers: Answers) -> dict[str, str]:
-    """The text of the reply to each call that has one."""
-    answered, _, _ = _matched(plan, _replies(answers, plan))
-    return {call: reply.text for call, (_, reply) in answered.items() if reply.text}
-
-
-def replied(plan: Plan, answers: Answers) -> dict[str, str]:
-    """The replies by call that a later stage can go on from: not those that failed, were refused, empty or cut off."""
-    answered, _, _ = _matched(plan, _replies(answers, plan))
-    lost = lost_replies(plan, answered)
-    return {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None and call not in lost}
-
-
-def _read(prompt: Prompt, replies: Sequence[Reply], how: _Reading) -> pd.DataFrame:
+def _read(prompt: Prompt, replies: Sequence[Reply], how: Reading) -> pd.DataFrame:
     """The answer in each reply."""
     compared = prompt.frame == "preferences"
     listed = '"[1,2]"' in json.dumps(dict(prompt.schema))  # the prompt says what it means: the first is preferred
@@ -311,7 +299,7 @@ def _read(prompt: Prompt, replies: Sequence[Reply], how: _Reading) -> pd.DataFra
 
 
 def _by_criterion(
-    prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading
+    prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading
 ) -> Iterator[pd.DataFrame]:
     """The answers to each criterion of a prompt; the JSON of a reply is read once for all."""
     said: dict[tuple[str | None, bool], dict[str, Mark]] = {}
@@ -340,7 +328,7 @@ def _score_of(marks: Mapping[str | None, Mapping[str, Mark]], criterion: str, te
     return marks[text][criterion][0]
 
 
-def _faults(prompt: Prompt, reply: Reply, how: _Reading) -> dict[str, str]:
+def _faults(prompt: Prompt, reply: Reply, how: Reading) -> dict[str, str]:
     """What is wrong with the form of a reply, where that counts."""
     return {} if not how.schema or reply.by_hand or not reply.text else schema_faults(prompt.schema, reply.text)
 
@@ -365,15 +353,14 @@ def _with_states(read: pd.DataFrame, replies: Sequence[Reply], faults: Sequence[
     return read
 
 
-def _by_rubric(
-    plan: Plan, prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: _Reading
-) -> pd.DataFrame:
+def _by_rubric(plan: Plan, prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading) -> pd.DataFrame:
     """The scores of each dimension of the rubric that the call shows, with their weights."""
     if how.form is not None:
         raise DesignError(
             f"form= reads one answer, and prompt {prompt.name!r} asks for a score of each dimension. Leave form= out."
         )
-    rubric_keys = plan.calls.set_index(CALL)[TEXTS[prompt.criteria_in]].reindex(calls[CALL])
+    column = TEXTS[prompt.criteria_in]  # not there before the first of these calls is planned
+    rubric_keys = plan.calls.reindex(columns=[CALL, column]).set_index(CALL)[column].reindex(calls[CALL])
     rubrics = {key: read_dimensions(plan.texts[key]).criteria for key in rubric_keys.dropna().unique()}
     nothing = (Criterion("overall"),)  # a call that was never asked, since no rubric could be read
     rows: list[tuple[object, ...]] = []
@@ -426,7 +413,7 @@ def remaining(plan: Plan | str | Path, answers: Answers) -> Plan:
     5
     """
     plan = opened(plan)
-    return _left(plan, _matched(plan, _replies(answers, plan))[0])
+    return matched(plan, answers).left(plan)
 
 
 def _replies(answers: Answers, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
@@ -515,16 +502,14 @@ def _samples(file: File) -> Iterator[tuple[str, object]]:
             yield f"member {name}", sample
 
 
-def _matched(
-    plan: Plan, replies: Iterable[tuple[str, Reply] | Exclusion]
-) -> tuple[dict[str, tuple[str, Reply]], list[Exclusion], int]:
-    """The first sound answer to each call, the exclusions, and the number of records."""
+def matched(plan: Plan, answers: Answers) -> Matched:
+    """The answers to the calls of a plan."""
     planned = set(plan.calls[CALL])
     sent: dict[str, tuple[str, ...]] = {}
     answered: dict[str, tuple[str, Reply]] = {}
     excluded: list[Exclusion] = []
     n = 0
-    for entry in replies:
+    for entry in _replies(answers, plan):
         n += 1
         if isinstance(entry, Exclusion):
             excluded.append(entry)
@@ -556,7 +541,7 @@ def _matched(
             what = "failed" if before[1].text is None else "had an empty reply"
             excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
         answered[reply.call] = (place, reply)
-    return answered, excluded, n
+    return Matched(answered, excluded, n)
 
 
 def _sent(plan: Plan) -> dict[str, tuple[str, ...]]:

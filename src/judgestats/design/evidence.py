@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgestats.design.checklists import spaced, words
-from judgestats.design.collection import replied
+from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, Plan, opened
 from judgestats.design.reply_contents import SIDES, part_of, side_scores
 from judgestats.design.runner_replies import Answers
@@ -94,7 +94,7 @@ def evidence_lock(
     [[8, 0]]
     """
     plan = opened(plan)
-    replies = replied(plan, answers)
+    replies = matched(plan, answers).usable(plan)
     rows = list(_dialogues(plan, replies, weights, margin, min_words))
     if not rows:
         raise DesignError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -49,8 +49,8 @@ _FILTERS = ("trim", "upper", "lower", "capitalize", "title", "length", "tojson",
 _TESTS = ("defined", "undefined", "none")
 #: How often a template may name placeholders: what it shows is at most so many times the texts.
 _MOST_NAMES = 200
-#: A part of a JSON schema that stands in another document.
-_ELSEWHERE = re.compile(r'"\$(?:ref|dynamicRef)": "[^#]')
+#: A part of a JSON schema that it refers to.
+_REFERENCE = re.compile(r'"\$(?:ref|dynamicRef)": "([^"]+)"')
 # texts are shown to a model, not to a browser: nothing is escaped
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
 _SANDBOX.globals.clear()  # cycler, lipsum and others are no placeholders
@@ -221,17 +221,30 @@ class Prompt:
 
 
 def _refuse_schema(schema: JsonSchema, name: str) -> None:
-    """Refuse what is no JSON schema, or refers to another document."""
+    """Refuse what is no JSON schema, or refers to another document or to what it does not have."""
     from jsonschema import Draft202012Validator, SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
 
     try:
+        if not isinstance(schema, Mapping):
+            raise TypeError(f"{json.dumps(schema)} is no object")
         Draft202012Validator.check_schema(dict(schema))
-        elsewhere = _ELSEWHERE.search(json.dumps(dict(schema)))
+        references = _REFERENCE.findall(json.dumps(dict(schema)))
     except (SchemaError, TypeError, ValueError, RecursionError) as problem:
         said = problem.message if isinstance(problem, SchemaError) else problem
         raise DesignError(f"The schema of prompt {name!r} is no JSON schema: {str(said)[:200]}.") from None
-    if elsewhere:
+    if any(not r.startswith("#") for r in references):
         raise DesignError(f"The schema of prompt {name!r} refers to another document. Copy the part into its $defs.")
+    resolver = Registry().with_resource("", DRAFT202012.create_resource(dict(schema))).resolver()
+    for reference in references if "$id" not in schema else ():  # which moves what a reference starts from
+        try:
+            resolver.lookup(reference)
+        except Unresolvable:
+            raise DesignError(
+                f"The schema of prompt {name!r} refers to {reference!r}, which it does not have. Add the part."
+            ) from None
 
 
 def _read(name: str, text: str) -> Prompt:
@@ -243,7 +256,10 @@ def _read(name: str, text: str) -> Prompt:
             raise ValueError(
                 "its schema is no text. Write it as JSON in quotes, as `judgestats prompts pairwise` shows"
             )
-        fields["schema"] = json.loads(schema)
+        try:
+            fields["schema"] = json.loads(schema)
+        except ValueError as problem:
+            raise ValueError(f"its schema is no JSON ({problem})") from None
         return Prompt(name=name, **fields)
     except RecursionError:
         raise DesignError(f"Prompt {name!r} cannot be read: it is nested too deeply.") from None

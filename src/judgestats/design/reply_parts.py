@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from judgestats.design.collection import matched_replies
+from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, EARLIER, TEXTS, Plan, opened
 from judgestats.design.reply_contents import SIDES, contents, line_marks
 from judgestats.design.runner_replies import Answers
@@ -81,7 +81,7 @@ def reply_parts(plan: Plan | str | Path, answers: Answers) -> pd.DataFrame:
     [['scores', 'u', 'fluency', 4.0], ['scores', 'v', 'fluency', 5.0]]
     """
     plan = opened(plan)
-    return parts_of(plan, matched_replies(plan, answers))
+    return parts_of(plan, matched(plan, answers).texts)
 
 
 def parts_of(plan: Plan, replies: Mapping[str, str]) -> pd.DataFrame:

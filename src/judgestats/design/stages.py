@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgestats.design.chain_replies import rubric_faults
-from judgestats.design.collection import remaining, replied
+from judgestats.design.collection import Matched, matched
 from judgestats.design.plans import CALL, UNANSWERED, WRITES, Plan, following, goes_on, opened
 from judgestats.design.prompts import digest
 from judgestats.design.runner_replies import Answers
@@ -62,7 +62,7 @@ def next_stage(plan: Plan | str | Path, answers: Answers) -> Plan:
     plan = opened(plan)
     if not goes_on(plan):
         raise DesignError("The plan has no later stage. Collect its answers with collect().")
-    stage = _next(plan, replied(plan, answers))
+    stage = _next(plan, matched(plan, answers).usable(plan))
     if stage is None:
         later = f"None of the {len(plan.later):,} later calls" if len(plan.later) else "No further call"
         raise DesignError(f"{later} can be asked: no call before them has a usable answer.")
@@ -97,7 +97,12 @@ def requests(plan: Plan | str | Path, answers: Answers) -> tuple[Plan | None, Pl
     (True, 5)
     """
     plan = opened(plan)
-    return (_next(plan, replied(plan, answers)) if goes_on(plan) else None), remaining(plan, answers)
+    return requests_after(plan, matched(plan, answers))
+
+
+def requests_after(plan: Plan, said: Matched) -> tuple[Plan | None, Plan]:
+    """What is to be asked next, after these answers."""
+    return (_next(plan, said.usable(plan)) if goes_on(plan) else None), said.left(plan)
 
 
 def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:

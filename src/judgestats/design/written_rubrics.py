@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from judgestats.design.collection import replied
+from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, TEXTS, Plan, opened
 from judgestats.design.prompts import REPLIES
 from judgestats.design.rubric_dimensions import Dimensions, read_dimensions
@@ -72,7 +72,7 @@ def generated_rubrics(plan: Plan | str | Path, answers: Answers) -> pd.DataFrame
         raise DesignError(
             "The calls that ask for a rubric are not in the plan. Add their stage: plan + next_stage(...)."
         )
-    replies = replied(plan, answers)
+    replies = matched(plan, answers).usable(plan)
     dropped = [*TEXTS.values(), "planned", "after", "stage", "chain", "condition", "system"]
     columns = calls.drop(columns=dropped, errors="ignore").dropna(axis="columns", how="all")
     rows: list[Record] = []
