@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import tracemalloc
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins_coincidence as twins
-from judgestats.kernels.coincidences import Units, krippendorff, unit_weights
+from judgestats.kernels import coincidences
+from judgestats.kernels.coincidences import Units, alpha_without, krippendorff, unit_weights
 from kernels.arguments import as_units
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
@@ -111,3 +113,37 @@ def test_draws_come_in_blocks(monkeypatch):
     all_at_once = krippendorff(units, np.ones((1, 60)), values, "ratio").alpha
     monkeypatch.setattr("judgestats.kernels.coincidences._HELD", 500)
     np.testing.assert_allclose(krippendorff(units, np.ones((1, 60)), values, "ratio").alpha, all_at_once, rtol=1e-12)
+
+
+def random_units(n_units: int, n_values: int, n_clusters: int) -> tuple[Units, np.ndarray, np.ndarray]:
+    """Units with one to three answers, how often each occurs, and its cluster: -1 of those with one answer."""
+    rng = np.random.default_rng(n_units)
+    answers = [np.unique(rng.integers(0, n_values, k), return_counts=True) for k in rng.integers(1, 4, n_units)]
+    code, times = (np.concatenate(x) for x in zip(*answers, strict=True))
+    units = Units(np.cumsum([0, *(len(a) for a, _ in answers)]), code, times.astype(float))
+    paired = units.judges >= 2
+    n = np.where(paired, rng.integers(1, 4, n_units), 0).astype(float)
+    cluster = np.full(n_units, -1)
+    cluster[paired] = np.unique(rng.integers(0, n_clusters, paired.sum()), return_inverse=True)[1]
+    return units, n, cluster
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+@pytest.mark.parametrize(("n_units", "n_values", "n_clusters"), [(30, 2, 8), (200, 11, 40), (90, 100, 20)])
+def test_alpha_without_a_cluster_is_that_of_the_other_units(level, n_units, n_values, n_clusters, monkeypatch):
+    monkeypatch.setattr(coincidences, "_HELD", 16)  # so that clusters come in blocks
+    units, n, cluster = random_units(n_units, n_values, n_clusters)
+    values = np.arange(1, n_values + 1) ** 1.5
+    wanted = [krippendorff(units, (n * (cluster != g))[None], values, level).alpha[0] for g in range(cluster.max() + 1)]
+    assert alpha_without(units, n, values, level, cluster) == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+
+
+def test_ordinal_alpha_without_each_cluster_is_linear_in_clusters():
+    def seconds(n_clusters: int) -> float:
+        units, n, cluster = random_units(2 * n_clusters, 11, n_clusters)
+        start = time.process_time()
+        alpha_without(units, n, np.arange(11.0), "ordinal", cluster)
+        return time.process_time() - start
+
+    seconds(100)
+    assert min(seconds(8_000) for _ in range(2)) < 8 * max(min(seconds(2_000) for _ in range(3)), 0.01)
