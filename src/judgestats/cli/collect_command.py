@@ -173,10 +173,10 @@ def _say_stopped(plan: Plan, said: Matched) -> None:
     if not stopped:
         return
     calls = plan.calls[plan.calls["call"].isin(stopped)]
-    named = [f"{i} ({j}, {stopped[c]})" for c, i, j in zip(calls["call"], calls["item"], calls["judge"], strict=True)]
-    more = f" and {count(len(named) - _NAMED)} more" if len(named) > _NAMED else ""
-    listed = f"{', '.join(named[:_NAMED])}{more}"
-    wide_console().print(plain_text(f"What comes after {noun(len(named), 'reply', 'replies')} is left out: {listed}"))
+    texts = [f"{i} ({j}, {stopped[c]})" for c, i, j in zip(calls["call"], calls["item"], calls["judge"], strict=True)]
+    more = f" and {count(len(texts) - _NAMED)} more" if len(texts) > _NAMED else ""
+    listed = f"{', '.join(texts[:_NAMED])}{more}"
+    wide_console().print(plain_text(f"What comes after {noun(len(texts), 'reply', 'replies')} is left out: {listed}"))
 
 
 def _say_excluded(said: Matched) -> None:
