@@ -10,7 +10,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import (
     NO_DATA,
 )
-from judgestats.metrics.correctness import gold_agreement
+from judgestats.metrics.correctness import gold_agreement, gold_labels
 from metrics.tables import calls, gold_calls
 
 
@@ -64,3 +64,12 @@ def test_calls_without_gold_are_told_of_a_group_without_a_name(engine):
     nothing = nothing[nothing["topic"].isna()]
     assert nothing["estimate"].isna().all()
     assert nothing["flag"].str.contains("2 calls without gold excluded").all()
+
+
+def test_labelled_calls_of_a_lazy_frame_are_looked_at_once(monkeypatch):
+    labelled = calls().dropna(subset=["gold"])
+    expected = gold_agreement(labelled)
+    monkeypatch.delattr(gold_labels, "_refuse_unknown_gold")  # a second look at the labels
+    pd.testing.assert_frame_equal(gold_agreement(pl.from_pandas(labelled).lazy()), expected)
+    with pytest.raises(NameError):
+        gold_agreement(pl.from_pandas(calls().assign(gold="nobody")).lazy())

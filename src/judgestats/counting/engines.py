@@ -78,7 +78,7 @@ def count_merged(
         data = nw.concat([_side(data, keys, column, n, slot) for slot in ("first", "second")])
         n, of_answers = nw.col(N), {(side,): nw.col("outcome") == i for i, side in enumerate(SIDES)}
     elif pattern.beside:
-        data, of_answers = coded_gold(data, pattern)
+        data, of_answers = coded_gold(data)
     else:
         data, words = with_outcome(data, pattern), {c: nw.col(c).cast(nw.String) for c in answer_columns}
         of_answers = {

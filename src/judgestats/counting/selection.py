@@ -364,16 +364,19 @@ def _against_gold(c: _Call) -> _Cases:
     ]
 
 
-def coded_gold(data: LazyFrame, pattern: Pattern) -> tuple[LazyFrame, dict[tuple[str, ...], nw.Expr]]:
-    """Calls of a lazy frame as numbers, and (outcome, answer, answer that is right) -> the calls with them."""
-    _refuse_strangers(data, pattern)
+def coded_gold(data: LazyFrame) -> tuple[LazyFrame, dict[tuple[str, ...], nw.Expr]]:
+    """Calls of a lazy frame as numbers, and (outcome, answer, answer that is right) -> the calls with them.
+
+    A call whose gold is neither candidate nor a tie is none of them.
+    """
     choice, gold = _text("choice"), _text("gold")
     answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
     code: nw.Expr = nw.lit(-9)
     for i, spellings in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
         code = nw.when(choice.is_in(spellings)).then(nw.lit(3 * i)).otherwise(code)
     code = nw.when(choice.is_null()).then(nw.lit(9)).otherwise(code)
-    slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(nw.lit(2))
+    slot = nw.when(gold == "tie").then(nw.lit(2)).otherwise(nw.lit(100))
+    slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(slot)
     slot = nw.when(gold == _text("first")).then(nw.lit(0)).otherwise(slot)
     of_answers: dict[tuple[str, ...], nw.Expr] = {}
     for i, j in np.ndindex(len(answers), len(right)):

@@ -15,7 +15,7 @@ from judgestats.schema.coding import as_text, refuse_infinite
 from judgestats.schema.columns import By, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.findings import Finding, as_frame
-from judgestats.typing import Column
+from judgestats.typing import Column, LazyFrame
 
 
 def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame, extra: list[str]) -> pd.DataFrame:
@@ -66,6 +66,8 @@ def labelled_calls(calls: Calls, by: By, measure: str = "gold_agreement") -> tup
     gold = nw.col("gold").cast(nw.String)
 
     def labelled() -> tuple[Study, ExcludedCalls]:
+        if study.lazy and _is_labelled(study.data, gold):
+            return study, ExcludedCalls()
         _refuse_unknown_gold(study, gold)
         return _with_gold(study, gold.is_null() | (gold == ""), by, "calls without gold", measure)
 
@@ -100,13 +102,27 @@ def _with_gold(study: Study, unlabelled: nw.Expr, by: By, what: str, measure: st
     return labelled, excluded
 
 
+def _is_answer(gold: nw.Expr) -> nw.Expr:
+    """Whether a gold label is one of the candidates, or a tie."""
+    first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
+    return ((gold == first) | (gold == second) | (gold == "tie")).fill_null(False)
+
+
+def _is_labelled(data: LazyFrame, gold: nw.Expr) -> bool:
+    """Whether each call of a lazy frame has a gold label that is an answer: one look at the columns that say so."""
+    return len(data.filter(~_is_answer(gold)).select("gold").head(1).collect(backend="pandas")) == 0
+
+
 def _refuse_unknown_gold(study: Study, gold: nw.Expr) -> None:
     """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
     columns, numbers = ["item", "first", "second", "gold"], np.empty(0, dtype=int)
     if study.lazy:
-        first, second = (nw.col(c).cast(nw.String) for c in ("first", "second"))
-        stranger = ~gold.is_null() & (gold != "") & (gold != first) & (gold != second) & (gold != "tie")
-        bad = study.data.filter(stranger).select(*columns).collect(backend="pandas").to_native()
+        bad = (
+            study.data.filter(~gold.is_null() & (gold != "") & ~_is_answer(gold))
+            .select(*columns)
+            .collect(backend="pandas")
+            .to_native()
+        )
     else:
         place, pair, none = study.named("gold"), study.shown, study.columns["gold"].among(None, "", "tie")
         numbers = np.flatnonzero((place != pair.first) & (place != pair.second) & ~none)
