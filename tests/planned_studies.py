@@ -141,7 +141,34 @@ def debiasing(calls):
     mine = own["first"].where(own["family_first"] == own["judge"], own["second"]).astype(str)
     one = (own["family_first"] == own["judge"]) != (own["family_second"] == own["judge"])
     expected["own model"] = signed(own[one], mine[one])
+    if "rater_type" in calls and (calls["rater_type"] == "human").any():
+        rates, gaps = beyond_people(calls, style)
+        expected |= {"formatted from people": pd.Series(rates), "beyond people from people": pd.Series(gaps)}
     return expected
+
+
+def of_people(calls):
+    """Votes of people on pairs of style, with whether each is for the formatted answer."""
+    votes = valid(calls[calls["rater_type"] == "human"])
+    return votes.assign(hit=winner(votes).eq(votes["target"].astype(str)))
+
+
+def shared_with_people(calls, verdicts):
+    """A judge's verdicts on pairs that people saw, and the mean share of people for the formatted answer of each."""
+    theirs = of_people(calls).groupby("item")["hit"].mean().rename("theirs")
+    both = verdicts.merge(theirs.reset_index(), on="item")
+    return both.assign(hit=both["winner"].eq(both["target"].astype(str)))
+
+
+def beyond_people(calls, style):
+    """(Judge, strategy) -> share for the formatted answer, and that minus people's on the same pairs; people alone."""
+    both = shared_with_people(calls, style).groupby(["judge", "strategy"])[["hit", "theirs"]].mean()
+    votes = of_people(calls)
+    alone = {(who, ""): share for who, share in votes.groupby("judge")["hit"].mean().items()}
+    return (
+        {**both["hit"].to_dict(), ("people", ""): votes["hit"].mean(), **alone},
+        (both["hit"] - both["theirs"]).to_dict(),
+    )
 
 
 def kappa(rows):

@@ -12,6 +12,7 @@ from scipy import stats
 
 import judgestats as js
 import planned_studies
+import study_intervals
 from judgestats.design import collect
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data
@@ -486,11 +487,11 @@ def shown(value, row):
 
 SHARES = {
     "valid", "dark current", "RFP₀", "SCS", "PFP", "OSC", "accuracy", "wrong ties", "truncation right", "LAO", "revised",
-    "towards", "away", "EDR",
+    "towards", "away", "EDR", "formatted",
 }  # fmt: skip
 POINTS = {
     "criterion shift", "minus B0", "position", "verbosity", "style", "own model", "shift", "LDS", "OLS", "TS",
-    "neutrality deviation",
+    "neutrality deviation", "beyond people",
 }  # fmt: skip
 
 
@@ -576,6 +577,7 @@ QUESTIONS = {
         ("Which bias is largest?", ["position", "verbosity", "style", "own model"], False, "No interval leaves out 0"),
         ("Is it biased by position?", ["position"], False, "No position bias on identical texts shown"),
         ("Does it prefer its own model?", ["own model"], False, "No preference for the own model shown"),
+        ("Do people prefer as it does?", ["beyond people"], False, "No preference beyond that of people shown"),
     ],
     "rubric": [
         ("Does a judge favour its own system?", ["attributed, own beyond others"], False, "No self-preference shown"),
@@ -632,9 +634,49 @@ def check_study(name, calls, page):
         check_study_cards(name, page)
 
 
+def check_intervals(expected, tables):
+    """Every interval of the tables against that made from the calls; how many were compared, of each column."""
+    compared = dict.fromkeys(expected, 0)
+    for table in tables:
+        rows = table.rows[table.rows["conf_low"].notna() & ~table.rows["column"].isin(study_intervals.NOT_MADE)]
+        for row in rows.to_dict("records"):
+            head = row["column"] + " from people" * ("people" in table.title)
+            labels = [row[c] for c in table.labels if not pd.isna(row[c]) and row[c] != ""]
+            if head == "criterion shift" and len(labels) < 3:
+                labels.append(0.0)
+            ends, own = (row["conf_low"], row["conf_high"]), expected[head][tuple(labels)]
+            wide = own[1] - own[0]
+            close = 0.6 * wide if head in study_intervals.RESAMPLED else 2e-4 if "beyond" in head else 1e-7
+            assert ends == pytest.approx(own, abs=close), (table.title, head, labels)
+            if head in study_intervals.RESAMPLED:
+                assert 0.6 * wide < ends[1] - ends[0] < 2 * wide, (head, labels)
+            compared[head] += 1
+    return compared
+
+
 @pytest.mark.slow
 def test_every_number_of_a_planned_study_is_that_of_its_calls(study):
     check_study(*study)
+
+
+@pytest.mark.slow
+def test_intervals_of_a_planned_study_are_made_again_and_altered_ones_are_noticed(study):
+    name, calls, page = study
+    expected = study_intervals.INTERVALS[name](calls)
+    compared = check_intervals(expected, page.tables)
+    assert all(compared.values()), [head for head, n in compared.items() if not n]
+    unnoticed = []
+    for table in page.tables:
+        made = ~table.rows["column"].isin(study_intervals.NOT_MADE)
+        for row, column in table.rows.loc[made & table.rows["conf_low"].notna(), "column"].items():
+            for end in ("conf_low", "conf_high"):
+                rows = table.rows.copy()
+                wide = rows.loc[row, "conf_high"] - rows.loc[row, "conf_low"]
+                rows.loc[row, end] += wide if column in study_intervals.RESAMPLED else 0.001
+                changed = [replace(table, rows=rows)]
+                if _passes(lambda tables=changed: check_intervals(expected, tables)):
+                    unnoticed.append((table.title, column, row, end))
+    assert not unnoticed
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
     needs=(people_named, target_known),
     take=_gap_to_people,
     table=("rate", "gap"),
-    terms=(Term("gap", neutral=0.0),),
+    terms=(Term("gap", form="points", neutral=0.0),),
     have=("people", "attributes"),
     assumes="People and the judge saw the same pairs; items are independent of each other.",
 )

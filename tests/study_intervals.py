@@ -1,0 +1,332 @@
+"""The intervals of the tables of the five planned studies, by another hand: from their calls, with numpy and scipy."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.inter_rater import cohens_kappa
+
+import planned_studies
+import twins
+from planned_studies import pair_of, valid, winner
+
+Ends = tuple[float, float]
+#: Column -> the row's labels -> the ends of its interval.
+Expected = dict[str, dict[tuple, Ends]]
+LEVEL = 0.95
+
+
+def normal(level):
+    return stats.norm.ppf((1 + level) / 2)
+
+
+def wilson(hits, level=LEVEL, n=None, quantile=None):
+    """Wilson's interval of hits and misses; `n`: how many calls they are worth."""
+    p, n = float(np.mean(hits)), len(hits) if n is None else n
+    low, high = twins.wilson([p], [n], [normal(level) if quantile is None else quantile])
+    return low[0], high[0]
+
+
+def robust(parts, weights=(1.0,)):
+    """Weighted sum of the means of parts, (values, clusters) each, its CR2 variance and Satterthwaite's df.
+
+    Bell and McCaffrey (2002), of a model with a mean for each part and independent errors.
+    """
+    labels = np.unique(np.concatenate([np.asarray(c) for _, c in parts]))
+    estimate, scores, products = 0.0, np.zeros(len(labels)), np.zeros((len(labels),) * 2)
+    for (values, clusters), weight in zip(parts, weights, strict=True):
+        values, code = np.asarray(values, float), np.searchsorted(labels, np.asarray(clusters))
+        size = np.bincount(code, minlength=len(labels)).astype(float)
+        total, mean = size.sum(), values.mean()
+        a = 1 / np.sqrt(1 - size / total)
+        estimate += weight * mean
+        scores += weight * a * np.bincount(code, values - mean, minlength=len(labels)) / total
+        products += (weight / total) ** 2 * np.outer(a, a) * (np.diag(size) - np.outer(size, size) / total)
+    return estimate, scores @ scores, np.trace(products) ** 2 / (products**2).sum()
+
+
+def clustered_t(*parts, weights=(1.0,), level=LEVEL):
+    mean, variance, df = robust(parts, weights)
+    half = stats.t.ppf((1 + level) / 2, df) * variance**0.5
+    return mean - half, mean + half
+
+
+def worth(sizes):
+    """How many clusters of equal size these are worth."""
+    return sizes.sum() ** 2 / (sizes**2).sum()
+
+
+def clustered_wilson(hits, clusters, level=LEVEL):
+    """Wilson's interval of the n that the clusters are worth, with t on their df (decision 81)."""
+    hits = np.asarray(hits, float)
+    table = pd.Series(hits).groupby(np.asarray(clusters)).agg(["sum", "size"])
+    p, variance, df = robust([(hits, clusters)])
+    n, size = len(hits), table["size"].astype(float)
+    if p in (0, 1):
+        return wilson(hits, n=worth(size), quantile=stats.t.ppf((1 + level) / 2, df))
+    one_answer = size.nunique() == 1 and table["sum"].isin([0, size.iloc[0]]).all()
+    if n > 3 * len(table) and not one_answer:
+        df = min(df, 2 + min(worth(size[table["sum"] > 0]), worth(size[table["sum"] < size])))
+    effective = p * (1 - p) / variance if variance > 0 else n
+    unlike = len(table) - (table["sum"] / size).round(12).value_counts().max()
+    if unlike < 10:
+        effective = min(effective, n)
+    return wilson(hits, n=effective, quantile=stats.t.ppf((1 + level) / 2, df))
+
+
+def square_and_add(one, other, phi):
+    """Newcombe's interval of a difference of two shares, each with its ends, and their correlation."""
+    (p, (low, high)), (q, (least, most)) = one, other
+    below = (p - low) ** 2 - 2 * phi * (p - low) * (most - q) + (most - q) ** 2
+    above = (high - p) ** 2 - 2 * phi * (high - p) * (q - least) + (q - least) ** 2
+    return p - q - below**0.5, p - q + above**0.5
+
+
+def paired(one, other, level=LEVEL):
+    """Newcombe's paired interval (1998, method 10)."""
+    one, other = np.asarray(one, bool), np.asarray(other, bool)
+    n, cross = (
+        len(one),
+        float((one & other).sum() * (~one & ~other).sum()) - float((one & ~other).sum() * (~one & other).sum()),
+    )
+    margins = float(np.prod([one.sum(), (~one).sum(), other.sum(), (~other).sum()], dtype=float))
+    phi = (max(cross - n / 2, 0.0) if cross > 0 else cross) / margins**0.5 if margins else 0.0
+    return square_and_add((one.mean(), wilson(one, level)), (other.mean(), wilson(other, level)), phi)
+
+
+def partly_paired(after, before):
+    """The same of hits of two samples, by item, that share some of their items."""
+    both = pd.concat([after.rename("a"), before.rename("b")], axis=1, join="inner").astype(float)
+    if len(both) == len(after) == len(before):
+        return paired(both["a"], both["b"])
+    p, q = after.mean(), before.mean()
+    spread = (len(after) * p * (1 - p) * len(before) * q * (1 - q)) ** 0.5
+    phi = float(((both["a"] - p) * (both["b"] - q)).sum() / spread) if spread else 0.0
+    return square_and_add((p, wilson(after)), (q, wilson(before)), phi)
+
+
+def signs(values, level=LEVEL):
+    """Share of +1 minus share of -1 of one sample, by Newcombe."""
+    values = np.asarray(values)
+    return paired(values > 0, values < 0, level)
+
+
+def clustered_tango(values, clusters, *, net):
+    """Tango's interval of the n that the clusters are worth, with t (Rao and Scott 1992); `net`: within a cluster."""
+    values = np.asarray(values, float)
+    mean, variance, df = robust([(values, clusters)])
+    steps = pd.Series(values).groupby(np.asarray(clusters)).sum() if net else values
+    b, c, n = float(np.clip(steps, 0, None).sum()), float(np.clip(-steps, 0, None).sum()), len(values)
+    scale = ((b + c) / n - mean**2) / n / variance
+    return twins.tango(b * scale, c * scale, n * scale, stats.t.ppf((1 + LEVEL) / 2, df))
+
+
+def each(rows, by, ends: Callable):
+    """The ends of the rows of each group."""
+    return {key if isinstance(key, tuple) else (key,): ends(part) for key, part in rows.groupby(by)}
+
+
+def signed(rows, target):
+    return rows["winner"].eq(target).astype(float) - (rows["winner"].ne(target) & rows["winner"].ne("tie"))
+
+
+def dark_current(calls) -> Expected:
+    by = ["judge", "prompt"]
+    rows = calls.assign(ok=calls["choice"].ne("invalid"))
+    expected = {"valid": each(rows, by, lambda r: clustered_wilson(r["ok"], r["item"]))}
+    answered = valid(calls).assign(commits=lambda d: d["choice"].ne("tie"))
+    vacuum, equal, ladder = (answered[answered["stimulus"] == s] for s in ("vacuum", "same_subset", "ladder"))
+    expected["dark current"] = each(vacuum, by, lambda r: clustered_wilson(r["commits"], r["item"]))
+    equal = equal.assign(pair=pair_of(equal), winner=winner(equal))
+    pairs = equal.groupby([*by, "pair"]).agg(
+        n=("first", "nunique"), winners=("winner", "nunique"), slots=("choice", "nunique"), commits=("commits", "sum"),
+        task=("task", "first"),
+    )  # fmt: skip
+    pairs = pairs[pairs["n"] == 2]
+    two = pairs["commits"] == 2
+    classes = {"SCS": two & (pairs["winners"] == 1), "PFP": two & (pairs["slots"] == 1), "OSC": pairs["commits"] == 1}
+    for name, hits in classes.items():
+        expected[name] = each(
+            pairs.assign(hit=hits), by, lambda r: clustered_wilson(r["hit"], r["task"], 1 - (1 - LEVEL) / 4)
+        )
+    whole = equal.merge(pairs.reset_index()[[*by, "pair"]], on=[*by, "pair"])
+    expected["RFP₀"] = each(whole, by, lambda r: clustered_wilson(r["commits"], r["task"]))
+    ladder = ladder.assign(right=winner(ladder).eq(ladder["better"].astype(str)))
+    for delta, rows in ladder.groupby("delta"):
+        expected[f"correct Δ = {delta:g}"] = each(rows, by, lambda r: clustered_wilson(r["right"], r["item"]))
+    ties = answered.assign(tie=~answered["commits"], delta=answered["delta"].fillna(0.0))
+    keys = ["judge", "stimulus", "delta", "item", "first", "second"]
+    both = ties.pivot_table("tie", keys, "prompt", aggfunc="mean").dropna().astype(float)
+    steps = (both["pairwise_strict"] - both["pairwise"]).reset_index(name="step")
+    expected["criterion shift"] = each(
+        steps, ["judge", "stimulus", "delta"], lambda r: clustered_tango(r["step"], r["item"], net=False)
+    )
+    return expected
+
+
+def debiasing(calls) -> Expected:
+    by = ["judge", "strategy"]
+    verdicts = planned_studies.merged(calls)
+    answered = verdicts[verdicts["winner"] != "invalid"]
+    natural = answered[answered["bias"] == ""].assign(right=lambda d: d["winner"].eq(d["gold"].astype(str)))
+    expected = {"accuracy": each(natural, by, lambda r: wilson(r["right"])), "kappa": each(natural, by, kappa)}
+    asked = verdicts[verdicts["bias"] == ""]
+    expected["wrong ties"] = each(asked, by, lambda r: wilson(r["winner"].eq("tie") & r["gold"].ne("tie")))
+    wide = natural.pivot_table("right", ["judge", "item"], "strategy", aggfunc="first")
+    expected["minus B0"] = {
+        (judge, strategy): paired(*part[[strategy, "B0"]].dropna().astype(bool).to_numpy().T)
+        for judge, part in wide.groupby(level="judge")
+        for strategy in wide.columns.drop("B0")
+    }
+    raw = valid(calls[(calls["bias"] == "position") & calls["strategy"].isin(["B0", "S4", "S5"])])
+    raw = raw.assign(slot=raw["choice"].eq("first").astype(float) - raw["choice"].eq("second"))
+    expected["position"] = each(raw, by, lambda r: signs(r["slot"]))
+    of = {name: answered[answered["bias"] == name] for name in ("expansion", "truncation", "style", "model_origin")}
+    both_lengths = 1 - (1 - LEVEL) / 2
+    expected["verbosity"] = each(of["expansion"], by, lambda r: signs(signed(r, r["target"].astype(str)), both_lengths))
+    expected["truncation right"] = each(
+        of["truncation"], by, lambda r: wilson(r["winner"].eq(r["target"].astype(str)), both_lengths)
+    )
+    expected["style"] = each(of["style"], by, style)
+    own = of["model_origin"]
+    own = own[(own["family_first"] == own["judge"]) != (own["family_second"] == own["judge"])]
+    mine = own["first"].where(own["family_first"] == own["judge"], own["second"]).astype(str)
+    expected["own model"] = each(
+        own.assign(step=signed(own, mine)), by, lambda r: clustered_tango(r["step"], r["task"], net=True)
+    )
+    both = planned_studies.shared_with_people(calls, of["style"])
+    votes = planned_studies.of_people(calls)
+    expected["formatted from people"] = {
+        **each(both, by, lambda r: clustered_wilson(r["hit"], r["task"])),
+        **each(votes, "judge", lambda r: clustered_wilson(r["hit"], r["task"])),
+        ("people",): clustered_wilson(votes["hit"], votes["task"]),
+    }
+    return expected
+
+
+def kappa(rows):
+    levels = sorted({*rows["winner"], *rows["gold"].astype(str)})
+    table = pd.crosstab(rows["winner"], rows["gold"].astype(str)).reindex(index=levels, columns=levels, fill_value=0)
+    result = cohens_kappa(table.to_numpy())
+    return result.kappa_low, result.kappa_upp
+
+
+def style(rows):
+    """Of calls in one order the mean of both places of the formatted answer (MOVER), else of all."""
+    step = signed(rows, rows["target"].astype(str))
+    if rows["calls"].iloc[0] > 1:
+        return clustered_tango(step, rows["task"], net=True)
+    halves = [(part.mean(), *signs(part)) for _, part in step.groupby(rows["target"] == rows["first"])]
+    middle = np.mean([h[0] for h in halves])
+    below, above = (sum((h[0] - h[end]) ** 2 for h in halves) ** 0.5 / len(halves) for end in (1, 2))
+    return middle - below, middle + above
+
+
+def rubric(calls) -> Expected:
+    people = calls["rater_type"] == "human"
+    cell = ["system", "item", "criterion"]
+    judges = calls["judge"][~people].unique()
+    middle = calls[people].groupby([*cell, "judge"])["score"].mean().groupby(level=cell).mean()
+    expected: Expected = {}
+    for arm in ("attributed", "anonymized"):
+        of_arm = calls[~people & (calls["condition"] == arm)]
+        table = of_arm.groupby([*cell, "judge"])["score"].mean().unstack("judge")
+        peers = pd.DataFrame({j: table[j] - table[[k for k in judges if k != j]].mean(axis=1) for j in judges})
+        for name, gaps in ((arm, peers), (f"{arm} from people", table.sub(middle, axis=0))):
+            parts = {
+                (j, s): (rows.to_numpy(), rows.index.get_level_values("item"))
+                for j in judges
+                for s, rows in gaps[j].dropna().groupby(level="system")
+            }
+            expected[name] = {key: clustered_t(part) for key, part in parts.items()}
+            if name != arm:
+                continue
+            others = {j: [parts[j, s] for s in judges if s != j] for j in judges}
+            few = [1 / (len(judges) - 1)] * (len(judges) - 1)
+            expected[f"{arm}, others"] = {(j,): clustered_t(*others[j], weights=few) for j in judges}
+            expected[f"{arm}, own beyond others"] = {
+                (j,): clustered_t(parts[j, j], *others[j], weights=[1.0, *(-w for w in few)]) for j in judges
+            }
+    return expected
+
+
+def cues(calls) -> Expected:
+    answered = valid(calls)
+    answered = answered.assign(winner=winner(answered))
+    keys, by = ["judge", "scheme", "item"], ["judge", "scheme"]
+    blind = answered[answered["probe"] == "blind"].set_index(keys)["winner"]
+    favoured = {p: rows.set_index(keys)["favoured"] for p, rows in calls.groupby("probe")}
+    expected: Expected = {name: {} for name in ("shift", "LDS", "OLS", "TS")}
+    for (judge, scheme, probe), rows in answered[answered["probe"] != "blind"].groupby([*by, "probe"]):
+        sides = []
+        for said in (rows.set_index(keys)["winner"], blind.loc[[judge]].xs(scheme, level="scheme", drop_level=False)):
+            both = pd.concat([said, favoured[probe].rename("for")], axis=1, join="inner").dropna()
+            sides.append(both.assign(to=both["winner"].eq(both["for"]), tie=both["winner"].eq("tie")))
+        at = (judge, scheme, probe)
+        for name, hit in {
+            "shift": lambda d: d["to"], "OLS": lambda d: ~d["to"] & ~d["tie"], "TS": lambda d: d["tie"]
+        }.items():  # fmt: skip
+            expected[name][at] = partly_paired(*map(hit, sides))
+        expected["LDS"][at] = expected["shift"][at]
+    for name in ("LDS", "OLS", "TS"):
+        expected[name] = {at: (max(low, 0.0), high) for at, (low, high) in expected[name].items() if high > 0}
+    flip, reveal = (answered[answered["probe"] == p].set_index(keys) for p in ("flip", "reveal"))
+    two = pd.concat([flip["winner"].rename("before"), reveal["winner"], reveal["favoured"]], axis=1).dropna()
+    rank = {c: np.where(two[c].eq("tie"), 1, np.where(two[c].eq(two["favoured"]), 2, 0)) for c in ("before", "winner")}
+    step = pd.Series(rank["winner"] - rank["before"], index=two.index, name="step").reset_index()
+    for name, hit in (("revised", np.not_equal), ("towards", np.greater), ("away", np.less)):
+        expected[name] = each(step, by, lambda r, hit=hit: wilson(hit(r["step"], 0)))
+    blind = blind.reset_index()
+    expected["EDR"] = each(blind, by, lambda r: wilson(r["winner"].eq("tie")))
+    sides = blind["winner"].map({"u": 1, "v": -1}).fillna(0)
+    expected["neutrality deviation"] = each(blind.assign(side=sides), by, lambda r: folded(*signs(r["side"])))
+    return expected
+
+
+def folded(low, high):
+    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def merg(calls) -> Expected:
+    """Of agreement by variant, resampled by item within each."""
+    keys = ["condition", "judge", "system", "item"]
+    weighted = calls.assign(part=calls["score"] * calls["weight"])
+    complete = weighted.groupby(keys)["score"].apply(lambda s: s.notna().all())
+    sums = weighted.groupby(keys)[["part", "weight"]].sum()
+    scores = (sums["part"] / sums["weight"])[complete]
+    names = {"ρ of systems": "rho", "r of samples": "r", "ICC(2,1)": "icc", "sd of judges' means": "sd"}
+    expected: Expected = {name: {} for name in names}
+    for condition, part in scores.groupby(level="condition"):
+        table = part.droplevel("condition").unstack(["system", "judge"]).sort_index(axis=1)
+        systems = table.columns.get_level_values("system").unique()
+        cube = np.stack([table[s].to_numpy() for s in systems], axis=1)  # items, systems, judges
+        upper = np.triu_indices(cube.shape[2], 1)
+
+        def correlations(rows, upper=upper):
+            return pd.DataFrame(rows).corr().to_numpy()[upper].mean()
+
+        def statistic(draw, cube=cube, upper=upper):
+            some = cube[draw]
+            means = np.nanmean(some, axis=0)
+            each_system = [some[:, s] for s in range(some.shape[1])]
+            icc = [planned_studies.icc(x[~np.isnan(x).any(axis=1)]) for x in each_system]
+            return {
+                "rho": pd.DataFrame(means).corr("spearman").to_numpy()[upper].mean(),
+                "r": np.mean([correlations(x) for x in each_system]),
+                "icc": np.mean(icc),
+                "sd": means.mean(axis=0).std(ddof=1),
+            }
+
+        rng = np.random.default_rng(7)
+        drawn = pd.DataFrame([statistic(rng.integers(0, len(cube), len(cube))) for _ in range(200)])
+        for name, term in names.items():
+            expected[name][condition,] = tuple(np.nanpercentile(drawn[term], [2.5, 97.5]))
+    return expected
+
+
+INTERVALS = {"dark-current": dark_current, "debiasing": debiasing, "rubric": rubric, "cues": cues, "merg": merg}
+#: Columns whose intervals are of a bootstrap: here percentiles of other draws, near those of the package and about as wide.
+RESAMPLED = {"ρ of systems", "r of samples", "ICC(2,1)", "sd of judges' means"}
+#: Columns whose intervals are not made here: of a bootstrap of few items, and Fieller's.
+NOT_MADE = {"LAO", "beyond people", "threshold", "attenuation, %", "r minus baseline-score"}
