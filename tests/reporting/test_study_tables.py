@@ -121,7 +121,7 @@ def test_a_flag_under_a_table_says_which_rows_and_columns_it_is_of(controlled_ca
     """The lines under the first table of the page, against the flags of its estimates."""
     calls = controlled_calls[(controlled_calls["judge"] == "g") | (controlled_calls["item"].str[-3:] < "008")]
     table = js.report(calls, tmp_path / "page.html", study=True).read_text(encoding="utf-8").split("<h2>")[1]
-    lines = re.findall(r'<span class="caution-of">(.*?)</span></span>', table)
+    lines = re.findall(r'<p class="small caution-of">(.*?)</span></p>', table)
     read = set()
     for line in lines:
         flag, where = (
