@@ -132,6 +132,19 @@ def classes() -> pd.DataFrame:
     return table[table["gold"].notna()].drop(columns="score").reset_index(drop=True)
 
 
+def chosen_options() -> pd.DataFrame:
+    """Two judges three times on questions with four options in a random order; judge g likes the first place."""
+    rng = np.random.default_rng(9)
+    keys = pd.MultiIndex.from_product([list("gh"), range(40), range(3)], names=["judge", "item", "replicate"])
+    table = keys.to_frame(index=False).assign(item=lambda t: "q" + t["item"].astype(str), n_options=4)
+    table["gold_at"] = rng.integers(1, 5, len(table))
+    free = np.where(table["judge"] == "g", rng.choice([1, 1, 2, 3, 4], len(table)), rng.integers(1, 5, len(table)))
+    table["shown_at"] = np.where(rng.random(len(table)) < 0.5, table["gold_at"], free).astype(float)
+    table["answer"] = rng.choice(list("ABCD"), len(table)).astype(object)
+    table.loc[[3, 150], ["shown_at", "answer"]] = None
+    return table
+
+
 def detected() -> pd.DataFrame:
     """Scores beside a label that is yes or no."""
     mean = single_scores().groupby(["system", "item"])["score"].transform("mean")
@@ -286,6 +299,7 @@ def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any
 
 _TEXTS = "explanations are compared one by one"
 _PAIRS = "a tally for kappa counts pairs of judges; counts beside labels are tested in test_classification"
+_PLACES = "options are known by their places, and have no names"
 _NAMED = "the favoured side is named in an argument; renaming it is tested in test_anchoring"
 
 #: Measure -> its case, where it has data of its own or a peculiarity.
@@ -318,6 +332,10 @@ CASES: dict[str, Case] = {
     "consistency": Case(swaps=(("first_twice", "second_twice"),)),
     "position_bias": Case(
         exempt={"slots": "first_share_nontie becomes its complement; lean and shares are tested in test_bias"}
+    ),
+    "option_position_bias": Case(data=chosen_options, exempt={"candidates": _PLACES}),
+    "option_position_bias, of equal places": Case(
+        js.option_position_bias, lambda: chosen_options().drop(columns="gold_at"), {"candidates": _PLACES}
     ),
     "gold_agreement": Case(data=fit_for("gold_agreement")),
     "accuracy": Case(data=lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0))),

@@ -139,3 +139,40 @@ def test_check_counts_missing_answers_once() -> None:
     gaps = js.ratings(table().assign(answer=lambda t: t["answer"].where(t.index % 10 != 0, None)))
     found = js.check(gaps).query("level != 'rows'")
     assert found[["level", "what", "n"]].values.tolist() == [["excluded", "answer is missing", 18]]
+
+
+@pytest.mark.parametrize("form", ["frame", "lazy", "counts"])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        js.kappa,
+        js.ac1,
+        js.classification,
+        js.confusion,
+        js.consistency,
+        lambda t: js.alpha(t, interval=None),
+        lambda t: js.effective_judges(t, n_resamples=20),
+        lambda t: js.corrected_rate(t, sampling="random", positive="top"),
+    ],
+)
+def test_no_answer_is_missing_empty_or_invalid(measure, form: str) -> None:
+    """One rule for all measures, engines and counts: no measure takes an empty text for a class."""
+    rng = np.random.default_rng(4)
+    again = pd.concat([table().assign(replicate=r) for r in range(2)], ignore_index=True)
+    again["gold"] = rng.choice(["low", "mid", "top"], len(again))
+    lost = rng.random(len(again)) < 0.1
+
+    def result(nothing: str | None) -> pd.DataFrame:
+        calls = again.assign(answer=again["answer"].astype(object).mask(lost, nothing))
+        if form == "counts":
+            if measure not in (js.kappa, js.classification, js.confusion):
+                pytest.skip("it takes no counts of pairs")
+            counts = js.tally(calls.assign(answer=calls["answer"].replace("", None)), "kappa", baseline="gold")
+            return measure(counts.assign(answer=counts["answer"].astype(object).fillna(nothing or np.nan)))
+        options = {} if measure is not js.consistency else {"over": "replicate"}
+        return measure(pl.from_pandas(calls).lazy() if form == "lazy" else calls, **options)
+
+    want = result(None)
+    assert want["estimate"].notna().any()
+    for nothing in ("", "invalid"):
+        pd.testing.assert_frame_equal(result(nothing), want)

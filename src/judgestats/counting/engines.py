@@ -150,7 +150,7 @@ def count_lazily(
     """
     if pattern.frame == "ratings":
         data = as_scores(data)
-        if "gold" in data.collect_schema().names() and "label" not in pattern.columns:
+        if "gold" in data.collect_schema().names() and "outcome" in pattern.columns:
             refuse_unknown_gold(data)
     present = data.collect_schema().names()
     if pattern.unit == "side" or "opponent" in pattern.columns:

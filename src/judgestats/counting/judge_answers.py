@@ -20,14 +20,12 @@ from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, factor_of
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
+from judgestats.typing import Column, Floats, Integers, LazyFrame
 
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
 #: Answers by the order shown: the slot of the candidate chosen, or neither.
 SLOTS = ("first", "tie", "second")
-#: No valid answer; in a tally of ratings it is missing.
-INVALID = "invalid"
 #: What is judged, besides the two candidates of a preference.
 ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
 #: Columns that distinguish two calls on one thing; those that do are matched between judges.
@@ -161,12 +159,6 @@ def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") 
     code = _gold(table) if column else choice_codes(factor_of(table["choice"]))
     turned = reverse & (code >= 0)
     return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
-
-
-def is_answer(values: Column) -> Mask:
-    """Whether each entry of an ``answer`` column is a valid answer."""
-    result: Mask = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
-    return result
 
 
 def choice_codes(choice: Factor) -> NDArray[np.int8]:

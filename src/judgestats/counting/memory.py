@@ -36,7 +36,7 @@ def count_study(
     """As :func:`judgestats.counting.engines.count_lazily`, in memory: patterns, counts, what is shared, columns."""
     if pattern.frame == "ratings":
         study = study.scores
-    if pattern.frame == "ratings" and "gold" in study.names and "label" not in pattern.columns:
+    if pattern.frame == "ratings" and "gold" in study.names and "outcome" in pattern.columns:
         refuse_unknown_gold(study.data)
     by_candidate = pattern.unit == "side" or "opponent" in pattern.columns
     if by_candidate and study.nameless:

@@ -62,6 +62,9 @@ PATTERNS: dict[str, Pattern] = {
     "delta0": Pattern("preferences", "pair", _BOTH_ORDERS, "task", ("same_subset",)),
     "consistency": Pattern("preferences", "pair", _BOTH_ORDERS, "item"),
     "position_bias": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
+    "option_position_bias": Pattern(
+        "ratings", "call", {"judge": None, "shown_at": None}, "item", optional=("n_options", "gold_at")
+    ),
     "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
     "target_sensitivity": Pattern(
         "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT

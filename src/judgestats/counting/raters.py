@@ -13,7 +13,6 @@ from judgestats.counting.judge_answers import (
     ABOUT,
     FURTHER,
     HIGH,
-    INVALID,
     LOW,
     SIDES,
     SLOTS,
@@ -31,6 +30,7 @@ from judgestats.counting.splitting import lazy_splits, refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema import coding
+from judgestats.schema.classes import INVALID, where_answered
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
@@ -104,7 +104,7 @@ def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | 
     key_columns = [*dict.fromkeys([*about, "judge"])]
     if kind == "ratings" and answer_column(schema.names()) == "answer":
         label = nw.col("answer").cast(nw.String)
-        data = data.with_columns(nw.when(label != "").then(label).alias("answer"))
+        data = data.with_columns(nw.when(where_answered(label)).then(label).alias("answer"))
     elif kind == "ratings":
         score = nw.col("score").cast(nw.Float64)
         if not schema["score"].is_numeric():

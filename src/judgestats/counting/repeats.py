@@ -11,11 +11,11 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES
-from judgestats.counting.judge_answers import ABOUT, INVALID, SLOTS
+from judgestats.counting.judge_answers import ABOUT, SLOTS
 from judgestats.counting.splitting import refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
-from judgestats.schema.classes import class_codes
+from judgestats.schema.classes import INVALID, class_codes
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, N, answer_column, kind_of, names
 from judgestats.schema.factors import Factor, factor_of

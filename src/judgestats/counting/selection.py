@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from judgestats.counting.patterns import Pattern
 from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.classes import is_answer, where_answered
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
@@ -110,7 +111,7 @@ def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | 
     """Refuse a frame without the columns that a measure counts."""
     wanted = required("preferences") if pattern.frame == "preferences" else ["judge", answer_column(present)]
     missing = [c for c in [*wanted, *pattern.needs] if c not in present]
-    missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]
+    missing += [c for c in pattern.columns if c in (*UNIT_COLUMNS, "shown_at") and c not in present]
     if missing:
         missing = list(dict.fromkeys(missing))
         them, counts = "it" if len(missing) == 1 else "them", ", ".join([*pattern.columns, "n"])
@@ -277,7 +278,26 @@ def _lazy_verdict(column: str) -> _Verdict:
     return _Verdict(value.is_null() | value.is_nan(), value == 1, value == 0, value == nw.col("gold").cast(nw.Float64))
 
 
-def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+class _Place(NamedTuple):
+    """The place of the chosen option, none without an answer."""
+
+    answer: str
+
+    def expression(self) -> nw.Expr:
+        """The column of a lazy frame."""
+        is_class = self.answer == "answer"
+        there = where_answered(_text(self.answer)) if is_class else ~_lazy_verdict(self.answer).missing
+        return nw.when(there).then(nw.col("shown_at").cast(nw.Float64))
+
+    def factor(self, study: Study) -> Factor:
+        """The column of a frame in memory."""
+        answer, place = study.columns.of([self.answer, "shown_at"])
+        there = is_answer(pd.Series(np.asarray(answer.labels, dtype=object)))[answer.code]
+        labels = [*(x for x in place.labels if x is not None), None]
+        return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)
+
+
+def rules(pattern: Pattern, present: Sequence[str]) -> Mapping[str, Rule | _Place]:
     """The pattern columns that are made from others of a frame with these columns."""
     if pattern.frame == "ratings":
         return _rules_of_verdicts(pattern, present)
@@ -301,7 +321,7 @@ def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
     return {"outcome": Rule(_against_gold, choice, candidate)} | {name: beside[name] for name in pattern.beside}
 
 
-def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> Mapping[str, Rule | _Place]:
     """A verdict is right by its own value, or compared with the gold; beside a label both are yes or no.
 
     Another number stays as it is, and is refused when counted.
@@ -313,6 +333,8 @@ def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Ru
         words = Rule(lambda v: [(missing, v.missing), ("yes", v.one), ("no", v.zero)], _Of(column), column)
         return words._replace(verdict=True)
 
+    if "shown_at" in pattern.columns:
+        return {"shown_at": _Place(answer_column(present))} if answer_column(present) in present else {}
     if "label" in pattern.columns:
         return {"verdict": yes_or_no("score", "invalid"), "label": yes_or_no("gold", "none")}
     if "score" not in present:

@@ -10,6 +10,7 @@ from judgestats.counting.pairing import REPEATED
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, JudgestatsError
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, answer_column, kind_of
 from judgestats.schema.opening import engine_errors
@@ -110,7 +111,7 @@ def answers_given(table: pd.DataFrame) -> tuple[str, str]:
     name = answer_column(table.columns)
     if name == "answer":
         calls, answers = number_of_calls(table), table[name].astype(object)
-        times = calls.groupby(answers.where(answers != "")).sum().sort_values(ascending=False, kind="stable")
+        times = calls.groupby(answers.where(is_answer(answers))).sum().sort_values(ascending=False, kind="stable")
         listed = ", ".join(f"{c} {n:,.0f}" for c, n in times.head(6).items()) + (", ..." if len(times) > 6 else "")
         return "classes", f"{len(times)}: {listed}; {calls.sum() - times.sum():,.0f} missing"
     if name != "correct":

@@ -14,6 +14,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.counts import Counts
 from judgestats.counting.study import Calls, Study
+from judgestats.schema.classes import is_answer, where_answered
 from judgestats.schema.columns import COUNTS, answer_column
 from judgestats.schema.factors import Factors
 
@@ -57,9 +58,11 @@ def _missing(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
     """How many answers are missing for each combination of the keys."""
     if study.lazy:
         answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
-        absent = Study.of(study.data.filter(answer.is_null() | answer.is_nan() if is_float else answer.is_null()))
+        without = answer.is_null() | answer.is_nan() if is_float else answer.is_null()
+        absent = Study.of(study.data.filter(~where_answered(answer.cast(nw.String)) if value == "answer" else without))
     else:
-        missing = study.columns.series(value).isna().to_numpy()
+        values = study.columns.series(value)
+        missing = ~is_answer(values) if value == "answer" else values.isna().to_numpy()
         if not missing.any():
             return pd.DataFrame()
         absent = study.where(missing)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.judge_answers import is_answer
 from judgestats.counting.raters import matched_calls
 from judgestats.counting.study import Calls, Study
 from judgestats.metrics.scales import on_one_scale
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import Codes, combine, compact, first_rows, joint
 from judgestats.schema.columns import UNIT_COLUMNS
 from judgestats.typing import Floats, Mask

@@ -6,11 +6,28 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.typing import Column, Integers
+from judgestats.typing import Column, Integers, Mask
+
+#: No valid answer; in ratings it is missing.
+INVALID = "invalid"
+#: Labels that are no class.
+_NO_CLASS = ("", INVALID)
+
+
+def is_answer(values: Column) -> Mask:
+    """Where there is an answer: the value is not missing, not empty, and not :data:`INVALID`."""
+    there: Mask = (values.notna() & ~values.astype(object).isin(_NO_CLASS)).to_numpy(dtype=bool)
+    return there
+
+
+def where_answered(column: nw.Expr) -> nw.Expr:
+    """:func:`is_answer` of a column of text in any engine."""
+    return ~(column.is_null() | column.is_in(_NO_CLASS))
 
 
 def alike(labels: Iterable[str]) -> list[list[str]]:
@@ -31,9 +48,12 @@ def _as_seen(text: str) -> str:
 
 def class_codes(values: Column) -> tuple[Integers, pd.Index]:
     """Code of the class of each row among those that occur, sorted; -1 where there is none."""
-    answers = values.astype(object)
-    code, classes = pd.factorize(answers.where(answers.notna() & (answers != ""), None), sort=True)
-    return code, pd.Index(classes, dtype=object)
+    code, labels = pd.factorize(values)
+    labels = pd.Series(np.asarray(labels, dtype=object))
+    classes = labels[is_answer(labels)].sort_values()
+    place = np.full(len(labels) + 1, -1)  # the last is that of a missing value, whose code is -1
+    place[classes.index] = range(len(classes))
+    return place[code], pd.Index(classes, dtype=object)
 
 
 def with_classes(data: Frame, classes: Sequence[str] | None, ordered: bool) -> Frame:

@@ -20,7 +20,7 @@ from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap, Statistic, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.judge_answers import INVALID, SIDES, is_answer, labels_of
+from judgestats.counting.judge_answers import SIDES, labels_of
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE
 from judgestats.counting.repeats import Unsettled, one_answer, plain
@@ -51,6 +51,7 @@ from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
@@ -680,10 +681,11 @@ def _is_kappa_tally(data: Study | IntoFrame) -> bool:
 def _answer_codes(counts: Counts, weights: Weights | None) -> tuple[Ints, Floats]:
     """(R, 2) codes of the two answers, -1 for none; and the positions of the answers."""
     both = [counts.columns[c] for c in ("answer", "other_answer")]
-    answers = [x for x in dict.fromkeys([*both[0].labels, *both[1].labels]) if not pd.isna(x) and x != INVALID]
-    place = {x: i for i, x in enumerate(sorted(answers))}
+    every = pd.Series([*dict.fromkeys([*both[0].labels, *both[1].labels])], dtype=object)
+    answers = sorted(every[is_answer(every)])
+    place = {x: i for i, x in enumerate(answers)}
     codes = [np.array([place.get(x, -1) for x in f.labels], dtype=np.int64)[f.code] for f in both]
-    values = positions(sorted(answers)) if weights is not None else np.zeros(len(answers))
+    values = positions(answers) if weights is not None else np.zeros(len(answers))
     return np.column_stack(codes), values
 
 

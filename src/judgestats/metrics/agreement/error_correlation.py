@@ -16,7 +16,6 @@ from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.counts import Counts
-from judgestats.counting.judge_answers import INVALID
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
@@ -28,6 +27,7 @@ from judgestats.metrics.correctness.gold_labels import labelled_calls, with_righ
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
+from judgestats.schema.classes import where_answered
 from judgestats.schema.columns import UNIT_COLUMNS, By, answer_column, grouping, kind_of
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Floats, Record
@@ -193,7 +193,7 @@ def effective_judges(
 def _right_or_wrong(calls: Study, gold: str) -> IntoFrame:
     """Ratings that are classes as right or wrong; missing where the class or the right one is."""
     answer, right = (nw.col(c).cast(nw.String) for c in ("answer", gold))
-    there = ~(answer.is_null() | right.is_null() | answer.is_in(["", INVALID]) | (right == ""))
+    there = where_answered(answer) & where_answered(right)
     data = calls.data.with_columns(nw.when(there).then(answer == right).alias("correct"))
     right_or_wrong: IntoFrame = data.drop(["answer", gold]).to_native()
     return right_or_wrong

@@ -11,7 +11,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.judge_answers import ABOUT, is_answer
+from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
@@ -25,6 +25,7 @@ from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.requirements import items_shared, people_named, with_people
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates, with_interval
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts

@@ -22,6 +22,7 @@ from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates
+from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, required
 from judgestats.schema.declared_counts import counted
@@ -252,7 +253,8 @@ def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: st
         is_valid = answer != _ANSWERS["invalid"]
     else:
         values = study.columns.series(column)
-        answer = pd.factorize(values if column == "answer" else pd.to_numeric(values))[0]
+        coded = class_codes(values)[0] if column == "answer" else pd.factorize(pd.to_numeric(values))[0]
+        answer = coded.astype(np.int64)
         is_valid = answer >= 0
     weight = np.ones(size) if study.weight is None else study.weight
     valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (is_valid, ~is_valid))

@@ -15,6 +15,7 @@ from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.bias.design_flags import flag_confounded, flag_forced
+from judgestats.metrics.bias.option_positions import option_position_bias
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
@@ -23,7 +24,7 @@ from judgestats.schema.columns import By, names
 @Measure(
     "How often does each slot win, and how much more often the first?", "bias", "P, counts",
     "Wilson; difference: Newcombe, clustered: Tango", "ours", plot="answers", frames=("preferences",),
-    sheet=("slots",),
+    sheet=("slots",), classes=True,
     terms=(
         Term("first", "first slot", "call", "calls", "no universal direction",
              "The judge picks the candidate shown first."),
@@ -44,6 +45,7 @@ from judgestats.schema.columns import By, names
 def position_bias(
     calls: IntoFrame,
     *,
+    n_options: int | None = None,
     by: By = (),
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
@@ -54,7 +56,10 @@ def position_bias(
     Parameters
     ----------
     calls : frame
-        Preferences with a known order, or a tally: ``judge, choice, n``.
+        Preferences with a known order, or a tally: ``judge, choice, n``. Of ratings with ``shown_at``, the place of the
+        option that was chosen among several, it gives :func:`option_position_bias`.
+    n_options : int, optional
+        For such ratings: how many options were shown.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
@@ -80,6 +85,7 @@ def position_bias(
     See Also
     --------
     consistency : Same verdict in both orders, or when repeated.
+    option_position_bias : The same for one of several options.
     judgestats.models.position_bias_model : Position bias per judge, and pooled.
 
     Notes
@@ -111,6 +117,10 @@ def position_bias(
             "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
         )
     study = Study.of(calls)
+    if {"shown_at", "answer"} & {*study.names} and "choice" not in study.names:
+        return option_position_bias(calls, n_options=n_options, by=by, cluster=cluster, conf_level=conf_level)
+    if n_options is not None:
+        raise DesignError("n_options= is of ratings with a column 'shown_at'; a pair has two options. Leave it out.")
     study.refuse_unknown_order()
     counts = count(study, "position_bias", by, cluster=cluster, merged=True).inferred(conf_level)
     answers = {

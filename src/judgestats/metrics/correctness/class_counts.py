@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.judge_answers import ABOUT, FURTHER, is_answer
+from judgestats.counting.judge_answers import ABOUT, FURTHER
 from judgestats.counting.raters import RATERS
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
@@ -22,6 +22,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.cluster_sums import sums_within
 from judgestats.metrics.references import RATERS as RATER_TYPE
 from judgestats.metrics.references import Humans, References, declared_people, references, unordered_pairs
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import YES, By, answer_column, kind_of, names
 from judgestats.typing import Floats, Ints, Mask

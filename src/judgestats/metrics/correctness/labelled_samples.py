@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, cluster_codes, clusters
 from judgestats.counting.clusters import Clusters
-from judgestats.counting.judge_answers import INVALID
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.selection import gathered
 from judgestats.counting.splitting import as_runs, eager_splits, refuse_splits
@@ -26,6 +25,7 @@ from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters, n_clusters
 from judgestats.metrics.references import with_gold
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes, combine, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
@@ -249,7 +249,7 @@ def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
         if positive is not None:
             raise DesignError("positive= is about verdicts that are classes, and these are not. Leave it out.")
         return table
-    classes = sorted({str(label) for label in table["answer"].dropna().unique()} - {"", INVALID})
+    classes = sorted({str(label) for label in table["answer"][is_answer(table["answer"])].unique()})
     if positive is None or str(positive) not in classes:
         raise DesignError(
             f"A rate of classes is the share of one of them, and positive={positive!r}. Allowed: "
@@ -258,7 +258,7 @@ def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
         )
     shares = {}
     for name, column in (("score", "answer"), ("gold", "gold")):
-        label = table[column].astype("string").replace(["", INVALID], pd.NA)
+        label = table[column].astype("string").where(is_answer(table[column]))
         shares[name] = (label == str(positive)).astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return table.drop(columns="answer").assign(**shares)
 
