@@ -18,6 +18,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import FEW_CLUSTERS, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.metrics.agreement.krippendorff import Level, alpha
 from judgestats.results import COLUMNS
+from judgestats.schema import ratings
 from metrics.tables import FOUR, noisy, scores_of
 
 LEVELS = get_args(Level)
@@ -397,3 +398,20 @@ def test_what_is_no_set_has_no_distance():
         alpha(sets_of(), distance="masi", level_of_measurement="ordinal")
     with pytest.raises(SchemaError, match="Labels look alike: 'X', 'x'"):
         alpha(sets_of().replace({"answer": {"x;y;z": "X;y;z"}}), distance="masi")
+
+
+@pytest.mark.parametrize("distance", [None, "masi", "jaccard", "label"])
+@pytest.mark.parametrize("interval", [None, "t", "percentile"])
+def test_counts_of_sets_give_what_their_calls_give(distance, interval):
+    """A unit that stands for several is each of them; its item is their cluster."""
+    rng = np.random.default_rng(0)
+    rows = [(j, i, rng.choice(["p", "q", "p;q", "q;r", "none"]), 1 + i % 4) for i in range(12) for j in "ghk"]
+    counts = pd.DataFrame(rows, columns=["judge", "item", "answer", "n"])
+    calls = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n").rename(columns={"item": "topic"})
+    calls["topic"] = calls["topic"].astype(str)
+    calls["item"] = calls["topic"] + "/" + calls.groupby(["judge", "topic"]).cumcount().astype(str)
+    options = {"distance": distance, "interval": interval, "n_resamples": 40}
+    want = alpha(ratings(calls), cluster="topic", **options)
+    for frame in (counts, pl.from_pandas(counts).lazy()):
+        found = alpha(ratings(frame, counts="n"), cluster="item", **options).drop(columns="method")
+        pd.testing.assert_frame_equal(found, want.drop(columns="method"), rtol=1e-12, atol=1e-12)
