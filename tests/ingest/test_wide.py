@@ -388,3 +388,52 @@ def test_wide_columns_of_words_are_classes():
         ("g", "1"): "safe", ("g", "2"): "unsafe", ("g", "3"): "refusal", ("h", "1"): "safe", ("h", "2"): "safe", ("h", "3"): "refusal",
     }  # fmt: skip
     assert kappa(long)["n"].tolist() == [3]
+
+
+def words(**columns):
+    """Three judges that give classes to forty prompts."""
+    rng = np.random.default_rng(0)
+    right = rng.choice(["safe", "unsafe", "refusal"], 40, p=[0.6, 0.3, 0.1])
+    table = pd.DataFrame({"prompt_id": [f"q{i}" for i in range(40)]})
+    for judge in ("gpt-4o", "claude", "llama"):
+        table[judge] = np.where(rng.random(40) < 0.8, right, rng.choice(["safe", "unsafe", "refusal"], 40))
+    return table.assign(**columns)
+
+
+def test_columns_of_the_same_words_are_proposed_as_judges_and_not_read_unasked():
+    table = words(gold="safe", prompt=[f"A text of prompt {i}" for i in range(40)], language=["en", "de"] * 20)
+    found = suggest_mapping(table)
+    assert found.arguments == {"wide": "judge=gpt-4o,claude,llama", "map": "item=prompt_id"}
+    assert {"answer", "gold"} <= {*found.mapping}
+    with pytest.raises(SchemaError, match="wide='judge=gpt-4o,claude,llama'"):
+        read(table)
+    calls = read(table, wide="judge=gpt-4o,claude,llama", columns={"item": "prompt_id"})
+    assert calls.groupby("judge").size().to_dict() == {"claude": 40, "gpt-4o": 40, "llama": 40}
+    want = table.set_index("prompt_id")["claude"]
+    got = calls[calls["judge"] == "claude"].set_index("item")["answer"].astype(str)
+    assert got[want.index].tolist() == want.tolist()
+
+
+def test_a_judge_with_one_class_or_another_spelling_is_among_them():
+    one = suggest_mapping(words(llama="safe"))
+    assert one.arguments["wide"] == "judge=gpt-4o,claude,llama"
+    spelt = suggest_mapping(words(claude=words()["claude"].str.capitalize()))
+    assert "classes look alike: 'Refusal' and 'refusal'" in str(spelt)
+    assert "labels={'Refusal': 'refusal', 'Safe': 'safe', 'Unsafe': 'unsafe'}" in str(spelt)
+
+
+def test_words_without_an_item_say_that_it_lacks():
+    found = suggest_mapping(words().drop(columns="prompt_id"))
+    assert found.kind == "ratings"
+    assert found.missing == ("item",)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"gpt-4o": range(40), "claude": [f"w{i}" for i in range(40)]},  # numbers, and a word for each row
+        {"claude": ["red", "blue"] * 20, "llama": ["high", "low"] * 20, "gpt-4o": ["a b", "c d"] * 20},  # no two alike
+    ],
+)
+def test_words_that_are_not_the_same_are_no_judges(columns):
+    assert suggest_mapping(words(**columns)).kind is None

@@ -103,7 +103,8 @@ def test_a_measure_of_numbers_says_what_classes_lack() -> None:
 
 def test_labels_are_not_merged_in_silence() -> None:
     spelled = table().assign(answer=lambda t: t["answer"].where(t.index % 7 != 0, t["answer"].str.title() + " "))
-    with pytest.raises(SchemaError, match=r"classes look alike: 'Low ' and 'low'; .*Write labels=\{'Low ': 'low'\}"):
+    remedy = r"classes look alike: 'Low ' and 'low'; .*Write labels=\{'Low ': 'low', 'Mid ': 'mid', 'Top ': 'top'\}"
+    with pytest.raises(SchemaError, match=remedy):
         js.ratings(spelled)
     labels = {f"{c.title()} ": c for c in ("low", "mid", "top")}
     assert js.ratings(spelled, labels=labels)["answer"].astype(str).tolist() == table()["answer"].tolist()

@@ -15,6 +15,7 @@ OPTION_OF_ARGUMENT: dict[str, Callable[[object], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: abstain, invalid)",
+    "spelling": lambda labels: f"--labels {as_typed([str(labels)])}",
     "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
     "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
     "format": "--format NAME".format,
@@ -44,6 +45,8 @@ def advice_in_options(advice: Advice) -> str:
 
     labels = sides(str(value) for argument, value in advice if argument == "labels")
     pairs = joined(f"{label}={side}" for label, side in labels.items() if label != side)
-    values = [(argument, pairs if argument == "labels" else value) for argument, value in advice]
+    spellings = joined(str(value) for argument, value in advice if argument == "spelling")
+    together = {"labels": pairs, "spelling": spellings}
+    values = [(argument, together.get(argument, value)) for argument, value in advice]
     options = [OPTION_OF_ARGUMENT[argument](value) for argument, value in values if argument in OPTION_OF_ARGUMENT]
     return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -12,6 +13,8 @@ from judgestats.ingest.guesses import NAMES_SOMETHING, plain
 from judgestats.schema.columns import NO, YES
 
 _MOST_LABELS = 60
+#: Longest name of a class that is proposed as one, and most of them.
+_LONGEST_CLASS, _MOST_CLASSES = 40, 20
 _YES_NO = tuple(zip(YES, NO, strict=True))
 
 
@@ -203,6 +206,21 @@ def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
         return []
     labels = set().union(*(values[c] for c in alike))
     return [c for c, v in values.items() if c in alike or (v and (v <= labels or _nearly(table[c], labels)))]
+
+
+def may_be_classes(labels: Collection[str], rows: int) -> bool:
+    """Whether labels are a few words each, and few beside the rows."""
+    words = all(len(label) <= _LONGEST_CLASS and not is_number(label) for label in labels)
+    return words and 2 <= len(labels) <= min(_MOST_CLASSES, rows / 2)
+
+
+def wide_classes(table: pd.DataFrame) -> list[str]:
+    """Columns that look like one judge each because they hold the same few words."""
+    values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, set())}
+    words = {c: labels for c, labels in values.items() if may_be_classes(labels, len(table))}
+    alike = max(([c for c in words if len(words[c] & own) > 1] for own in words.values()), key=len, default=[])
+    labels = set().union(*(words[c] for c in alike))
+    return [c for c, own in values.items() if c in alike or (own and own <= labels)] if len(alike) > 1 else []
 
 
 def _nearly(values: pd.Series, labels: set[str]) -> bool:

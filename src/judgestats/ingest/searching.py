@@ -13,7 +13,16 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.counting.splitting import splits_of
 from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
-from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, is_number
+from judgestats.ingest.answers import (
+    Answer,
+    Pair,
+    candidates,
+    distinct,
+    find_answer,
+    find_pair,
+    may_be_classes,
+    wide_classes,
+)
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import AS_NAMED, PSEUDO, TURNED, canonical
 from judgestats.ingest.proposals import Proposal
@@ -26,8 +35,6 @@ from judgestats.schema.opening import few, opened
 #: Canonical name -> column (or constant, or None) and the reason.
 Columns = dict[str, tuple[str | None, str]]
 _SAMPLE = 200_000
-#: Longest name of a class that is proposed as one, and most of them.
-_LONGEST_CLASS, _MOST_CLASSES = 40, 20
 
 
 def suggest_mapping(table: IntoFrame) -> Proposal:
@@ -80,6 +87,10 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
     classes = _classes_column(frame, names) if pair is None and answer is None and score is None else None
     if classes is not None:
         return _ratings(frame, names, None, [], classes=classes)
+    if pair is None and answer is None and score is None and _first_column(names, guesses.JUDGE) is None:
+        wide = find_wide(frame, None, names, wide_classes(frame))
+        if wide is not None:
+            return _wide(frame, wide)
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -170,12 +181,11 @@ def _correct_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None
 
 def _classes_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     """Column of verdicts that are a few words each, by its name, in a table that names judges and items."""
-    if not (_first_column(names, guesses.JUDGE) and _first_column(names, guesses.ITEM)):
+    items = _first_column(names, guesses.ITEM) or "answer" in names
+    if not (_first_column(names, guesses.JUDGE) and items):
         return None
     for wanted in (*guesses.CHOICE, *guesses.SCORE, *guesses.CLASS):
-        labels = distinct(frame[names[wanted]]) if wanted in names else []
-        words = all(len(label) <= _LONGEST_CLASS and not is_number(label) for label in labels)
-        if words and 2 <= len(labels) <= min(_MOST_CLASSES, len(frame) / 2):
+        if wanted in names and may_be_classes(distinct(frame[names[wanted]]), len(frame)):
             return names[wanted]
     return None
 
@@ -373,7 +383,7 @@ def _proposal(
     frame: pd.DataFrame,
     advice: Advice = (),
 ) -> Proposal:
-    order = [c.name for c in VOCABULARY[kind]]
+    order = [*(c.name for c in VOCABULARY[kind]), "gold"]
     names = sorted(columns, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
     mapping = {n: columns[n][0] for n in names}
     missing = tuple(n for n in required(kind) if n not in have)

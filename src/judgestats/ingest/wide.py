@@ -321,12 +321,14 @@ def exploded(table: pd.DataFrame, name: str) -> Long:
     return Long(pd.concat([rest, pd.DataFrame(cells)], axis=1), np.array(source), empty)  # many columns, joined once
 
 
-def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
-    """Guess which columns of a table hold one judge, or one criterion, each."""
+def find_wide(
+    frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str], classes: list[str] | None = None
+) -> Wide | None:
+    """Guess which columns of a table hold one judge, or one criterion, each: of `classes`, or of common answers."""
     if len(frame) < 2:  # one row of many numbers is a summary
         return None
     taken = {pair.first, pair.second} if pair is not None else set()
-    columns = wide_judges(frame, taken)
+    columns = wide_judges(frame, taken) if classes is None else classes
     numbers = _number_columns(frame, taken) if pair is None else []
     if set(columns) <= set(numbers) and (_parts(numbers) or (len(columns) < 2 and _alike(frame, numbers))):
         columns = numbers

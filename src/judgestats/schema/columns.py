@@ -207,7 +207,8 @@ def kind_of(columns: Iterable[str]) -> Kind:
     raise SchemaError(
         f"This is neither canonical frame. Columns: {listed}. A preferences frame needs "
         f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or correct, answer or "
-        "mean). Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
+        "mean). Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...); "
+        "suggest_mapping(frame) proposes how."
     )
 
 

@@ -572,14 +572,14 @@ def _classes_alike(data: EagerFrame) -> Iterator[Finding]:
     answers = data["answer"].to_pandas()
     if groups := alike(_labels(answers)):
         rows = answers.astype("string").isin([v for group in groups for v in group]).fillna(False).to_numpy(dtype=bool)
-        one, other = groups[0][:2]
+        one_way = {label: group[-1] for group in groups for label in group[:-1]}
         yield Finding(
             "fault",
             "answer",
             f"classes look alike: {_examples(groups)}",
             _where(rows),
-            remedy=f"Write labels={{{one!r}: {other!r}}} if they are one class.",
-            advice=(("labels", one),),
+            remedy=f"Write labels={one_way} if they are one class.",
+            advice=tuple(("spelling", f"{label}={other}") for label, other in one_way.items()),
         )
 
 
