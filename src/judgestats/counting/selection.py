@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -84,12 +84,16 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
         return nw.from_native(data.to_pandas().assign(**{c: columns[c].array for c in columns}), eager_only=True)
     if pattern.frame == "preferences":
         _refuse_strangers(data, pattern)
+    if "shown_at" in pattern.columns:
+        return data.with_columns(_lazy_place(answer_column(frame_columns(data))))
     by_name = rules(pattern, frame_columns(data))
     return data.with_columns(*(rule.expression().alias(name) for name, rule in by_name.items())) if by_name else data
 
 
 def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
     """The pattern columns of calls in memory that are made from others: each combination of these is looked at once."""
+    if "shown_at" in pattern.columns:
+        return {"shown_at": _place(study)}
     by_name = rules(pattern, study.names)
     if not (by_name or pattern.needs):
         return {}
@@ -278,26 +282,21 @@ def _lazy_verdict(column: str) -> _Verdict:
     return _Verdict(value.is_null() | value.is_nan(), value == 1, value == 0, value == nw.col("gold").cast(nw.Float64))
 
 
-class _Place(NamedTuple):
-    """The place of the chosen option, none without an answer."""
-
-    answer: str
-
-    def expression(self) -> nw.Expr:
-        """The column of a lazy frame."""
-        is_class = self.answer == "answer"
-        there = where_answered(_text(self.answer)) if is_class else ~_lazy_verdict(self.answer).missing
-        return nw.when(there).then(nw.col("shown_at").cast(nw.Float64))
-
-    def factor(self, study: Study) -> Factor:
-        """The column of a frame in memory."""
-        answer, place = study.columns.of([self.answer, "shown_at"])
-        there = is_answer(pd.Series(np.asarray(answer.labels, dtype=object)))[answer.code]
-        labels = [*(x for x in place.labels if x is not None), None]
-        return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)
+def _lazy_place(answer: str) -> nw.Expr:
+    """The place of the chosen option, none where there is no answer."""
+    there = where_answered(_text(answer)) if answer == "answer" else ~_lazy_verdict(answer).missing
+    return nw.when(there).then(nw.col("shown_at").cast(nw.Float64)).alias("shown_at")
 
 
-def rules(pattern: Pattern, present: Sequence[str]) -> Mapping[str, Rule | _Place]:
+def _place(study: Study) -> Factor:
+    """:func:`_lazy_place` of a frame in memory."""
+    answer, place = study.columns.of([answer_column(study.names), "shown_at"])
+    there = is_answer(pd.Series(np.asarray(answer.labels, dtype=object)))[answer.code]
+    labels = [*(x for x in place.labels if x is not None), None]
+    return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)
+
+
+def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
     """The pattern columns that are made from others of a frame with these columns."""
     if pattern.frame == "ratings":
         return _rules_of_verdicts(pattern, present)
@@ -321,7 +320,7 @@ def rules(pattern: Pattern, present: Sequence[str]) -> Mapping[str, Rule | _Plac
     return {"outcome": Rule(_against_gold, choice, candidate)} | {name: beside[name] for name in pattern.beside}
 
 
-def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> Mapping[str, Rule | _Place]:
+def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
     """A verdict is right by its own value, or compared with the gold; beside a label both are yes or no.
 
     Another number stays as it is, and is refused when counted.
@@ -334,7 +333,7 @@ def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> Mapping[str,
         return words._replace(verdict=True)
 
     if "shown_at" in pattern.columns:
-        return {"shown_at": _Place(answer_column(present))} if answer_column(present) in present else {}
+        return {}
     if "label" in pattern.columns:
         return {"verdict": yes_or_no("score", "invalid"), "label": yes_or_no("gold", "none")}
     if "score" not in present:
