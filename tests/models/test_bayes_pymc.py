@@ -561,6 +561,12 @@ def test_predictions_of_classes_have_the_effects_of_their_levels():
         spread = spread + (fit.effects().covariances[0] if k else 0)
         assert rows["std_error"].to_numpy() == pytest.approx(np.sqrt(np.diag(slope @ spread @ slope.T)))
     assert own["flag"].tolist() == [""] * 3 + ["new level"] * 3
+    slopes = twins("verdict ~ s + x + (1|g) + (1 + x|h)")[0]
+    for random in ("conditional", "none", "average"):
+        hole = slopes.predict(pd.concat([new, new.assign(x=np.nan)]), random=random)
+        assert np.isfinite(hole["estimate"]).tolist() == [True] * 4 + [False] * 4
+        assert hole["flag"].iloc[4:].tolist() == ["missing value"] * 4
+    assert fit.predict(new.iloc[:0]).empty
     assert fit.random_effects()["term"].unique().tolist() == ["tie: Intercept", "wins: Intercept"]
 
 
@@ -741,3 +747,65 @@ def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cor
     monkeypatch.setattr(sampling, "pymc", lambda: types.SimpleNamespace(sample=sample))
     with pytest.raises(js.errors.FitError, match=f"SampledError: {given}"):
         sampling.sample(contextlib.nullcontext(), {}, cores=cores)
+
+
+def planted(seed, groups=60, each=40):
+    """Calls of three classes by group: log-odds of tie and wins against loses, and a predictor."""
+    rng = np.random.default_rng(seed)
+    g, x = np.repeat(np.arange(groups), each), rng.integers(0, 2, groups * each)
+    L = np.array([[0.9, 0.0], [0.5, 0.7]])
+    eta = np.array([0.2, -0.4]) + np.outer(x, [0.8, -0.5]) + (rng.normal(size=(groups, 2)) @ L.T)[g]
+    u = rng.gumbel(size=(len(g), 3)) + np.column_stack([np.zeros(len(g)), eta])
+    return pd.DataFrame({"g": g, "x": x, "verdict": np.array(["loses", "tie", "wins"])[u.argmax(axis=1)]})
+
+
+@pytest.mark.slow
+def test_classes_with_effects_agree_with_likelihood_by_quadrature_and_for_any_baseline():
+    from scipy.optimize import minimize
+    from statsmodels.tools.numdiff import approx_hess3
+
+    table, formula = planted(11), "verdict ~ x + (1|g)"
+    flat = {"x": 1000.0, "Intercept": 1000.0, "sd(g)": 1000.0, "cor(g)": 1.0}
+    options = {"family": "nominal", "engine": "pymc", "counts": "n", "sampling": {**FAST, "draws": 800}}
+    one = js.fit(formula, tallied(table), priors=flat, **options)
+    other = one.update(categories=("wins", "loses", "tie"))
+    counts = pd.crosstab([table["g"], table["x"]], table["verdict"]).to_numpy(float).reshape(60, 2, 3)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
+    share = np.log(np.outer(weights, weights).ravel() / (2 * np.pi))
+
+    def minus_loglik(params):
+        L = np.array([[params[4], 0.0], [params[5], params[6]]])
+        eta = (np.array([[1.0, 0.0], [1.0, 1.0]]) @ params[:4].reshape(2, 2).T)[:, None] + grid @ L.T
+        logs = np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2)
+        logs = logs - np.log(np.exp(logs).sum(axis=2, keepdims=True))
+        return -np.logaddexp.reduce(np.einsum("gxj,xqj->gq", counts, logs) + share, axis=1).sum()
+
+    best = minimize(minus_loglik, np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.3, 1.0]), method="BFGS")
+    error = np.sqrt(np.diag(np.linalg.inv(approx_hess3(best.x, minus_loglik))))
+    assert (np.abs(one.params - best.x)[:4] < 0.2 * error[:4]).all()
+    assert (np.abs(one.params - best.x)[4:] < 0.6 * error[4:]).all()  # means of skew posteriors lie above modes
+    assert np.sqrt(np.diag(one.covariance)) == pytest.approx(error, rel=0.25)
+    for answer in ("loses", "tie", "wins"):
+        for table_of in (lambda f: f.means("x", scale="response", random="average"), lambda f: f.margins("x")):
+            a, b = (t[t["category"] == answer] for t in map(table_of, (one, other)))
+            assert (np.abs(a["estimate"].to_numpy() - b["estimate"].to_numpy()) < 0.15 * a["std_error"]).all()
+            assert b["std_error"].to_numpy() == pytest.approx(a["std_error"], rel=0.1)
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_intervals_of_classes_cover_what_was_planted():
+    truth = np.array([0.2, 0.8, -0.4, -0.5, 0.9, np.hypot(0.5, 0.7), 0.5 / np.hypot(0.5, 0.7)])
+    inside = []
+    for seed in range(8):
+        table = tallied(planted(100 + seed, groups=40, each=12))
+        fit = js.fit("verdict ~ x + (1|g)", table, family="nominal", engine="pymc", counts="n", sampling=FAST)
+        rows = fit.tidy(conf_level=0.9)
+        assert rows["term"].tolist()[4:] == [
+            "sd(tie: Intercept|g)",
+            "sd(wins: Intercept|g)",
+            "cor(tie: Intercept,wins: Intercept|g)",
+        ]
+        inside.append((rows["conf_low"] < truth) & (truth < rows["conf_high"]))
+    assert 0.8 <= np.mean(inside) <= 0.99

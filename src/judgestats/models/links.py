@@ -97,16 +97,18 @@ def _nodes(sd: float) -> tuple[Floats, Floats]:
 def class_averages(eta: Floats, covariance: Floats) -> Averages:
     """Mean probabilities of K + 1 classes, the first with log-odds 0, over normal ones of the others.
 
-    Of means (M, K) and covariances (M, K, K): (M, K + 1), and derivatives (M, K + 1, K) and (M, K + 1, K, K) by both.
-    By Gauss and Hermite's rule in each direction for up to 3 log-odds, else at a Sobol sequence: good to about 1e-4
-    where no standard deviation is over 1.
+    Of means (M, K) and covariances (M, K, K): (M, K + 1), and derivatives (M, K + 1, K) and (M, K + 1, K, K) by both,
+    left at 0 by the covariance where all are 0. By Gauss and Hermite's rule in each direction for up to 3 log-odds,
+    else at a Sobol sequence: good to about 1e-4 where no standard deviation is over 1.
     """
-    K, root = eta.shape[1], covariance
-    nodes, weights, unit = np.zeros((1, K)), np.ones(1), np.eye(K + 1)[:, 1:]
-    if covariance.any():
-        nodes, weights = _joint_nodes(K)
-        size, axes = np.linalg.eigh(covariance)
-        root = axes * np.sqrt(np.maximum(size, 0.0))[:, None]
+    K = eta.shape[1]
+    unit = np.eye(K + 1)[:, 1:]
+    if not covariance.any():
+        p = softmax(np.pad(eta, ((0, 0), (1, 0))), axis=1)
+        return p, p[..., None] * (unit - p[:, None, 1:]), np.zeros((*p.shape, K, K))
+    nodes, weights = _joint_nodes(K)
+    size, axes = np.linalg.eigh(covariance)
+    root = axes * np.sqrt(np.maximum(size, 0.0))[:, None]
     blocks, step = [], max(MOST // (len(nodes) * (K + 1) ** 2), 1)
     for own in (slice(first, first + step) for first in range(0, len(eta), step)):
         p = softmax(np.pad(eta[own, None] + nodes @ root[own].swapaxes(1, 2), ((0, 0), (0, 0), (1, 0))), axis=2)

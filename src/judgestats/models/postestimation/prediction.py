@@ -198,7 +198,7 @@ def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) 
         held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
         return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
     eta = conditional(fit, rows)
-    responses = mean(fit, rows, eta, 0 * rows.variance(fit))
+    responses = mean(fit, rows, eta, np.zeros_like(rows.variance(fit)))
     error = np.full(responses.value.shape, np.nan)
     for j in range(responses.value.shape[1] if interval else 0):
         slope = responses.by_eta[:, j].reshape(len(eta), fit.model.predictors)
