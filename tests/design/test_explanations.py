@@ -106,3 +106,15 @@ def test_texts_in_the_fields_of_the_release_are_read():
     responses, picked = design.read_explanations(written, codes, levels=levels, picks=2)
     assert responses["fault"].tolist() == [""]
     assert picked[["item", "score"]].values.tolist() == [["5411", 1], ["4900", 1], ["5734", 2], ["5944", 2]]
+
+
+def test_a_refused_answer_is_no_text_to_be_rated():
+    plan = design.explanations(["GPT", "Grok"], {"1": "Grocery"}, levels=["low"], picks=1)
+    told = '[{"level": "low", "explanation": "Calm.", "categories": ["1"]}]'
+    answers = [told, "I'm sorry, but I can't help with that."]
+    written = design.collect(plan, [{"call": c, "answer": a} for c, a in zip(plan.calls["call"], answers, strict=True)])
+    assert written["status"].tolist() == ["ok", "refused"]
+    responses, picked = design.read_explanations(written, {"1": "Grocery"}, levels=["low"], picks=1)
+    assert responses["fault"].tolist() == ["", "refused"]
+    assert responses["response_text"].notna().tolist() == [True, False]
+    assert picked["judge"].tolist() == ["GPT"]

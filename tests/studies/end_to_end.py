@@ -40,16 +40,19 @@ def answer(folder: Path, judges: Sequence[Judge], form: str, seed: int, error: f
 
 
 def to_the_end(asked: Sequence[str], judges: Sequence[Judge], folder: Path, form: str = "jsonl", seed: int = 1) -> str:
-    """Plan a study and collect until there is a page: the last output. Each call of collect is given what is new."""
+    """Plan a study and collect until there is a page: the last output. Each call of collect is given what is new; there
+    are as many as docs/studies.md says.
+    """
     os.chdir(folder)
     out = folder / "plan"
     invoke("plan", *asked, "--out", str(out), "--format", form)
     new, known = [out], set()
-    for _ in range(8):
+    for number in range(1, 9):
         files = [f for part in new for f in answer(part, judges, form, seed)]
         known |= {*new}
         said = invoke("collect", str(out), *files, "--report", "page.html")
         if "Report:" in said:
+            assert number == {"debiasing": 3, "merg": 4, "cues": 4}.get(asked[0], 1)
             return said
         new = [p.parent for p in sorted(out.glob("*/manifest.json")) if p.parent not in known]
     raise AssertionError(said)

@@ -68,6 +68,16 @@ def collect(
     source = answers[0] if len(files) == len(answers) == 1 else files
     inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
     console = wide_console()
+
+    def say(text: str, soft_wrap: bool = False) -> None:
+        console.print(plain_text(text), soft_wrap=soft_wrap)
+
+    def write(table: pd.DataFrame, what: str, line: str) -> None:
+        """Write a table beside the verdicts, and say where it is."""
+        path = out.with_name(f"{out.stem}.{what}.csv")
+        write_verdicts(table, path, folder, verdict_outputs(folder, inputs, overwrite))
+        say(f"{line}: {path}")
+
     again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
     said = matched(plan, source).required()
     if goes_on(plan):
@@ -82,16 +92,13 @@ def collect(
                 _say_without_text(stage)
                 _say_stopped(plan, said)
                 _say_excluded(said)
-                console.print(
-                    plain_text(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
-                )
-            console.print(plain_text(f"Send them, then: {again}"))
+                say(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
+            say(f"Send them, then: {again}")
             return
     _say_without_text(plan)
     _say_stopped(plan, said)
     tables = verdict_outputs(folder, inputs, overwrite)
     tables.check(out)
-    merged, estimates = (out.with_name(f"{out.stem}.{what}.csv") for what in ("merged", "estimates"))
     inputs.append(out)
     pages = MarkedOutputs("report", [*inputs, *(plan_files(left) if left else ())], overwrite=overwrite)
     if page is not None:
@@ -101,45 +108,36 @@ def collect(
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
         complete = int((verdicts["status"] == "ok").sum())
-        console.print(plain_text(f"Texts: {out}, {count(complete)} of {count(len(verdicts))} complete"))
+        say(f"Texts: {out}, {count(complete)} of {count(len(verdicts))} complete")
         if (told := plan.about.get("explanations", {})).get("categories"):
             responses, picks = design.read_explanations(verdicts, **{k: told[k] for k in _EXPLAINED})
             for item, fault in responses.loc[responses["fault"] != "", ["system", "fault"]].itertuples(index=False):
-                console.print(plain_text(f"{item}: {fault}"))
-            usable = responses[responses["response_text"].notna()].drop(columns="fault")
-            for what, table in (("responses", usable), ("picks", picks)):
-                path = out.with_name(f"{out.stem}.{what}.csv")
-                write_verdicts(table, path, folder, verdict_outputs(folder, inputs, overwrite))
-                console.print(plain_text(f"{what.capitalize()}: {path}"))
+                say(f"{item}: {fault}")
+            write(responses[responses["response_text"].notna()].drop(columns="fault"), "responses", "Responses")
+            write(picks, "picks", "Picks")
     else:
         findings = check_frame(verdicts)
         print_totals(console, findings)
         print_findings(console, findings)
-        console.print(plain_text(f"Verdicts: {out}"))
+        say(f"Verdicts: {out}")
         by_rule = design.study_verdicts(verdicts)
         if by_rule is not verdicts:
-            write_verdicts(by_rule, merged, folder, verdict_outputs(folder, inputs, overwrite))
-            console.print(
-                plain_text(f"By the rules of the design: {count(len(by_rule))} of {count(len(verdicts))}: {merged}")
-            )
+            write(by_rule, "merged", f"By the rules of the design: {count(len(by_rule))} of {count(len(verdicts))}")
         parts = parts_of(plan, said.texts)
         if len(parts) and set(parts["part"]) != {"verdict"}:
-            path = out.with_name(f"{out.stem}.parts.csv")
-            write_verdicts(parts, path, folder, verdict_outputs(folder, inputs, overwrite))
-            console.print(plain_text(f"What else the replies say: {path}"))
+            write(parts, "parts", "What else the replies say")
     unanswered = said.left(plan)
     _write_rest(unanswered, folder, left, inputs, overwrite)
     if page is not None:
         measured = measure_all(verdicts, PageArguments(study="text" not in verdicts and bool(study_of(verdicts))))
         if measured.tables:
-            write_verdicts(in_one(measured.tables), estimates, folder, verdict_outputs(folder, inputs, overwrite))
-            console.print(plain_text(f"Estimates: {estimates}"))
+            write(in_one(measured.tables), "estimates", "Estimates")
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
-        console.print(plain_text(f"Report: {write_report(measured, page, pages, origin)}"))
+        say(f"Report: {write_report(measured, page, pages, origin)}")
     if len(unanswered):
-        console.print(plain_text(f"Send them, then: {again}"))
+        say(f"Send them, then: {again}")
     elif page is None and (step := _next_step(verdicts, out, [str(folder), *answers], labels)):
-        console.print(plain_text(f"Next: {step}"), soft_wrap=True)
+        say(f"Next: {step}", soft_wrap=True)
 
 
 def _next_step(verdicts: pd.DataFrame, out: Path, inputs: list[str], labels: str) -> str:

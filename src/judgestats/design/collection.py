@@ -227,11 +227,8 @@ def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: b
 def _written(plan: Plan, rows: pd.DataFrame, replies: Sequence[Reply], account: Account) -> pd.DataFrame:
     """The texts that a model wrote, each with its status."""
     texts = [None if r.text is None else r.text.strip() for r in replies]
-    ended = {"length": "truncated", "content_filter": "refused"}
-    status = [
-        r.status if t is None else ended.get(r.finish, "ok" if t else "empty")
-        for t, r in zip(texts, replies, strict=True)
-    ]
+    lost = lost_replies(plan, {r.call: ("", r) for r in replies})
+    status = [r.status if t is None else lost.get(r.call, ("ok", ""))[0] for t, r in zip(texts, replies, strict=True)]
     texts_shown = {c: rows[c].map(dict(plan.texts)) for c in TEXTS.values() if c in rows}
     rows = _with_tokens(rows.assign(**texts_shown, status=status), replies)
     result: pd.DataFrame = account.attached(rows.assign(text=pd.Series(texts, dtype=object)))

@@ -117,8 +117,9 @@ def read_explanations(
     Returns
     -------
     responses : pandas.DataFrame
-        ``item``, ``system``, ``task_text``, ``response_text`` for :func:`rubric`, and ``fault``: what is wrong with an
-        answer (no array, a level or category missing or unknown, a figure in a text), empty if nothing is.
+        ``item``, ``system``, ``task_text``, ``response_text`` for :func:`rubric` (missing where there is no text, or
+        its ``status`` is not ok), and ``fault``: what is wrong with it (the status; no array, a level or category
+        missing or unknown, a figure in a text), empty if nothing is.
     picked : pandas.DataFrame
         Ratings: ``judge``, ``system``, ``item`` (the code), ``score`` (1 for the lowest level) and ``name``, of the
         answers that could be read.
@@ -146,16 +147,18 @@ def read_explanations(
             f"The answers lack {', '.join(absent)}. Columns: {', '.join(written.columns)}. Give what collect() gave."
         )
     faults, rows = [], []
-    for judge, text in zip(written["judge"], written["text"], strict=True):
+    status = written["status"] if "status" in written else pd.Series("ok", written.index)
+    texts = written["text"].where(status == "ok", None)
+    for judge, text, state in zip(written["judge"], texts, status, strict=True):
         level_codes, fault = _levels(text, categories, list(levels), picks)
-        faults.append(fault)
+        faults.append(fault if state == "ok" else state)
         rows += [
             {"judge": judge, "system": "levels", "item": code, "score": place, "name": categories.get(code, "")}
             for place, codes in enumerate(level_codes, start=1)
             for code in codes
         ]
     columns = {"item": written["item"], "system": written["judge"], "task_text": written["task_text"]}
-    responses = pd.DataFrame({**columns, "response_text": written["text"], "fault": faults})
+    responses = pd.DataFrame({**columns, "response_text": texts, "fault": faults})
     return responses, pd.DataFrame(rows, columns=["judge", "system", "item", "score", "name"])
 
 
