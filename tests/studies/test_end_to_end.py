@@ -41,7 +41,7 @@ class _Tables(HTMLParser):
 
     def handle_data(self, data):
         if self.cell:
-            self.tables[-1][-1][-1] += data
+            self.tables[-1][-1][-1] += data.replace("\xa0", " ")  # an interval is not broken
 
 
 def tables_of(page: Path) -> list[pd.DataFrame]:
