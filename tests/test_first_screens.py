@@ -471,6 +471,96 @@ def test_a_number_that_is_altered_is_noticed(name, request):
     assert not unnoticed
 
 
+def krippendorff(units, values, ordinal):
+    """Alpha by its table of coincidences; ordinal: squared numbers of answers between two (Krippendorff 2011)."""
+    labels, code = np.unique(np.asarray(values), return_inverse=True)
+    table = np.zeros((len(labels),) * 2)
+    for rows in pd.Series(code).groupby(np.asarray(units)).agg(list):
+        counts = np.bincount(rows, minlength=len(labels)).astype(float)
+        if len(rows) > 1:
+            table += (np.outer(counts, counts) - np.diag(counts)) / (len(rows) - 1)
+    n = table.sum(axis=0)
+    apart = 1 - np.eye(len(labels))
+    if ordinal:
+        up = np.cumsum(n) - n / 2
+        apart = (up[:, None] - up) ** 2
+    expected = (np.outer(n, n) * apart).sum() / (n.sum() - 1)
+    return 1 - (table * apart).sum() / expected
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_a_held_out_panel_of_judges_that_score_each_other(real_data):
+    """Three judges of each other's answers by five criteria: leniency, mean scores, and ordinal alpha, from the file."""
+    path = real_data / "cross_eval_masaomi" / "evaluations.jsonl"
+    raw = pd.read_json(path, lines=True)
+    raw = raw[raw["error"].isna()].assign(item=lambda d: d["run"] + "|" + d["task_id"].astype(str))
+    keys = ["evaluator_key", "evaluated_key", "item"]
+    long = pd.concat([raw[keys], pd.json_normalize(raw["scores"]).set_axis(raw.index)], axis=1)
+    long = long.melt(keys, var_name="criterion", value_name="score")
+    summary = _first_screen(
+        js.read(path, wide="scores.{criterion}",
+                columns={"judge": "evaluator_key", "system": "evaluated_key", "item": "run+task_id", "failed": "error"})
+    )  # fmt: skip
+    assert summary.line.startswith(f"{len(long)} scores of 3 systems on {long['item'].nunique()} items by 5 criteria")
+    table = long.set_index(["evaluated_key", "item", "criterion", "evaluator_key"])["score"].unstack()
+    gaps = pd.DataFrame({j: table[j] - table.drop(columns=j).mean(axis=1) for j in table})
+    same(column(summary, "leniency"), gaps.mean())
+    same(column(summary, "mean_score"), table.groupby(level="evaluated_key").mean().mean())
+    units = long["evaluated_key"] + long["item"]
+    alphas = {c: krippendorff(units[r.index], r["score"], True) for c, r in long.groupby("criterion")}
+    low, high = min(alphas, key=alphas.get), max(alphas, key=alphas.get)
+    card = next(c for c in summary.cards if c.kind == "agreement")
+    assert card.claim == f"α {alphas[low]:.2f} to {alphas[high]:.2f} by criterion"
+    assert re.match(rf"lowest: {low}, {alphas[low]:.2f} \(.*; highest: {high}, {alphas[high]:.2f} \(", card.detail)
+    assert "scores compared by their order" in card.detail
+    bias = next(c for c in summary.cards if c.kind == "biased")
+    worst = gaps.mean().abs().idxmax()
+    assert bias.claim == "None shown to differ in leniency from the others"
+    assert bias.detail.startswith(f"largest: {worst}, {signed(gaps[worst].mean())} (")
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_held_out_votes_of_people_lead_with_the_ranking(real_data):
+    """Sixty-five people on six systems: who wins most, and how far they agree, from the file."""
+    path = real_data / "mt_bench" / "human_judgments.csv.gz"
+    raw = pd.read_csv(path)
+    with pytest.MonkeyPatch.context() as patch:
+        made = [measures()[name] for name in ("alpha", "rank_systems", *SUMMARISED)]
+        patch.setattr(page_data, "attempts", lambda data, options, *_: {m.name: m.attempt(data, options) for m in made})
+        votes = js.read(
+            path, labels={"model_a": "first", "model_b": "second"},
+            columns={"item": "question_id+turn", "first": "model_a", "second": "model_b", "choice": "winner",
+                     "order_known": "=false"},
+        )  # fmt: skip
+        summary = measure_all(votes, PageArguments(n_resamples=50)).summary
+    name = raw["model_a"].where(raw["winner"] == "model_a", raw["model_b"]).where(raw["winner"] != "tie", "tie")
+    ends = raw[["model_a", "model_b"]].apply(sorted, axis=1).str.join("|")
+    units = raw["question_id"].astype(str) + "|" + raw["turn"].astype(str) + "|" + ends
+    assert summary.title == "Which system is preferred?"
+    assert summary.line.startswith(
+        f"{spaced(len(raw))} verdicts on {spaced(units.nunique())} pairs of "
+        f"{raw[['question_id', 'turn']].drop_duplicates().shape[0]} items"
+    )
+    systems = np.unique(raw[["model_a", "model_b"]])
+    met = pd.crosstab(raw["model_a"], raw["model_b"]).reindex(index=systems, columns=systems, fill_value=0)
+    met = (met + met.T).to_numpy()
+    wins = [
+        ((name == s) + 0.5 * ((name == "tie") & (raw[["model_a", "model_b"]] == s).any(axis=1))).sum() for s in systems
+    ]
+    strength = np.ones(len(systems))
+    for _ in range(500):  # Bradley and Terry's, a tie as half a win for each
+        strength = wins / (met / np.add.outer(strength, strength)).sum(axis=1)
+    first, second = systems[np.argsort(-strength)[:2]]
+    ranking, agreement = summary.cards[:2]
+    assert ranking.claim == first
+    assert ranking.detail == f"first of {len(systems)}; next: {second}"
+    once = ~raw.duplicated(["judge", "question_id", "turn", "model_a", "model_b"])
+    as_listed = units + "|" + raw["model_a"]  # alpha keeps the two lists of a pair apart, though no order is known
+    assert agreement.claim == f"α {krippendorff(as_listed[once], raw['winner'][once], False):.2f}"
+
+
 def shown(value, row):
     """A number of a study as its page prints it, by what it is: written here, not taken from the package."""
     fine = int(0 < row["conf_high"] - row["conf_low"] < 0.02)

@@ -34,6 +34,9 @@ def test_without_a_reference_agreement_leads():
     alpha = js.alpha(data, level_of_measurement="interval", n_resamples=50)["estimate"].item()
     assert made.cards[0].claim == f"α {alpha:.2f}"
     assert abs(alpha - 0.5) < 0.1  # variance 1 of the items, 1 of each judge
+    assert "scores compared by their distance; 0 is chance" in made.cards[0].detail
+    whole = js.ratings(scores(dict.fromkeys("abc", 1.0)).assign(score=lambda d: d["score"].round().clip(-2, 2)))
+    assert "scores compared by their order; 0 is chance" in card(whole, "agreement").detail
     noises = {"style": 1.0, "truth": 0.1}
     by_criterion = pd.concat([scores(dict.fromkeys("abc", sd)).assign(criterion=c) for c, sd in noises.items()])
     found = card(js.ratings(by_criterion), "agreement")
@@ -52,6 +55,21 @@ def test_a_panel_that_errs_together_is_worth_few_judges(shared, expected):
         assert found is None
     else:
         assert found.claim == f"6 judges are worth {expected} independent ones"
+
+
+def test_votes_of_many_people_on_few_systems_lead_with_the_ranking():
+    """Where the order shown is unknown and nobody votes twice, judges are not compared: what they prefer is left."""
+    rng = np.random.default_rng(8)
+    strength = {"best": 2.0, "fair": 0.0, "last": -2.0}
+    pairs = [("best", "fair"), ("fair", "last"), ("best", "last")]
+    votes = pd.DataFrame(
+        [(f"p{i % 40}", f"q{i // 3}", *pairs[i % 3]) for i in range(600)], columns=["judge", "item", "first", "second"]
+    ).assign(order_known=False)
+    gap = votes["first"].map(strength) - votes["second"].map(strength)
+    votes["choice"] = np.where(rng.random(len(votes)) < 1 / (1 + np.exp(-gap)), "first", "second")
+    made = measure_all(js.preferences(votes), PageArguments(n_resamples=100)).summary
+    assert (made.cards[0].kind, made.cards[0].claim) == ("ranking", "best")
+    assert made.title == "Which system is preferred?"
 
 
 def test_votes_between_many_systems_lead_with_the_ranking():

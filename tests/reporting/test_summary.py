@@ -203,7 +203,7 @@ def test_the_leniency_of_a_card_is_that_of_the_table(harsher, said):
     if harsher:
         assert card.claim == f"strict, {column.text('strict')[0]}"
     else:
-        assert card.claim == "No judge differs in leniency from people"
+        assert card.claim == "None shown to differ in leniency from people"
 
 
 def test_scores_with_gold_are_compared_with_the_constant_answer():

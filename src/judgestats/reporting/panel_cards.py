@@ -13,14 +13,22 @@ from judgestats.reporting.summary_parts import Card, listed
 Estimates = Mapping[str, pd.DataFrame | str]
 
 
-def agreement_card(taken: Estimates) -> Card | None:
+#: Level of measurement -> by what answers are compared.
+_COMPARED = {
+    "nominal": "answers compared as equal or not",
+    "ordinal": "scores compared by their order",
+    "interval": "scores compared by their distance",
+}
+
+
+def agreement_card(taken: Estimates, level: str) -> Card | None:
     """How far the judges agree beyond chance: the first question where there are neither right answers nor people."""
     alphas = _rows(taken, "alpha", "alpha")
     if alphas.empty:
         return None
     labels = [" ".join(map(str, row)) for row in alphas[_groups(alphas)].to_numpy()]
     texts = [_with_interval(row) for _, row in alphas.iterrows()]
-    parts = ["0 is chance, 1 is perfect"]
+    parts = [_COMPARED[level], "0 is chance, 1 is perfect"]
     if len(alphas) == 1:
         claim = f"α {number(alphas['estimate'].iloc[0], 2)}"
         parts = [*_interval_of(alphas.iloc[0]), *parts]
@@ -32,7 +40,7 @@ def agreement_card(taken: Estimates) -> Card | None:
     single = _rows(taken, "icc", "ICC(2,1)")
     if len(single) == 1:
         parts.insert(1, f"ICC(2,1) of one score {_with_interval(single.iloc[0])}")
-    return Card("agreement", "How far the judges agree", claim, "; ".join(parts), "Krippendorff's α")
+    return Card("agreement", "How far the judges agree", claim, "; ".join(parts), f"Krippendorff's α, {level}")
 
 
 def ranking_card(taken: Estimates) -> Card | None:

@@ -146,11 +146,12 @@ def _leniency(
         marks = error_marks(data, conditions, cluster, value, signed=True)
         rows = rows_from_means(means_of(marks, conf_level=options.conf_level), cluster)
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
-        other, none, note = "gold", "No judge differs in leniency from gold", "mean of score minus gold"
+        other, none, note = "gold", "None shown to differ in leniency from gold", "mean of score minus gold"
     elif options.people is not None:
-        other, none, note = "people", "No judge differs in leniency from people", "mean deviation from people"
+        other, none, note = "people", "None shown to differ in leniency from people", "mean deviation from people"
     else:
-        other, none, note = "its peers", "No judge is stricter than the others", "mean deviation from the other judges"
+        none, note = "None shown to differ in leniency from the others", "mean deviation from the other judges"
+        other = "its peers"
     if bias is None and rows:
         of_sheet = pd.DataFrame([{**r, "judge": j} for j, r in rows.items()])
         of_sheet = of_sheet[of_sheet["judge"].isin(data["judge"].unique())]

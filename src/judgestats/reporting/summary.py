@@ -11,6 +11,7 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import masked
+from judgestats.metrics.agreement.krippendorff import level_of
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.bias_card import bias_card
@@ -102,7 +103,7 @@ def summarise(
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
-    cards = [*_leading_cards(of_all, screen, calls, first), *cards]
+    cards = [*_leading_cards(of_all, screen, calls, first, bool(filled_columns)), *cards]
     if graded := graded_card(filled_columns):
         cards.insert(len(cards) if screen.against else 0, graded)
     if panel := worth_card(of_all, near_copies(whole, kind)):
@@ -159,17 +160,20 @@ def _answers(
     return standings, cards
 
 
-def _leading_cards(taken: Estimates, screen: FirstScreen, calls: Study, judges: Collection[str]) -> list[Card]:
-    """The ranking of systems that are more than their judges, and agreement, where there is nothing to be right about.
+def _leading_cards(
+    taken: Estimates, screen: FirstScreen, calls: Study, judges: Collection[str], compared: bool
+) -> list[Card]:
+    """The ranking of systems, and agreement, where there is nothing to be right about.
 
-    Neither where the design plants what is to be seen.
+    Systems are ranked if they are more than their judges, or if these are not `compared`. Neither where the design
+    plants what is to be seen.
     """
     if screen.against or {"stimulus", "bias", "probe"} & set(calls.names):
         return []
     ranking = None
-    if "first" in calls.names and len(calls.shown[2]) > len(judges):
+    if "first" in calls.names and (len(calls.shown[2]) > len(judges) or not compared):
         ranking = ranking_card(taken)
-    return [card for card in (ranking, agreement_card(taken)) if card is not None]
+    return [card for card in (ranking, agreement_card(taken, level_of(calls.data))) if card is not None]
 
 
 def _task_columns(data: pd.DataFrame, screen: FirstScreen, options: Options) -> tuple[Column, ...]:

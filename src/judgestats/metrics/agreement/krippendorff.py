@@ -54,7 +54,7 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Distance = Literal["jaccard", "masi", "label"]
 
 
-def _level_of(data: IntoFrame) -> Level:
+def level_of(data: IntoFrame) -> Level:
     """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
     present = column_names(data)
     name = answer_column(present)
@@ -73,7 +73,7 @@ def _level_of(data: IntoFrame) -> Level:
     "Krippendorff 2011; Zapf et al. 2016",
     frames=("preferences", "ratings"),
     needs=(several_judges,),
-    arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
+    arguments=lambda data, _: {"level_of_measurement": level_of(data)},
     terms=(Term("alpha", "α (Krippendorff)"), Term("mean_alpha", "α, mean over labels")),
     classes=True,
     have=("judges",),
