@@ -177,3 +177,13 @@ def test_no_answer_is_missing_empty_or_invalid(measure, form: str) -> None:
     assert want["estimate"].notna().any()
     for nothing in ("", "invalid"):
         pd.testing.assert_frame_equal(result(nothing), want)
+
+
+def test_classes_pass_gates_and_yes_has_several_names() -> None:
+    calls = table().assign(answer=lambda t: t["answer"].astype(object).mask(t.index % 10 == 0, ""))
+    gates = js.validity_gates(js.ratings(calls)).query("judge == 'g'").set_index("term")["estimate"]
+    assert gates[["answered", "parse", "valid"]].tolist() == pytest.approx([1.0, 0.9, 0.9])
+    scores = table().drop(columns="answer").assign(score=lambda t: t.index % 7, gold=lambda t: t.index % 3 == 0)
+    want = js.roc(js.ratings(scores), n_resamples=20)
+    for positive in (1, True, "yes"):
+        pd.testing.assert_frame_equal(js.roc(js.ratings(scores), positive=positive, n_resamples=20), want)

@@ -116,6 +116,8 @@ def _positive(classes: set[str], positive: object) -> str:
             "positive=."
         )
     word = as_class(positive)
+    if word not in classes and word.strip().lower() in YES and "yes" in classes:
+        word = "yes"
     if word not in classes:
         listed = ", ".join(sorted(classes)[:8]) or "none"
         raise DesignError(f"positive={positive!r} is no label. Labels: {listed}.{suggestion(word, sorted(classes))}")

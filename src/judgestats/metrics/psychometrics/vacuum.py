@@ -16,6 +16,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
+from judgestats.schema.classes import is_answer
 from judgestats.schema.columns import ANSWERS, COUNTS, By, N, answer_column, grouping
 from judgestats.schema.factors import Factors, factor_of
 
@@ -102,6 +103,7 @@ def dark_current(
 
 @Measure(
     "At which gate are calls lost?", "psychometrics", "P, R", "Wilson", "dark_current, Sec 3.2", plot="forest",
+    classes=True,
     terms=(
         Term("answered", "", "call", "calls", "lower", "The judge answered at all: no error and no refusal."),
         Term("parse", "readable", "call", "calls answered", "lower", "The answer could be read."),
@@ -123,7 +125,7 @@ def validity_gates(
     Parameters
     ----------
     calls : frame
-        Preferences or ratings. Without a ``status``, an invalid choice or a missing score counts as not parsed.
+        Preferences or ratings. Without a ``status``, an invalid choice or a missing score or class is not parsed.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
@@ -173,7 +175,7 @@ def validity_gates(
     else:
         columns, weight = study.columns, np.ones(len(study.columns)) if study.weight is None else study.weight
     answers = columns[answer]
-    lost = np.array([pd.isna(x) or (answer == "choice" and str(x) == "invalid") for x in answers.labels])[answers.code]
+    lost = ~is_answer(pd.Series(np.asarray(answers.labels, dtype=object)))[answers.code]
     status = factor_of(np.where(lost, "parse", "ok"))
     if "status" in columns:
         reason = columns["status"]
