@@ -565,6 +565,8 @@ def shown(value, row):
     """A number of a study as its page prints it, by what it is: written here, not taken from the package."""
     fine = int(0 < row["conf_high"] - row["conf_low"] < 0.02)
     head = row["column"]
+    if head.endswith(", %"):
+        return f"{value:.0f}".replace("-", "−")
     if head in SHARES or head.startswith("correct Δ"):
         return f"{100 * value:.{fine}f}\u202f%"
     if head in POINTS:
@@ -605,7 +607,8 @@ def check_tables(expected, tables):
             ), (table.title, head)
             seen.add(f"{head}{of_people}")
             for row in rows[rows["estimate"].notna()].to_dict("records"):
-                at = np.logical_and.reduce([printed[c.replace("_", " ")] == ("" if pd.isna(row[c]) else str(row[c]))
+                said = {c: f"{row[c]:g}" if isinstance(row[c], float) else str(row[c]) for c in table.labels}
+                at = np.logical_and.reduce([printed[c.replace("_", " ")] == ("" if pd.isna(row[c]) else said[c])
                                             for c in table.labels])  # fmt: skip
                 text = printed.loc[at, head].item()
                 if head.startswith("p, "):

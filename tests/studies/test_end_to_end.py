@@ -56,8 +56,20 @@ def collected(folder: Path) -> pd.DataFrame:
     return collect(folder / "plan", sorted(map(str, (folder / "answers").glob("*/*"))))
 
 
+def _named(label) -> str:
+    return "" if pd.isna(label) else f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _whole(low, high) -> str:
+    return NONE if pd.isna(low) else f"[{low:.0f}, {high:.0f}]"
+
+
 def printed(row) -> str:
     value, ends = with_interval(row)
+    if row["column"].endswith(", %"):
+        value, ends = (
+            t.replace("-", "−") for t in (f"{row['estimate']:.0f}", _whole(row["conf_low"], row["conf_high"]))
+        )
     return value if ends == NONE else f"{value} {ends}"
 
 
@@ -88,7 +100,7 @@ def test_two_commands_and_a_page_that_prints_what_the_functions_give(study, seed
         for _, row in rows[rows["term"].notna()].iterrows():
             found = table
             for label in labels:
-                found = found[found[label.replace("_", " ")] == ("" if pd.isna(row[label]) else str(row[label]))]
+                found = found[found[label.replace("_", " ")] == _named(row[label])]
             text = found[row["column"]].item()
             if row["term"] in ("p_value", "p_adjusted"):
                 assert text == p_value(row["estimate"])

@@ -29,7 +29,7 @@ from judgestats.metrics.invariance.cue_anchoring import anchoring
 from judgestats.metrics.invariance.revisions import revision
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.reporting.estimate_rows import step
-from judgestats.reporting.formatting import NONE, p_value, spaced, with_interval
+from judgestats.reporting.formatting import NONE, interval, number, p_value, spaced, with_interval
 from judgestats.reporting.sheets import reasons
 from judgestats.reporting.summary_parts import listed
 from judgestats.results import COLUMNS
@@ -106,6 +106,7 @@ class StudyTable:
     def _cells(self) -> dict[tuple[str, ...], dict[str, Record]]:
         """The estimate in each column of each row, which is named by its labels."""
         names = self.rows[list(self.labels)].astype(object).where(self.rows[list(self.labels)].notna(), "")
+        names = names.map(lambda name: f"{name:g}" if isinstance(name, float) else name)
         keys = zip(*(names[c].astype(str) for c in self.labels), strict=True)
         cells: dict[tuple[str, ...], dict[str, Record]] = {}
         for key, row in zip(keys, self.rows.to_dict("records"), strict=True):
@@ -152,6 +153,8 @@ def _cell(row: Record, bounds: tuple[float | None, float | None]) -> str:
     if row["term"] in _P_VALUES:
         return p_value(row["estimate"])
     value, ends = with_interval(row, first=bounds[0], last=bounds[1])
+    if row["column"].endswith(", %"):
+        value, ends = number(row["estimate"], 0), interval(row["conf_low"], row["conf_high"], decimals=0)
     return value if ends == NONE else f"{value} {ends}"
 
 
