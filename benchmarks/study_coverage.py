@@ -64,9 +64,26 @@ def _datasheet_values() -> dict[Place, float]:
         where = (str(judge), str(prompt))
         same = part[part["stimulus"] == "same_subset"]
         values["RFP₀", where] = float(1 - same["p_tie"].mean())
+        low = same[["first", "second"]].min(axis=1)
+        pairs = same.assign(low=_towards(same, low), high=1 - same["p_tie"] - _towards(same, low)).groupby("item")
+        (a, b, tie), (a2, b2, tie2) = (
+            getattr(pairs[["low", "high", "p_tie"]], x)().to_numpy().T for x in ("first", "last")
+        )
+        assert (pairs.size() == 2).all()  # both orders of each pair
+        values["SCS", where] = float((a * a2 + b * b2).mean())
+        values["PFP", where] = float((a * b2 + b * a2).mean())
+        values["OSC", where] = float((tie + tie2 - 2 * tie * tie2).mean())
         ladder = part[part["stimulus"] == "ladder"]
         for delta, step in ladder.groupby("delta"):
             values[f"correct Δ = {delta:g}", where] = float(_towards(step, step["better"]).mean())
+    ties = (
+        p.assign(delta=p["delta"].map("{:g}".format)).groupby(["judge", "prompt", "stimulus", "delta"])["p_tie"].mean()
+    )
+    for (judge, prompt, stimulus, delta), tie in ties.items():
+        if prompt == "pairwise_strict":
+            base = ties[judge, "pairwise", stimulus, delta]
+            at = tuple(x for x in (str(judge), str(stimulus), str(delta)) if x != "nan")
+            values["criterion shift", at] = float(tie - base)
     return values
 
 
@@ -108,6 +125,63 @@ def _strategies_values() -> dict[Place, float]:
     return values | gains
 
 
+@cache
+def _controlled_plan() -> Plan:
+    """Pairs that differ in length, format or author, or not at all: of answers in the words of their question."""
+    roles = {
+        "base": "It is so.",
+        "markdown": "**It is so.**\n\n- First, because of {0}.\n- Then, too.",
+        "answer": "It is.",
+    }
+    roles |= {
+        "expanded": "It is so, as we have known since {0}.",
+        "complete": "It is so. It is known. See {0}. And so on.",
+    }
+    asked = design.questions()
+    texts = pd.concat(
+        [
+            asked[asked["long"] == (role == "complete")].assign(role=role, judge=m, text=text)
+            for role, text in roles.items()
+            for m in (("m", "n", "o") if role == "answer" else ("w",))
+        ]
+    )
+    texts["text"] = [t.format(i) + m for t, i, m in zip(texts["text"], texts["item"], texts["judge"], strict=True)]
+    pairs = design.controlled_pairs(texts, extension=True)
+    return design.study("debiasing", ["m", "n"], controlled=pairs, strategies=["B0", "S1", "S2"])
+
+
+_BIASED = tuple(
+    Judge(n, slot_bias=slot, self_preference=own, length_preference=0.3, sensitivity=1.5, tie_criterion=0.6,
+          style={"format": {"markdown": 0.8}})
+    for n, slot, own in (("m", 0.6, 1.0), ("n", 0.0, 0.0))
+)  # fmt: skip
+_TESTS = {"position": "position", "expansion": "verbosity", "style": "style", "model_origin": "own model"}
+
+
+@cache
+def _controlled_values() -> dict[Place, float]:
+    """Share of verdicts for the target minus that for the other: of one call, of two that agree, of two of three."""
+    p = design.answer_probabilities(_controlled_plan().calls, list(_BIASED))
+    own = p["judge"].where((p["first"] == p["judge"]) | (p["second"] == p["judge"]))
+    target = p["target"].mask(p["bias"] == "position", p["first"]).mask(p["bias"] == "model_origin", own)
+    p = p.assign(u=_towards(p, target), of=target)[target.notna()]
+    p["v"] = 1 - p["p_tie"] - p["u"]
+    values: dict[Place, float] = {}
+    for (judge, strategy, bias), part in p.groupby(["judge", "strategy", "bias"]):
+        if bias == "position" and strategy != "B0":
+            continue  # the slot is that of one call
+        each = part.groupby(["item", "of"])[["u", "v"]]
+        u, v = (each.prod() if strategy == "S1" else each.mean()).to_numpy().T
+        if strategy == "S2":
+            u, v = (x**3 + 3 * x**2 * (1 - x) for x in (u, v))
+        where = (str(judge), str(strategy))
+        if bias == "truncation":
+            values["truncation right", where] = float(u.mean())
+        else:
+            values[_TESTS[str(bias)], where] = float((u - v).mean())
+    return values
+
+
 _MODELS = ("GPT", "Gemini", "Grok")
 _BLIND = {"condition": {"anonymized": {"self_preference": 0.0}}}
 _RATERS = tuple(
@@ -136,6 +210,12 @@ def _ratings_values() -> dict[Place, float]:
         means = part.pivot_table(index="judge", columns="system", values="mean")
         deviation = means - (means.sum() - means) / (len(means) - 1)
         values |= {(str(arm), (j, s)): float(deviation.loc[j, s]) for j in _MODELS for s in _MODELS}
+        others = (deviation.sum(axis=1) - np.diag(deviation)) / (len(_MODELS) - 1)
+        for j in _MODELS:
+            values[f"{arm}, others", (j,)] = float(others[j])
+            values[f"{arm}, own beyond others", (j,)] = float(deviation.loc[j, j] - others[j])
+    for j in ("GPT", "Grok"):  # the third has no deviation that could shrink
+        values["attenuation, %", (j, j)] = 100 * (1 - values["anonymized", (j, j)] / values["attributed", (j, j)])
     return values
 
 
@@ -184,17 +264,37 @@ def _cues_values() -> dict[Place, float]:
     for scheme, part in p.groupby("scheme"):
         blind = part[part["probe"] == "blind"].set_index("item")
         values["EDR", ("m", str(scheme))] = float(blind["p_tie"].mean())
+        truth = part[part["probe"] == "truth"].set_index("item")["favoured"].loc[blind.index]
+        side = _towards(blind, truth)
+        values["neutrality deviation", ("m", str(scheme))] = abs(float((2 * side - 1 + blind["p_tie"]).mean()))
+        last = part[part["probe"] == "reveal"]
+        flip = part[part["probe"] == "flip"].set_index("item").loc[last["item"]].reset_index(drop=True)
+        gains = last["favoured"].to_numpy()
+        (p1, t1), (p2, t2) = ((_towards(x, gains), x["p_tie"].to_numpy()) for x in (flip, last))
+        towards, away = (
+            (1 - a - t) * (1 - c) + t * b
+            for a, t, b, c in ((p1, t1, p2, 1 - p2 - t2), (1 - p1 - t1, t1, 1 - p2 - t2, p2))
+        )
+        for term, share in (("towards", towards), ("away", away), ("revised", towards + away)):
+            values[term, ("m", str(scheme))] = float(share.mean())
         for probe, cued in part[part["probe"] != "blind"].groupby("probe"):
             before = blind.loc[cued["item"]].reset_index(drop=True)
             side = cued["favoured"].to_numpy()
             shift = _towards(cued, cued["favoured"]) - _towards(before, side)
-            values["shift", ("m", str(scheme), str(probe))] = float(shift.mean())
+            where = ("m", str(scheme), str(probe))
+            ties = float((cued["p_tie"].to_numpy() - before["p_tie"].to_numpy()).mean())
+            gain = float(shift.mean())
+            values["shift", where] = gain
+            for part_of, change in (("LDS", gain), ("OLS", -gain - ties), ("TS", ties)):
+                if change > 0.05:  # of what is 0 the positive part has no interval
+                    values[part_of, where] = change
     return values
 
 
 STUDIES: dict[str, Planted] = {
-    "dark-current": Planted(_datasheet_plan, _INSTRUMENTS, ("judge", "prompt"), _datasheet_values),
+    "dark-current": Planted(_datasheet_plan, _INSTRUMENTS, ("judge", "prompt", "stimulus", "delta"), _datasheet_values),
     "debiasing": Planted(_strategies_plan, _SOLVERS, ("judge", "strategy"), _strategies_values),
+    "controlled pairs": Planted(_controlled_plan, _BIASED, ("judge", "strategy"), _controlled_values),
     "rubric": Planted(_ratings_plan, _RATERS, ("judge", "system"), _ratings_values),
     "merg": Planted(_rubrics_plan, _WRITERS, ("condition",), _rubrics_values),
     "cues": Planted(_cues_plan, (CUED,), ("judge", "scheme", "probe"), _cues_values),
@@ -218,7 +318,10 @@ def covered(study: Planted, table: pd.DataFrame) -> dict[Place, bool]:
     """Whether the interval of each planted value holds it; no interval and no row do not."""
     keys = table[[c for c in study.labels if c in table]].astype(object)
     rows = {
-        (r["column"], tuple(str(x) for x in k if isinstance(x, str))): (r["conf_low"], r["conf_high"])
+        (r["column"], tuple(x if isinstance(x, str) else f"{x:g}" for x in k if pd.notna(x))): (
+            r["conf_low"],
+            r["conf_high"],
+        )
         for r, k in zip(table.to_dict("records"), keys.itertuples(index=False), strict=True)
     }
     ends = {place: rows.get(place, (np.nan, np.nan)) for place in study.values()}
