@@ -140,8 +140,10 @@ def test_few_clusters_with_the_rarer_answer_are_flagged_unless_clusters_are_smal
     assert flags.few_clusters(sizes, hits=sizes - hits) == flags.FEW_RARE_CLUSTERS
     hits[9] = 1
     assert flags.few_clusters(sizes, hits=hits) == ""
-    assert flags.few_clusters(np.full(30, 4), hits=np.zeros(30)) == ""
-    assert flags.few_clusters(np.full(30, 5), hits=np.zeros(30)) == flags.FEW_RARE_CLUSTERS
+    assert flags.few_clusters(np.full(30, 3), hits=np.zeros(30)) == ""
+    of_shares = {"hits": np.zeros(30), "nearly_independent": flags.SMALL_CLUSTER}
+    assert flags.few_clusters(np.full(30, 4), **of_shares) == ""
+    assert flags.few_clusters(np.full(30, 5), **of_shares) == flags.FEW_RARE_CLUSTERS
     assert flags.few_clusters(sizes[:1], hits=np.array([1]), alike=np.array([12.0])) == ""
     assert flags.few_clusters(sizes[:9], hits=hits[:9]) == flags.FEW_CLUSTERS
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats.kernels.cluster_sums import effective_clusters
+from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters
 from judgestats.typing import Floats
 
 #: note: how the number came about; caution: it may mislead; invalid: there is no number, or it should not be used.
@@ -793,18 +793,22 @@ def incomplete_ladder(steps: NDArray[np.float64], names: NDArray[np.float64] | N
     return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
-#: Calls of a cluster, on average, up to which the interval of a rare answer holds: docs/coverage.md.
-_SMALL_CLUSTER = 4
+#: Calls of a cluster, on average, up to which clustered Wilson intervals of a rare answer hold: docs/coverage.md.
+SMALL_CLUSTER = 4
 
 
 def few_clusters(
-    sizes: ArrayLike, *, hits: ArrayLike | None = None, resampled: bool = False, alike: Floats | None = None
+    sizes: ArrayLike,
+    *,
+    hits: ArrayLike | None = None,
+    resampled: bool = False,
+    alike: Floats | None = None,
+    nearly_independent: float = NEARLY_INDEPENDENT,
 ) -> str:
     """Flags of an interval by clusters that are too few or too unequal, sooner for a bootstrap (`resampled`); or empty.
 
     `sizes` (G,): those of size 0 do not count. `hits` (G,): of a share, whose rarer answer should not be in few
-    clusters of more than 4 calls on average; intervals by smaller ones hold at all rates. `alike` (G,): for how many
-    clusters each stands.
+    clusters of more than `nearly_independent` calls on average. `alike` (G,): for how many clusters each stands.
     """
     n = np.asarray(sizes, dtype=np.float64)
     times = np.where(n > 0, 1.0 if alike is None else alike, 0.0)
@@ -813,7 +817,7 @@ def few_clusters(
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
     worth = effective_clusters(n, times)
     few = UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else FEW_DRAWN if resampled and clusters < 30 else ""
-    if hits is None or times @ n <= _SMALL_CLUSTER * clusters:
+    if hits is None or times @ n <= nearly_independent * clusters:
         return few
     k = np.asarray(hits, dtype=np.float64)
     rare = min(times[k > 0].sum(), times[k < n].sum())

@@ -295,7 +295,8 @@ class Counts:
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
         std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
         method = f"Wilson, clustered by {cluster or 'pair'} ({clusters_note(n, alike)})"
-        flag = flags.join(flag, flags.few_clusters(n, hits=k, alike=alike), size_flag(total))
+        few = flags.few_clusters(n, hits=k, alike=alike, nearly_independent=flags.SMALL_CLUSTER)
+        flag = flags.join(flag, few, size_flag(total))
         return with_interval(std_error, low, high, method=method, flag=flag)
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> Record:

@@ -301,6 +301,6 @@ def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True
         "std_error": error,
         "conf_low": lowest,
         "conf_high": highest,
-        "flag": flags.few_clusters(of_all, hits=of_hits),
+        "flag": flags.few_clusters(of_all, hits=of_hits, nearly_independent=flags.SMALL_CLUSTER),
     }
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} ({clusters_note(of_all)})"}
