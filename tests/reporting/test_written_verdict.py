@@ -1,9 +1,12 @@
 """The verdict at the head of a page: each rule on data where the truth is planted, and how often it is wrong."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import preferences, ratings
@@ -151,3 +154,109 @@ def test_the_verdict_is_seldom_wrong():
 def test_the_verdict_is_wrong_in_at_most_one_in_twenty_of_500_studies():
     results = np.array([wrong_sentences(seed) for seed in range(1000, 1500)])
     assert results[:, 1].mean() <= 0.05
+
+
+def claimed(card):
+    """Judges that a card on bias calls biased by more than the smallest size, and those that it calls biased at all."""
+    beyond = []
+    if found := re.match(r"(\w+), [+−]", card.claim):
+        beyond = [found[1]] if card.head.startswith(("Prefers what is shown", "Scores ")) else []
+    else:
+        for names in re.findall(
+            r"^(\w+(?:, \w+)*(?: and \w+)?) (?:prefers?|scores?) |, (\w+) (?:the second|lower)$", card.claim
+        ):
+            beyond += re.findall(r"j\d", " ".join(names))
+    beyond += re.findall(r"j\d", "".join(re.findall(r"by more than [^;]*?, too: ([^;]*)", card.detail)))
+    beyond += re.findall(r"(j\d), [+−][\d.]+ (?:points )?\(", card.detail) if re.match(r"\d", card.claim) else []
+    return set(beyond), set(
+        re.findall(r"j\d", "".join(re.findall(r"clear of 0, but not of [^:]*: ([^;]*)", card.detail)))
+    )
+
+
+def wrong_bias(seed):
+    """Sentences on position bias and steadiness, or on leniency, against what was planted: kind -> (said, wrong)."""
+    rng = np.random.default_rng(seed)
+    names = [f"j{i}" for i in range(int(rng.integers(2, 5)))]
+    alike = rng.random() < 0.4
+    if seed % 2:
+        planted = dict.fromkeys(names, rng.choice([0.0, 0.1, 0.25]))
+        planted = planted if alike else {j: rng.choice([0.0, 0.1, 0.25]) for j in names}
+        data = calls(
+            dict.fromkeys(names, 0.7), n=int(rng.choice([40, 100])), seed=seed, first=planted.items(), spread=0
+        )
+        smallest, kind = 0.1, "position"
+    else:
+        planted = {j: rng.choice([-0.8, -0.4, 0.0, 0.4, 0.8]) for j in names}
+        gold = rng.integers(1, 6, int(rng.choice([40, 100])))
+        rows = [
+            (j, "s", f"i{i}", g + planted[j] + rng.normal(0, 1), float(g)) for j in names for i, g in enumerate(gold)
+        ]
+        data = ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"]))
+        smallest, kind = 0.4, "leniency"
+    summary = measure_all(data, PageArguments(n_resamples=20, smallest=smallest)).summary
+    cards = {c.kind: c for c in summary.cards}
+    beyond, clear = claimed(cards["biased"])
+    wrong = any(abs(planted[j]) <= smallest for j in beyond) or any(planted[j] == 0 for j in clear)
+    said = {kind: (int(bool(beyond | clear)), int(wrong))}
+    if kind == "position" and alike:
+        one = re.match(r"j\d, ", cards["steady"].claim) is not None
+        said["steadiness"] = (int(one), int(one))
+    return said
+
+
+def wrong_by_kind(seeds):
+    """Kind of sentence -> how many studies, in how many something was inferred, and how many were wrong."""
+    counts = {}
+    for seed in seeds:
+        for kind, (said, wrong) in wrong_bias(seed).items():
+            counts[kind] = np.add(counts.get(kind, 0), [1, said, wrong])
+    return counts
+
+
+def test_sentences_on_bias_are_seldom_wrong():
+    counts = wrong_by_kind(range(40))
+    assert set(counts) == {"position", "leniency", "steadiness"}
+    assert all(wrong <= 4 for _, _, wrong in counts.values())  # P(X > 4 | n = 20, p = .05) = .003
+    assert all(counts[kind][1] >= 8 for kind in ("position", "leniency"))  # they do infer
+
+
+@pytest.mark.slow
+def test_sentences_on_bias_are_wrong_in_at_most_one_in_twenty_of_1000_studies():
+    for kind, (n, _, wrong) in wrong_by_kind(range(1000, 2000)).items():
+        assert wrong / n <= 0.05, kind
+
+
+def wrong_first(seed):
+    """Whether the ranking names one system as first, and whether that is wrong: of equal systems, or of one better."""
+    rng = np.random.default_rng(seed)
+    systems = [f"s{i}" for i in range(int(rng.integers(3, 6)))]
+    best = str(rng.choice(systems)) if rng.random() < 0.4 else ""
+    rows = []
+    for i in range(int(rng.choice([30, 80]))):
+        for judge in "pq":
+            one, other = rng.choice(systems, 2, replace=False)
+            gap = rng.normal() + 1.5 * ((one == best) - float(other == best))
+            rows.append((judge, f"i{i}", one, other, "first" if gap > 0 else "second", False))
+    columns = ["judge", "item", "first", "second", "choice", "order_known"]
+    cards = measure_all(preferences(pd.DataFrame(rows, columns=columns)), PageArguments(n_resamples=200)).summary.cards
+    said = next(c for c in cards if c.kind == "ranking").claim
+    return int(said in systems), int(said in systems and said != best)
+
+
+@pytest.fixture
+def _with_the_ranking(monkeypatch):
+    ranked = measures()["rank_systems"]
+    monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {ranked.name: ranked.attempt(data, options)})
+
+
+@pytest.mark.usefixtures("_with_the_ranking")
+def test_the_first_of_a_ranking_is_seldom_wrong():
+    results = np.array([wrong_first(seed) for seed in range(24)])
+    assert results[:, 1].sum() <= 5  # P(X > 5 | n = 24, p = .05) = .001
+    assert results[:, 0].sum() >= 2  # it does infer
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_with_the_ranking")
+def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_of_500_studies():
+    assert np.mean([wrong_first(seed)[1] for seed in range(1000, 1500)]) <= 0.05
