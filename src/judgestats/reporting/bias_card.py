@@ -102,7 +102,8 @@ def _none_clear(
         parts.append(largest if math.isfinite(measured[0]["conf_low"]) else "every estimate is 0")
     if lacking:
         few = all(r["clusters"] < FEWEST for r in lacking)
-        parts.append(f"fewer than {FEWEST} {bias.units}" if few else "no interval")
+        lone = f"no interval for {listed(r['judge'] for r in lacking)}"
+        parts.append(f"fewer than {FEWEST} {bias.units}" if few else lone)
     if alone:
         one = len(alone) == 1
         parts.append(f"the interval{'' if one else 's'} of {listed(sorted(alone))} alone exclude{'s' if one else ''} 0")

@@ -125,7 +125,9 @@ def ratings_first_screen(
         )
     leniency, bias, words = _leniency(data, sheet, against, conditions, cluster, value, options)
     columns += leniency
-    columns.append(Column("mean_score", "Mean score", "over all it scored", "score", means_of_scores))
+    columns.append(
+        Column("mean_score", "Mean score", "over systems, of means over their items", "score", means_of_scores)
+    )
     return FirstScreen(columns, questions, against, bias, words)
 
 

@@ -274,8 +274,9 @@ def _line_of_counts(
         parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} {compared}")
     if pooled := _pooled(data, kind):
         parts.append(f"{' and '.join(pooled.values())} pooled")
-    labelled = "gold" in data and data["gold"].notna().any()
-    parts += ["gold labels"] if labelled else ["no right answers known"] if not against else []
+    labelled = int((data["gold"].notna() & (data["gold"].astype(str) != "")).sum()) if "gold" in data else 0
+    part = f" on {count(labelled)} of {noun(len(data), 'row')}" if labelled < len(data) else ""
+    parts += [f"gold labels{part}"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded
     share = 100 * excluded / max(total, 1)
     left_out = f"{noun(excluded, 'row')} left out ({'< 0.1' if share < 0.05 else number(share, 1)}{PERCENT})"
