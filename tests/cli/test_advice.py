@@ -9,6 +9,7 @@ from judgestats.cli import app
 from judgestats.cli.advice import OPTION_OF_ARGUMENT
 from judgestats.errors import SchemaError
 
+MEANINGS = "(or what else each means: first, second, tie, abstain, invalid)"
 SCORES = pd.DataFrame({"judge": ["g"], "system": ["a"], "item": ["1"], "score": [9]})
 
 
@@ -30,7 +31,13 @@ def test_the_notes_of_a_proposal_are_said_as_options(tmp_path):
         ("off_scale", "missing", "--off-scale missing"),
         ("scale", None, "--scale LOW,HIGH"),
         ("columns", "delta", "--map delta="),
-        ("labels", "B", "--labels B=second (or what else each means: abstain, invalid)"),
+        ("labels", "B", f"--labels B=second {MEANINGS}"),
+        ("labels", "frist", f"--labels frist=first {MEANINGS}"),
+        ("labels", "Second ", f"--labels 'Second =second' {MEANINGS}"),
+        ("labels", "abstian", f"--labels abstian=abstain {MEANINGS}"),
+        ("labels", "good", f"--labels good=... {MEANINGS}"),
+        ("labels", "valid", f"--labels valid=... {MEANINGS}"),
+        ("labels", "not first", f"--labels 'not first=...' {MEANINGS}"),
         ("counts", "n", "--counts n"),
         ("counts", False, "--no-counts"),
         ("max_unpacked", None, "--max-unpacked BYTES"),
@@ -69,3 +76,15 @@ def test_errors_carry_their_advice(make, advice):
     with pytest.raises(js.errors.JudgestatsError) as caught:
         make(calls)
     assert caught.value.advice == advice
+
+
+def test_a_table_without_a_judge_is_told_how_to_name_one(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("prompt_id,judge_score,text\n1,0.5,a\n2,0.7,b\n")
+    mapping = "item=prompt_id,score=judge_score"
+    for options in ([], ["--map", mapping]):
+        text = words(run.invoke(app, ["check", str(path), *options]))
+        assert "If one judge gave all, name it: read(..., columns={'judge': '=NAME'})" in text
+        assert "--map judge==NAME" in text
+        assert "judge='judge_score'" not in text
+    assert run.invoke(app, ["check", str(path), "--map", f"{mapping},judge==NAME"]).exit_code == 0

@@ -238,19 +238,39 @@ def test_a_mapping_given_as_a_file_is_told_its_option_and_the_near_name(tmp_path
     assert "Did you mean" not in words(run.invoke(app, ["check", str(path), "judge=model"]))
 
 
-@pytest.mark.parametrize(
-    "answers", [["A", "B", "C"], ["first", "B"], ["1", "2", "0"], ["x>y, surely", "y>x"], ["model a", "no"]]
-)
-def test_the_option_for_labels_is_accepted_as_it_stands(tmp_path, answers):
-    path = tmp_path / "t.csv"
+def labels_offered(path, answers):
     rows = [{"judge": "g", "item": i, "first": "x", "second": "y", "choice": a} for i, a in enumerate(answers * 2)]
     pd.DataFrame(rows).to_csv(path, index=False)
     told = words(run.invoke(app, ["check", str(path)]))
     (option,) = re.findall(r"On the command line: (--labels .+) \(or what else each means", told)
-    result = run.invoke(app, ["check", str(path), *shlex.split(option)])
+    return shlex.split(option)
+
+
+@pytest.mark.parametrize(
+    ("answers", "meant"),
+    [
+        (["A", "B", "C"], ["first", "second", "tie"]),
+        (["first", "B"], ["first", "second"]),
+        (["1", "2", "0"], ["first", "second", "tie"]),
+        (["first", "frist", "Second "], ["first", "first", "second"]),
+    ],
+)
+def test_the_option_for_labels_with_a_usual_meaning_is_accepted_as_it_stands(tmp_path, answers, meant):
+    path = tmp_path / "t.csv"
+    option = labels_offered(path, answers)
+    result = run.invoke(app, ["check", str(path), *option])
     assert result.exit_code == 0, result.output
-    data = js.read(path, labels=parse_labels(shlex.split(option)[1]))
-    assert data["choice"].nunique() == len(answers)
+    assert js.read(path, labels=parse_labels(option[1]))["choice"].tolist() == meant * 2
+
+
+@pytest.mark.parametrize("answers", [["x>y, surely", "y>x"], ["model a", "no"], ["first", "worst"]])
+def test_an_option_for_labels_that_nobody_knows_is_refused_until_it_is_filled_in(tmp_path, answers):
+    path = tmp_path / "t.csv"
+    option = labels_offered(path, answers)
+    assert option[1].endswith(("=...", '=..."'))
+    result = run.invoke(app, ["check", str(path), *option])
+    assert result.exit_code == 2
+    assert "labels='...' is not known. Allowed: 'first', 'second', 'tie', 'abstain', 'invalid'." in words(result)
 
 
 def test_check_groups_and_clusters_as_report_does(tmp_path):

@@ -567,7 +567,7 @@ def test_options_and_planted_properties() -> None:
 def test_sides_of_labels() -> None:
     assert plain("Judge Model") == "judge_model"
     assert sides(["C", "B", "A"]) == {"C": "tie", "B": "second", "A": "first"}
-    assert sides(["yes", "first", "no"]) == {"yes": "second", "first": "first", "no": "tie"}
+    assert sides(["yes", "first", "no"]) == {"yes": "...", "first": "first", "no": "..."}
 
 
 def test_swapped_winners_and_columns_of_a_join() -> None:

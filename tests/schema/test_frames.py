@@ -163,7 +163,16 @@ MESSAGES = {
     "missing column": (
         lambda t: preferences(t.rename(columns={"judge": "judge_model"})),
         "The table lacks judge for a preferences frame. Columns: judge_model, item, first, second, choice. Name the "
-        "columns that hold them, as in preferences(frame, judge='judge_model').",
+        "columns that hold them, as in preferences(frame, judge='judge_model'). If one judge gave all, name it: "
+        "read(..., columns={'judge': '=NAME'}), or frame.assign(judge='NAME').",
+    ),
+    "a judge is no number": (
+        lambda t: ratings(
+            pd.DataFrame({"prompt_id": [1], "judge_score": [0.5]}), item="prompt_id", score="judge_score"
+        ),
+        "The table lacks judge for a ratings frame. Columns: prompt_id, judge_score. Name the columns that hold them, as "
+        "in ratings(frame, judge='...'). If one judge gave all, name it: read(..., columns={'judge': '=NAME'}), or "
+        "frame.assign(judge='NAME').",
     ),
     "column not in the table": (
         lambda t: preferences(t, judge="modle"),

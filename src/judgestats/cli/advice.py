@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from judgestats.errors import Advice
+from judgestats.schema.columns import CHOICES
 from judgestats.terminal import as_typed
 
 #: Argument of the library -> the option that does the same, for a value of it.
@@ -14,7 +15,8 @@ OPTION_OF_ARGUMENT: dict[str, Callable[[object], str]] = {
     "off_scale": "--off-scale {}".format,
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
-    "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: abstain, invalid)",
+    "judge": lambda _: "--map judge==NAME",
+    "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: {', '.join(CHOICES)})",
     "spelling": lambda labels: f"--labels {as_typed([str(labels)])}",
     "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
     "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
+
+from judgestats.schema.columns import CHOICES
 
 JUDGE = (
     *("judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator"),
@@ -106,8 +109,12 @@ def plain(name: str) -> str:
 
 
 def sides(labels: Iterable[str]) -> dict[str, str]:
-    """A canonical answer for each label: what it says or usually means, else the next that no other label has."""
+    """What each label says, usually means or misspells; ``...``, which no reader takes, where that is unknown."""
     said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
-    side_of = {label: said.get(label.lower(), "") for label in labels}
-    rest = iter([side for side in ("first", "second", "tie", "abstain") if side not in side_of.values()])
-    return {label: side or next(rest, "invalid") for label, side in side_of.items()}
+    return {label: said.get(bare := label.strip().lower()) or _misspelt(bare) or "..." for label in labels}
+
+
+def _misspelt(label: str) -> str | None:
+    """The answer that a label misspells; ``not first`` and ``valid`` are words of their own."""
+    close = difflib.get_close_matches(label, CHOICES, n=1, cutoff=0.75)
+    return next((answer for answer in close if answer not in label and label not in answer), None)

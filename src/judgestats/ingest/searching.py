@@ -29,7 +29,7 @@ from judgestats.ingest.proposals import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
-from judgestats.schema.columns import CONDITIONS, VOCABULARY, Column, Kind, required
+from judgestats.schema.columns import CONDITIONS, ONE_JUDGE, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
 
 #: Canonical name -> column (or constant, or None) and the reason.
@@ -407,6 +407,8 @@ def _proposal(
     else:
         taken = {str(source) for source in mapping.values()}
         notes += [*_near(missing, [c for c in frame.columns if c not in taken]), *hints.nested(frame)]
+        notes += [ONE_JUDGE] * ("judge" in missing)
+        advice += (("judge", None),) * ("judge" in missing)
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))

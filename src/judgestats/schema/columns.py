@@ -23,6 +23,8 @@ CALL = "call"
 LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
+#: What to do where no column holds the judge.
+ONE_JUDGE = "If one judge gave all, name it: read(..., columns={'judge': '=NAME'}), or frame.assign(judge='NAME')."
 #: Why a call is invalid: no reply (``missing``), one without text (``empty``), one that ends too early, ...
 STATUSES = (
     *("ok", "parse", "schema", "semantic", "leak", "refused", "truncated", "empty", "error", "missing"),

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
 from judgestats.schema.classes import with_classes
 from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
-from judgestats.schema.columns import COUNTS, LARGEST, VERDICTS, VOCABULARY, Column, Kind, N, answer_column, required
+from judgestats.schema.columns import (
+    COUNTS,
+    LARGEST,
+    ONE_JUDGE,
+    VERDICTS,
+    VOCABULARY,
+    Column,
+    Kind,
+    N,
+    answer_column,
+    required,
+)
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.label_sets import with_sets
 from judgestats.schema.opening import opened
@@ -219,10 +230,15 @@ def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: s
     missing = [n for n in required(kind) if n not in have and not (n == "score" and answer_column(have) in have)]
     if missing:
         listed = ", ".join(present) or "none"
-        hints = ", ".join(f"{m}={nearest(m, present) or '...'!r}" for m in missing)
+        schema = opened(frame).collect_schema()
+        free = [n for n in present if n not in chosen]
+        words = [n for n in free if not schema[n].is_numeric()]
+        hints = ", ".join(f"{m}={nearest(m, words if m == 'judge' else free) or '...'!r}" for m in missing)
+        no_judge = "judge" in missing
         raise SchemaError(
             f"The table lacks {', '.join(missing)} for a {kind} frame. Columns: {listed}. Name the columns that hold "
-            f"them, as in {kind}(frame, {hints})."
+            f"them, as in {kind}(frame, {hints}).{f' {ONE_JUDGE}' * no_judge}",
+            advice=(("judge", None),) * no_judge,
         )
     refuse_undeclared(data, kind=kind)
     return _cast(_in_order(data, kind), vocabulary)
