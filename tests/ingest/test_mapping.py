@@ -564,6 +564,38 @@ def test_options_and_planted_properties() -> None:
     assert joined(["A=first", "B, rather=second"]) == 'A=first,"B, rather=second"'
 
 
+RENAMED = pd.DataFrame(
+    {"task": ["1"], "bin": ["s"], "first": ["x"], "second": ["y"], "verdikt": ["tie"], "jugde": ["g"], "score": [1]}
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"item": "task+bin", "choice": "verdict", "judge": "judge"},
+            "choice column 'verdict' is not in the table. Columns: task, bin, first, second, verdikt, jugde, score. Did you "
+            "mean 'verdikt'? judge column 'judge' is not in the table. Did you mean 'jugde'?",
+        ),
+        (
+            {"item": "task+bim", "choice": "verdict"},
+            "item column 'bim' is not in the table. Columns: task, bin, first, second, verdikt, jugde, score. Did you mean "
+            "'bin'? choice column 'verdict' is not in the table. Did you mean 'verdikt'? The table lacks judge for a "
+            "preferences frame. Name the columns that hold them, as in preferences(frame, judge='jugde'). If one judge",
+        ),
+        (
+            {"item": "task+bin", "winner": "verdikt"},
+            "The table lacks judge for a preferences frame. Columns: task, bin, first, second, verdikt, jugde, score. Name",
+        ),
+    ],
+)
+def test_all_columns_that_do_not_exist_come_at_once_and_none_of_ours(columns, message) -> None:
+    with pytest.raises(SchemaError) as error:
+        read(RENAMED, columns=columns)
+    assert str(error.value).startswith(f"DataFrame: {message}")
+    assert "_joined" not in str(error.value)
+
+
 def test_sides_of_labels() -> None:
     assert plain("Judge Model") == "judge_model"
     assert sides(["C", "B", "A"]) == {"C": "tie", "B": "second", "A": "first"}

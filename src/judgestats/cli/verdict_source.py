@@ -108,7 +108,8 @@ class VerdictSource:
             folder = os.path.dirname(path) or "."
             if _PLAIN_PATH.fullmatch(path) and not os.path.lexists(path) and os.access(folder, os.X_OK):
                 raise no_file(path)
-        from judgestats.ingest.mapping import NAMES, not_there
+        from judgestats.ingest.mapping import NAMES
+        from judgestats.schema.frames import not_there
 
         pairs = [s for s in self.source if "=" in s and s.partition("=")[0] in NAMES and not os.path.exists(s)]
         if not pairs:

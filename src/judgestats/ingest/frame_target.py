@@ -11,7 +11,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.errors import SchemaError
 from judgestats.ingest.copies import Copies, copies, empty_repeats
 from judgestats.ingest.files import decoded
-from judgestats.ingest.mapping import Labels, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.mapping import Labels, Mapped, canonical, kind_of_mapping, refuse_absent_columns
 from judgestats.ingest.proposals import UnmappedTable
 from judgestats.ingest.replies import Form
 from judgestats.ingest.reply_column import parse_column
@@ -50,7 +50,7 @@ class FrameTarget:
                 return kind_of_mapping(self.columns, names, self.frame)
             kind = kind_of(names)
         except SchemaError:
-            refuse_absent(self.columns or {}, names)
+            refuse_absent_columns(self.columns or {}, dict.fromkeys(names))
             proposal = suggest_mapping(table)
             lacking = "the columns are not canonical, and no mapping was given"
             lacking = "the mapping is not complete" if self.columns else lacking

@@ -37,9 +37,10 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats.errors import SchemaError, data_rows, suggestion
+from judgestats.errors import SchemaError, data_rows
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
+from judgestats.schema.frames import is_attribute, not_there, refuse_absent
 from judgestats.schema.opening import opened
 from judgestats.schema.validation import refuse_doubled
 
@@ -76,13 +77,12 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
     return kind_of([*names, *(p for p in present if p not in columns)])
 
 
-def refuse_absent(columns: Mapped, present: list[str]) -> None:
-    """Raise where a mapping names a column that does not occur."""
-    for name, source in columns.items():
-        if source is not None and not source.startswith("="):
-            for part in _parts_of(name, source, present) or [source]:
-                if part not in present:
-                    raise SchemaError(not_there(name, part, present))
+def refuse_absent_columns(columns: Mapped, schema: Mapping[str, Any], kind: Kind | None = None) -> None:
+    """Raise where columns that a mapping names do not occur, or required ones are lacking."""
+    sources = {n: _parts_of(n, s, schema) or [s] for n, s in columns.items() if s is not None and s[:1] != "="}
+    absent = {n: [part for part in parts if part not in schema] for n, parts in sources.items()}
+    known = all(n in NAMES or n == "failed" or is_attribute(n, kind) for n in columns) if kind else False
+    refuse_absent(columns, absent, schema, kind if known else None)
 
 
 def canonical(
@@ -94,7 +94,9 @@ def canonical(
     **options: object,
 ) -> Any:
     """Map a table onto a canonical frame and validate it."""
-    data, mapped = with_columns(opened(table), columns or {}, kind)
+    data = opened(table)
+    refuse_absent_columns(columns or {}, data.collect_schema(), kind)
+    data, mapped = with_columns(data, columns or {}, kind)
     if mapped.get("failed") is not None:
         data, mapped = _failed(data, mapped)
     if kind == "ratings":
@@ -133,11 +135,6 @@ def _source(mapped: Mapped, name: str, data: Any) -> str:
     if source is None or source not in present:
         raise SchemaError(not_there(name, source if source is not None else name, present))
     return source
-
-
-def not_there(name: str, column: str, present: list[str]) -> str:
-    """Message: a column that a mapping names does not occur; the nearest one that does."""
-    return f"{name} column {column!r} is not in the table. Columns: {', '.join(present)}.{suggestion(column, present)}"
 
 
 def _constants(data: Frame, mapped: Names, kind: Kind) -> tuple[Frame, Names]:

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import Advice, SchemaError
-from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent
+from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping, refuse_absent_columns
 from judgestats.ingest.options import joined
 from judgestats.ingest.tables import as_table
 from judgestats.schema.columns import VOCABULARY, Kind
@@ -152,7 +152,7 @@ def preview(
     try:
         kind = kind_of_mapping(mapping, present, frame)
     except SchemaError:
-        refuse_absent(mapping, present)
+        refuse_absent_columns(mapping, dict.fromkeys(present))
         raise
     result: pd.DataFrame = canonical(first_rows, kind, mapping, labels or None)
     return result[[c.name for c in VOCABULARY[kind] if c.name in result.columns]]

@@ -20,7 +20,7 @@ from judgestats.ingest.containers import Container
 from judgestats.ingest.databases import Connection, Params
 from judgestats.ingest.frame_target import FrameTarget
 from judgestats.ingest.json_documents import forget_document
-from judgestats.ingest.mapping import NAMES, Labels, Mapped, not_there
+from judgestats.ingest.mapping import NAMES, Labels, Mapped
 from judgestats.ingest.native_reading import read_native
 from judgestats.ingest.rankings import expansions
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, refuse_other_options
@@ -40,6 +40,7 @@ from judgestats.ingest.sniffing import (
 from judgestats.ingest.sources import Files, is_table
 from judgestats.ingest.tables import Rows, plain_rows, plain_table
 from judgestats.schema.columns import Kind
+from judgestats.schema.frames import not_there
 
 
 def read(

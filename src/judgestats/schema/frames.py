@@ -208,7 +208,9 @@ def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: s
     present = list(data.collect_schema().names())
     vocabulary = {c.name: c for c in VOCABULARY[kind]}
     columns = _with_counts(columns, counts, present, kind)
-    _refuse_unknown_names(columns, vocabulary, present, kind)
+    absent = {n: [s] for n, s in columns.items() if s is not None and s not in present}
+    strange = [n for n in columns if n not in vocabulary and not is_attribute(n, kind)]
+    refuse_absent(columns, absent, data.collect_schema(), kind, strange)
     renames: dict[str, str] = {}
     chosen = {source: name for name, source in columns.items() if source is not None}
     expressions = [nw.col(source).alias(name) for name, source in columns.items() if source is not None]
@@ -226,20 +228,6 @@ def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: s
         data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
-    have = set(data.collect_schema().names())
-    missing = [n for n in required(kind) if n not in have and not (n == "score" and answer_column(have) in have)]
-    if missing:
-        listed = ", ".join(present) or "none"
-        schema = opened(frame).collect_schema()
-        free = [n for n in present if n not in chosen]
-        words = [n for n in free if not schema[n].is_numeric()]
-        hints = ", ".join(f"{m}={nearest(m, words if m == 'judge' else free) or '...'!r}" for m in missing)
-        no_judge = "judge" in missing
-        raise SchemaError(
-            f"The table lacks {', '.join(missing)} for a {kind} frame. Columns: {listed}. Name the columns that hold "
-            f"them, as in {kind}(frame, {hints}).{f' {ONE_JUDGE}' * no_judge}",
-            advice=(("judge", None),) * no_judge,
-        )
     refuse_undeclared(data, kind=kind)
     return _cast(_in_order(data, kind), vocabulary)
 
@@ -269,27 +257,47 @@ def _in_order(data: Frame, kind: Kind) -> Frame:
     return data.select(*ours, *(c for c in have if c not in ours))
 
 
-def _is_attribute(name: str, kind: Kind) -> bool:
+def is_attribute(name: str, kind: Kind) -> bool:
     """Whether a column may have any name: an attribute of both candidates, or the gold score of what is rated."""
     if kind == "ratings":
         return name == "gold"
     return name.endswith(("_first", "_second")) and not name.startswith("_")
 
 
-def _refuse_unknown_names(
-    columns: Mapping[str, str | None], vocabulary: Mapping[str, Column], present: list[str], kind: Kind
+def not_there(name: str, column: str, present: list[str], *, listed: bool = True) -> str:
+    """Message: a column that a mapping names does not occur; the nearest one that does."""
+    columns = f" Columns: {', '.join(present) or 'none'}." if listed else ""
+    return f"{name} column {column!r} is not in the table.{columns}{suggestion(column, present)}"
+
+
+def refuse_absent(
+    columns: Mapping[str, str | None],
+    absent: Mapping[str, Sequence[str]],
+    schema: Mapping[str, Any],
+    kind: Kind | None,
+    strange: Sequence[str] = (),
 ) -> None:
-    problems = []
-    for name, source in columns.items():
-        if name not in vocabulary and not _is_attribute(name, kind):
-            problems.append(f"{name!r} is not a column of a {kind} frame.{suggestion(name, vocabulary)}")
-        elif source is not None and source not in present:
-            problems.append(
-                f"{name} column {source!r} is not in the table. Columns: {', '.join(present)}."
-                + suggestion(source, present)
-            )
+    """Raise where columns that a mapping names do not occur, or required ones are lacking: all in one error."""
+    chosen, present = set(columns.values()), list(schema)
+    names = [c.name for c in VOCABULARY[kind]] if kind else []
+    problems = [f"{n!r} is not a column of a {kind} frame.{suggestion(n, names)}" for n in strange]
+    parts = [(n, part) for n, sources in absent.items() if n not in strange for part in sources]
+    problems += [not_there(n, part, present, listed=i == 0) for i, (n, part) in enumerate(parts)]
+    have = {n for n, s in columns.items() if s is not None} | {n for n in present if n not in {*columns, *chosen}}
+    have |= {"choice"} if have & {"winner", "graded"} else set()
+    have |= {"score"} if answer_column(have) in have else set()
+    missing = [n for n in required(kind) if n not in have] if kind and not strange else []
+    if missing:
+        free = [n for n in present if n not in chosen]
+        words = [n for n in free if not schema[n].is_numeric()]
+        hints = ", ".join(f"{m}={nearest(m, words if m == 'judge' else free) or '...'!r}" for m in missing)
+        listed = "" if parts else f" Columns: {', '.join(present) or 'none'}."
+        problems.append(
+            f"The table lacks {', '.join(missing)} for a {kind} frame.{listed} Name the columns that hold them, as in "
+            f"{kind}(frame, {hints}).{f' {ONE_JUDGE}' * ('judge' in missing)}"
+        )
     if problems:
-        raise SchemaError(" ".join(problems))
+        raise SchemaError(" ".join(problems), advice=(("judge", None),) * ("judge" in missing))
 
 
 def _cast(data: Frame, vocabulary: Mapping[str, Column]) -> Frame:
