@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from judgestats.errors import Advice
-from judgestats.schema.columns import CHOICES
 from judgestats.terminal import as_typed
+
+
+def _choices() -> str:
+    from judgestats.schema.columns import CHOICES
+
+    return ", ".join(CHOICES)
+
 
 #: Argument of the library -> the option that does the same, for a value of it.
 OPTION_OF_ARGUMENT: dict[str, Callable[[object], str]] = {
@@ -16,7 +22,7 @@ OPTION_OF_ARGUMENT: dict[str, Callable[[object], str]] = {
     "scale": "--scale LOW,HIGH".format,
     "columns": "--map {}=".format,
     "judge": lambda _: "--map judge==NAME",
-    "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: {', '.join(CHOICES)})",
+    "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: {_choices()})",
     "spelling": lambda labels: f"--labels {as_typed([str(labels)])}",
     "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
     "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
