@@ -81,8 +81,8 @@ def refuse_absent_columns(columns: Mapped, schema: Mapping[str, Any], kind: Kind
     """Raise where columns that a mapping names do not occur, or required ones are lacking."""
     sources = {n: _parts_of(n, s, schema) or [s] for n, s in columns.items() if s is not None and s[:1] != "="}
     absent = {n: [part for part in parts if part not in schema] for n, parts in sources.items()}
-    known = all(n in NAMES or n == "failed" or is_attribute(n, kind) for n in columns) if kind else False
-    refuse_absent(columns, absent, schema, kind if known else None)
+    understood = all(n in NAMES or n == "failed" or is_attribute(n, kind) for n in columns) if kind else False
+    refuse_absent(columns, absent, schema, kind if understood else None)
 
 
 def canonical(
