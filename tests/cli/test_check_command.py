@@ -180,3 +180,30 @@ def test_check_ends_with_the_report_that_is_next(tmp_path, canonical):
     assert run.invoke(app, [*typed[1:], "--out", str(page)]).exit_code == 0
     assert page.exists()
     assert "Next: " not in run.invoke(app, ["check", str(canonical), "--json"]).output
+
+
+@pytest.mark.parametrize("ids", [{}, {"judge": "rater", "item": "qid"}])
+@pytest.mark.parametrize("columns", [[], ["gold_at"], ["answer"], ["gold_at", "answer"]])
+def test_places_of_options_lead_to_their_position_bias_by_what_check_says_next(tmp_path, monkeypatch, columns, ids):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"judge": "g", "item": range(400), "shown_at": rng.choice([1, 1, 1, 2, 3, 4], 400)})
+    table["gold_at"], table["answer"] = rng.integers(1, 5, 400), rng.choice(["red", "blue"], 400)
+    table[["judge", "item", "shown_at", *columns]].rename(columns=ids).to_csv(tmp_path / "places.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    command, told = "check places.csv", ""
+    for _ in range(3):
+        result = run.invoke(app, shlex.split(command))
+        told = result.output
+        (line,) = [row for row in told.splitlines() if row.startswith("Next: judgestats ")]
+        command = line.removeprefix("Next: judgestats ")
+        if command.startswith("report"):
+            break
+        assert "option_position_bias" not in told.split("Measures not available")[0]
+        command = command.replace("NUMBER", "4")
+    assert "wide" not in told
+    assert "option_position_bias" in told.split("Measures not available")[0]
+    how = {"columns": {**ids, "n_options": "=4"}}
+    found = js.position_bias(js.read(tmp_path / "places.csv", **how))
+    first = found[(found["term"] == "position_bias") & (found["shown_at"] == 1)].iloc[0]
+    assert first["conf_low"] > 0.1
+    assert "n_options==4" in command

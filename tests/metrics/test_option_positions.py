@@ -161,3 +161,39 @@ def test_a_judge_without_a_place_has_no_estimate_and_one_that_always_takes_the_f
     first = js.position_bias(counts(50, 0, 0), n_options=3)
     assert term(first, "chi2")["estimate"][0] == pytest.approx(100)
     assert term(first, "share")["conf_low"].tolist() == pytest.approx([float(wilson(50, 50)[0]), 0, 0])
+
+
+@pytest.mark.parametrize("engine", [pd.DataFrame, pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])
+@pytest.mark.parametrize("canonical", [js.ratings, lambda table: table])
+def test_the_place_alone_is_an_answer(canonical, engine):
+    calls = chosen_options()
+    calls["shown_at"] = calls["shown_at"].where(calls["answer"].notna())
+    want = js.position_bias(calls)
+    got = js.position_bias(canonical(engine(calls.drop(columns="answer"))))
+    pd.testing.assert_frame_equal(got, want)
+
+
+def test_ratings_take_the_place_as_answer_only_where_there_is_no_other():
+    table = pd.DataFrame({"judge": "g", "item": ["a", "b", "c"], "shown_at": [2, 1, None]})
+    alone = js.ratings(table)
+    assert alone["answer"].astype(object).fillna("none").tolist() == ["2", "1", "none"]
+    assert alone["shown_at"].tolist()[:2] == [2, 1]
+    for name, values in {"answer": ["x", "y", "z"], "score": [5.0, 6.0, 7.0]}.items():
+        beside = js.ratings(table.assign(**{name: values}))
+        assert beside[name].astype(object).tolist() == values
+        assert ("answer" in beside) == (name == "answer")
+
+
+def test_the_share_of_right_options_is_the_planted_one_and_needs_their_places():
+    calls = chosen_options()
+    valid = calls[calls["shown_at"].notna()]
+    want = (valid["shown_at"] == valid["gold_at"]).groupby(valid["judge"]).mean()
+    right = term(js.position_bias(calls), "accuracy").set_index("judge")
+    np.testing.assert_allclose(right["estimate"], want.loc[right.index], rtol=1e-12)
+    assert (right["n"] == 119).all()
+    assert right["shown_at"].isna().all()
+    sums = valid.assign(hit=valid["shown_at"] == valid["gold_at"]).groupby(["judge", "item"])["hit"].agg(["sum", "size"])
+    for judge, row in right.iterrows():
+        _, low, high = clustered_wilson(*sums.loc[judge].to_numpy(float).T)
+        assert (row["conf_low"], row["conf_high"]) == pytest.approx((low, high))
+    assert "accuracy" not in set(js.position_bias(calls.drop(columns="gold_at"))["term"])

@@ -18,7 +18,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.classes import is_answer, where_answered
 from judgestats.schema.coding import once_each
-from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, VOCABULARY, answer_column, required
+from judgestats.schema.columns import ANSWERS, COUNTS, OUTCOMES, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, LazyFrame
@@ -85,7 +85,7 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
     if pattern.frame == "preferences":
         _refuse_strangers(data, pattern)
     if "shown_at" in pattern.columns:
-        return data.with_columns(_lazy_place(answer_column(frame_columns(data))))
+        return data.with_columns(_lazy_place(answer_column(frame_columns(data), OUTCOMES)))
     by_name = rules(pattern, frame_columns(data))
     return data.with_columns(*(rule.expression().alias(name) for name, rule in by_name.items())) if by_name else data
 
@@ -113,7 +113,8 @@ def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
 
 def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None = None) -> None:
     """Refuse a frame without the columns that a measure counts."""
-    wanted = required("preferences") if pattern.frame == "preferences" else ["judge", answer_column(present)]
+    answer = answer_column(present, OUTCOMES if "shown_at" in pattern.columns else ANSWERS)
+    wanted = required("preferences") if pattern.frame == "preferences" else ["judge", answer]
     missing = [c for c in [*wanted, *pattern.needs] if c not in present]
     missing += [c for c in pattern.columns if c in (*UNIT_COLUMNS, "shown_at") and c not in present]
     if missing:
@@ -290,7 +291,7 @@ def _lazy_place(answer: str) -> nw.Expr:
 
 def _place(study: Study) -> Factor:
     """:func:`_lazy_place` of a frame in memory."""
-    answer, place = study.columns.of([answer_column(study.names), "shown_at"])
+    answer, place = study.columns.of([answer_column(study.names, OUTCOMES), "shown_at"])
     there = is_answer(pd.Series(np.asarray(answer.labels, dtype=object)))[answer.code]
     labels = [*(x for x in place.labels if x is not None), None]
     return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)

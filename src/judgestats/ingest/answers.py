@@ -235,7 +235,7 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
     others = {"turn", *(n for names in lists for n in names)}
     others |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
-    others |= {*guesses.ORDERS}
+    others |= {*guesses.ORDERS, "shown_at", "gold_at"}
     words = name.split("_")
     is_other = name in others or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
     is_other |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS

@@ -20,7 +20,7 @@ from judgestats.ingest.sniffing import column_names
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import check_numbers, with_numbers
 from judgestats.schema.account import Account, Exclusion, Places
-from judgestats.schema.columns import ANSWERS, COUNTS, VOCABULARY, Kind, kind_of
+from judgestats.schema.columns import COUNTS, OUTCOMES, VOCABULARY, Kind, kind_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FrameTarget:
         try:
             if self.columns:
                 return kind_of_mapping(self.columns, names, self.frame)
-            kind = kind_of(names)
+            kind = kind_of(names, OUTCOMES)
         except SchemaError:
             refuse_absent_columns(self.columns or {}, dict.fromkeys(names))
             proposal = suggest_mapping(table)
@@ -111,7 +111,7 @@ class FrameTarget:
     def _once(self, table: pd.DataFrame, places: Places, kind: Kind, account: Account) -> tuple[pd.DataFrame, Account]:
         """The table without calls that it repeats, and the account of them."""
         columns, present = self.columns or {}, list(table.columns)
-        answer = {columns.get(n, n) for n in ("choice", *ANSWERS)} | {columns.get(n) for n in ("winner", "graded")}
+        answer = {columns.get(n, n) for n in ("choice", *OUTCOMES)} | {columns.get(n) for n in ("winner", "graded")}
         other = answer | {columns.get(c.name, c.name) for c in VOCABULARY[kind] if not c.key}
         others = [c for c in present if c in other]
         repeats = copies(table, places.file, [name for name, _ in places.files], places, others)

@@ -39,7 +39,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, data_rows
 from judgestats.schema import preferences, ratings
-from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
+from judgestats.schema.columns import NO, OUTCOMES, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.frames import is_attribute, not_there, refuse_absent
 from judgestats.schema.opening import opened
 from judgestats.schema.validation import refuse_doubled
@@ -72,9 +72,9 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
     names = {n for n, source in columns.items() if source is not None}
     if names & {"first", "second", "choice", *PSEUDO}:
         return "preferences"
-    if names & {"system", "criterion", *ANSWERS}:
+    if names & {"system", "criterion", *OUTCOMES}:
         return "ratings"
-    return kind_of([*names, *(p for p in present if p not in columns)])
+    return kind_of([*names, *(p for p in present if p not in columns)], OUTCOMES)
 
 
 def refuse_absent_columns(columns: Mapped, schema: Mapping[str, Any], kind: Kind | None = None) -> None:
@@ -187,7 +187,7 @@ def _failed(data: Frame, mapped: Names) -> tuple[Frame, Names]:
     told = nw.col(failed).cast(nw.String).str.strip_chars().str.to_lowercase()
     wrong = ~nw.col(failed).is_null() & ~told.is_in(list(_NO_ERROR))
     present = _present(data)
-    names = {n: mapped.get(n, n) for n in ("choice", "winner", "graded", "strength", *ANSWERS)}
+    names = {n: mapped.get(n, n) for n in ("choice", "winner", "graded", "strength", *OUTCOMES)}
     answers = [c for c in names.values() if c is not None and c in present]
     before = mapped.get("status", "status")
     status = nw.col(before) if before in present else nw.lit("ok")

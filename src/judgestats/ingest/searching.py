@@ -29,7 +29,7 @@ from judgestats.ingest.proposals import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
 from judgestats.schema.coding import neither
-from judgestats.schema.columns import CONDITIONS, ONE_JUDGE, VOCABULARY, Column, Kind, required
+from judgestats.schema.columns import CONDITIONS, ONE_JUDGE, OUTCOMES, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
 
 #: Canonical name -> column (or constant, or None) and the reason.
@@ -95,6 +95,8 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
         return _ratings(frame, names, score, notes)
+    if "shown_at" in frame.columns:
+        return _ratings(frame, names, None, notes)
     if {"judge", "system"} <= {
         n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _first_column(names, w)
     }:
@@ -289,7 +291,7 @@ def _ratings(
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(columns, "ratings", frame, names)
-    have = set(columns) | ({"score"} if verdict is not None or classes is not None else set())
+    have = set(columns) | ({"score"} if set(columns) & {*OUTCOMES} else set())
     advice: Advice = (("off_scale", "missing"), ("scale", None)) if score is not None else ()
     return _proposal("ratings", columns, {}, have, notes, frame, advice)
 

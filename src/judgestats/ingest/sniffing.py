@@ -20,7 +20,7 @@ from judgestats.ingest.registry import native_readers, reader
 from judgestats.ingest.searching import suggest_mapping
 from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.tables import plain_rows
-from judgestats.schema.columns import Kind, kind_of
+from judgestats.schema.columns import OUTCOMES, Kind, kind_of
 from judgestats.schema.opening import opened
 
 Confidence = Literal["native", "canonical", "needs a mapping"]
@@ -150,7 +150,7 @@ def _kind(tool: Reader) -> Kind | None:
 def _table(name: str, table: IntoFrame, about: str, count: int) -> DetectedFormat:
     columns = column_names(table)
     try:
-        kind = kind_of(columns)
+        kind = kind_of(columns, OUTCOMES)
     except SchemaError:
         proposal = suggest_mapping(table)
         why = f"{about}; its columns ({', '.join(columns)}) are neither those of a known tool nor canonical"

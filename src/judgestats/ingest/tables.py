@@ -20,7 +20,7 @@ from judgestats.ingest.sources import Files, is_table, resolve
 from judgestats.ingest.wide import Wide, parse_wide
 from judgestats.schema.account import Places
 from judgestats.schema.coding import hashed, neither
-from judgestats.schema.columns import ANSWERS, LARGEST, VOCABULARY, Kind
+from judgestats.schema.columns import LARGEST, OUTCOMES, VOCABULARY, Kind
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.opening import few
 from judgestats.typing import Integers, Ints
@@ -128,7 +128,7 @@ def same_columns(
 
 def _needed(mapped: Mapped, names: Collection[str]) -> set[str]:
     """Columns that say which call a row is, and its answer."""
-    said = {c.name for columns in VOCABULARY.values() for c in columns if c.key} | {"choice", *ANSWERS, *PSEUDO}
+    said = {c.name for columns in VOCABULARY.values() for c in columns if c.key} | {"choice", *OUTCOMES, *PSEUDO}
     return source_columns({n: mapped.get(n, n if n in names else None) for n in said}, names)
 
 

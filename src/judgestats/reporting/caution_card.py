@@ -80,7 +80,7 @@ def caution_card(
     if excluded / total >= MANY_LOST:
         share = printed(excluded / total, "share")
         said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
-    alone = np.unique(judge).size == 1 and options.people is None and "gold" not in calls.names
+    alone = np.unique(judge).size == 1 and options.people is None and not {"gold", "gold_at"} & {*calls.names}
     if alone and "stimulus" not in calls.names:
         said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
     if not said:

@@ -66,7 +66,7 @@ def next_step(reference: References, sheet: pd.DataFrame, kind: Kind) -> str:
             "No number can be estimated from these data: see the rows used and excluded below, and give the scores or "
             "choices as columns that can be read."
         )
-    alone = reference.models["judge"].nunique() == 1 and not reference.humans and "gold" not in reference.models.columns
+    alone = models["judge"].nunique() == 1 and not reference.humans and not {"gold", "gold_at"} & {*models.columns}
     if not alone or (kind == "preferences" and "stimulus" in reference.models.columns):
         return ""
     what = "the same answers" if kind == "preferences" else "the same items"

@@ -274,7 +274,8 @@ def _line_of_counts(
         parts.append(f"{noun(options.people['judge'].nunique(), 'person', 'people')} {compared}")
     if pooled := _pooled(data, kind):
         parts.append(f"{' and '.join(pooled.values())} pooled")
-    labelled = int((data["gold"].notna() & (data["gold"].astype(str) != "")).sum()) if "gold" in data else 0
+    gold = next((data[c] for c in ("gold", "gold_at") if c in data), pd.Series(dtype=object))
+    labelled = int((gold.notna() & (gold.astype(str) != "")).sum())
     part = f" on {count(labelled)} of {noun(len(data), 'row')}" if labelled < len(data) else ""
     parts += [f"gold labels{part}"] if labelled else ["no right answers known"] if not against else []
     total = used + excluded

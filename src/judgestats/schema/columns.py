@@ -35,7 +35,9 @@ YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed"
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
 #: Columns that hold what a rating came to: the first of them that is there.
 ANSWERS = ("score", "correct", "mean", "answer")
-#: Those that hold no number.
+#: Those of a table that may become ratings: the place of the chosen option is an answer where there is no other.
+OUTCOMES = (*ANSWERS, "shown_at")
+#: Those of ANSWERS that hold no number.
 VERDICTS = ("correct", "answer")
 #: Conditions whose values are separate instruments.
 INSTRUMENTS = ("prompt", "strategy", "probe")
@@ -158,10 +160,10 @@ def required(kind: Kind) -> list[str]:
     return [c.name for c in VOCABULARY[kind] if c.required]
 
 
-def answer_column(present: Iterable[str]) -> str:
-    """Column of a ratings frame that holds the answers; ``score`` where there is none."""
+def answer_column(present: Iterable[str], outcomes: Sequence[str] = ANSWERS) -> str:
+    """Column of a ratings frame that holds the answers, the first of `outcomes`; ``score`` where there is none."""
     present = set(present)
-    return next((c for c in ANSWERS if c in present), "score")
+    return next((c for c in outcomes if c in present), "score")
 
 
 def outcome_columns(kind: Kind, present: Iterable[str]) -> set[str]:
@@ -198,12 +200,12 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
     return wanted
 
 
-def kind_of(columns: Iterable[str]) -> Kind:
-    """Tell which canonical frame has these columns."""
+def kind_of(columns: Iterable[str], outcomes: Sequence[str] = ANSWERS) -> Kind:
+    """Tell which canonical frame has these columns; one of ratings has any of `outcomes`."""
     have = set(columns)
     if have >= set(required("preferences")):
         return "preferences"
-    if have >= {"judge", "item"} and have & set(ANSWERS) and not have & {"first", "second"}:
+    if have >= {"judge", "item"} and have & set(outcomes) and not have & {"first", "second"}:
         return "ratings"
     listed = ", ".join(map(str, columns)) or "none"
     raise SchemaError(

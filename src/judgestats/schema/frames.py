@@ -17,6 +17,7 @@ from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import (
     COUNTS,
     LARGEST,
+    OUTCOMES,
     ONE_JUDGE,
     VERDICTS,
     VOCABULARY,
@@ -156,6 +157,7 @@ def ratings(
         Verdicts that are right or wrong stand in ``correct``, as booleans, in place of ``score``: those of a column
         ``correct``, or a score of booleans or words. Verdicts that are classes (``safe``, ``refusal``) stand in
         ``answer``: measures of agreement, :func:`judgestats.classification` and :func:`judgestats.confusion` take them.
+        Without any of these the place ``shown_at`` of the chosen option is the ``answer``.
 
     Raises
     ------
@@ -228,6 +230,9 @@ def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: s
         data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
+    have = data.collect_schema().names()
+    if kind == "ratings" and answer_column(have, OUTCOMES) == "shown_at":
+        data = data.with_columns(nw.col("shown_at").alias("answer"))
     refuse_undeclared(data, kind=kind)
     return _cast(_in_order(data, kind), vocabulary)
 
@@ -285,7 +290,7 @@ def refuse_absent(
     problems += [not_there(n, part, present, listed=i == 0) for i, (n, part) in enumerate(parts)]
     have = {n for n, s in columns.items() if s is not None} | {n for n in present if n not in {*columns, *chosen}}
     have |= {"choice"} if have & {"winner", "graded"} else set()
-    have |= {"score"} if answer_column(have) in have else set()
+    have |= {"score"} if answer_column(have, OUTCOMES) in have else set()
     missing = [n for n in required(kind) if n not in have] if kind and not strange else []
     if missing:
         free = [n for n in present if n not in chosen]

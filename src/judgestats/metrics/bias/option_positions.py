@@ -67,6 +67,15 @@ def _number_of_options(data: Calls, _: Options) -> str:
             form="share",
         ),
         Term(
+            "accuracy",
+            "right option chosen",
+            "call",
+            "valid calls",
+            "higher",
+            "The judge chooses the option that stands at `gold_at`.",
+            form="share",
+        ),
+        Term(
             "chi2",
             "chi-square of equal places",
             "call",
@@ -110,7 +119,8 @@ def option_position_bias(
         Per judge and number of options, for each place ``shown_at``: ``share``, and ``position_bias``, the share minus
         ``expected``; and one row ``chi2``, a test of all places with its ``df`` and ``p_value``. ``expected`` is one
         over the number of options; with a column ``gold_at``, the place of the right option, it is the share of calls
-        whose right option stood there. ``n`` is the number of valid calls.
+        whose right option stood there, and a row ``accuracy`` is the share of calls with the right option. ``n`` is the
+        number of valid calls.
 
     Raises
     ------
@@ -202,6 +212,8 @@ def _of_group(counts: Counts, places: Floats, key: Record) -> Iterator[Record]:
             one, other = excess[:, j] > 0, excess[:, j] < 0
             yield from counts.differences("position_bias", one, other, valid, left_out=left_out, **cells)
         yield row
+    if right is not None:
+        yield from counts.rates("accuracy", places == right, valid, left_out=left_out)
     sums, alike = cluster_sums(np.nan_to_num(excess) * valid[:, None], counts.n, _cluster_codes(counts))
     yield {**key, "term": "chi2", "n": n.sum(), **_test(counts, sums, alike, n)}
 
