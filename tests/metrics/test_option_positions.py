@@ -192,7 +192,9 @@ def test_the_share_of_right_options_is_the_planted_one_and_needs_their_places():
     np.testing.assert_allclose(right["estimate"], want.loc[right.index], rtol=1e-12)
     assert (right["n"] == 119).all()
     assert right["shown_at"].isna().all()
-    sums = valid.assign(hit=valid["shown_at"] == valid["gold_at"]).groupby(["judge", "item"])["hit"].agg(["sum", "size"])
+    sums = (
+        valid.assign(hit=valid["shown_at"] == valid["gold_at"]).groupby(["judge", "item"])["hit"].agg(["sum", "size"])
+    )
     for judge, row in right.iterrows():
         _, low, high = clustered_wilson(*sums.loc[judge].to_numpy(float).T)
         assert (row["conf_low"], row["conf_high"]) == pytest.approx((low, high))

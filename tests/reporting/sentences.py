@@ -19,13 +19,13 @@ _TERMS = {
     "dark": ("dark_current",), "biased": ("position_bias", "leniency"),
 }  # fmt: skip
 _SIDES = {
-    "Prefers what is shown first": 1, "Prefers what is shown second": -1, "Scores higher than": 1,
+    "Prefers what is shown first": 1, "Prefers what is shown second": -1, "Prefers the first option": 1, "Avoids the first option": -1, "Scores higher than": 1,
     "Scores lower than": -1,
 }  # fmt: skip
 _VALUE_OF_BIAS = r"(?:^|; |largest: )([^;(]+?), ([+−]?[\d.]+)(?= points|; | \(|$)"
 _TWO_SIDES = re.compile(
-    r"(.+?) (prefers? what is shown first|scores? higher than .+?) by more than ([\d.]+(?: points)?), (.+?) "
-    r"(?:the second|lower)$"
+    r"(.+?) (prefers? (?:what is shown first|the first option)|scores? higher than .+?) by more than ([\d.]+(?: points)?), (.+?) "
+    r"(?:the second|another|lower)$"
 )
 
 

@@ -535,3 +535,79 @@ def test_people_among_themselves_beside_the_judges():
     same = [(answers[a] == answers[b]).mean() for a, b in combinations(answers.columns, 2)]
     assert card.claim == f"agree in {100 * np.mean(same):.0f}\u202f%" == "agree in 92\u202f%"
     assert "gpt_3_5_turbo with them in 71\u202f%" in card.detail
+
+
+def chosen_places(preferences, n_items=600, options=4, seed=3, **columns):
+    """Judges that know the right option of a share of the items, and else prefer a place with a weight."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for judge, (place, weight, known) in preferences.items():
+        weights = np.ones(options)
+        weights[place - 1] += weight
+        right = rng.integers(1, options + 1, n_items)
+        free = rng.choice(np.arange(1, options + 1), n_items, p=weights / weights.sum())
+        chosen = np.where(rng.random(n_items) < known, right, free)
+        rows.append(pd.DataFrame({"judge": judge, "item": range(n_items), "shown_at": chosen, "gold_at": right}))
+    return pd.concat(rows, ignore_index=True).assign(n_options=options, **columns)
+
+
+def test_the_share_of_right_options_and_the_preference_for_the_first_are_on_cards():
+    table = chosen_places({"g": (1, 2, 0.5)})
+    made = summary(ratings(table))
+    right, bias = made.cards
+    share = (table["shown_at"] == table["gold_at"]).mean()
+    excess = (table["shown_at"] == 1).mean() - (table["gold_at"] == 1).mean()
+    assert (right.head, right.claim) == ("Right on gold", f"g, {printed(share, 'share')}")
+    assert "best constant place" in right.detail
+    assert (bias.kind, bias.head) == ("biased", "Prefers the first option")
+    assert bias.claim == f"g, +{100 * excess:.0f} points"
+    assert "pairs" not in bias.detail
+    assert made.verdict == f"g is right in {printed(share, 'share')}."
+    assert "gold labels" in made.line
+    assert (made.title, made.against) == ("Can g be trusted?", "gold")
+    measured = js.position_bias(ratings(table))
+    first = measured[(measured["term"] == "position_bias") & (measured["shown_at"] == 1)].iloc[0]
+    cell = next(c for c in made.columns if c.term == "position_bias").cells["g"]
+    assert [cell[k] for k in ("estimate", "conf_low", "conf_high")] == [
+        first[k] for k in ("estimate", "conf_low", "conf_high")
+    ]
+
+
+def test_without_the_place_of_the_right_option_the_bias_is_against_chance_and_nothing_is_right():
+    table = chosen_places({"g": (1, 2, 0.5)}).drop(columns="gold_at")
+    made = summary(ratings(table))
+    assert kinds(made) == ["biased", "care"]
+    assert made.cards[0].claim == f"g, +{100 * (table['shown_at'] == 1).mean() - 25:.0f} points"
+    assert "no right answers known" in made.line
+    assert made.title == "How g answers"
+
+
+def test_several_judges_are_compared_and_the_first_is_to_be_asked_in_several_orders():
+    table = chosen_places({"g": (1, 20, 0.7), "h": (2, 20, 0.1), "k": (1, 0, 0.3)}, answer="text")
+    page = measure_all(ratings(table), PageArguments(n_resamples=50))
+    made = page.summary
+    assert made.cards[0].claim.startswith("g, ")
+    biased = next(c for c in made.cards if c.kind == "biased")
+    assert biased.claim == "g prefers the first option by more than 10 points, h another"
+    assert "Ask it in several orders: it prefers the first option (+" in made.verdict
+    assert contradictions(page) == []
+
+
+def test_a_preference_for_another_place_is_none_for_the_first():
+    biased = [c for c in summary(ratings(chosen_places({"g": (4, 9, 0.5)}))).cards if c.kind == "biased"]
+    assert [c.head for c in biased] == ["Position bias"]
+    assert biased[0].claim == "None shown to be above 10 points"
+    none = summary(ratings(chosen_places({"g": (1, 0, 0.5)})))
+    (card,) = [c for c in none.cards if c.kind == "biased"]
+    assert card.claim == "No preference for the first option found"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_page_says_that_no_right_answer_is_known_only_where_none_is(known):
+    table = chosen_places({"g": (1, 2, 0.5), "h": (1, 0, 0.5)}, n_items=60)
+    table = table if known else table.drop(columns="gold_at")
+    for calls in (table, table.assign(n_options=4 + table["item"] % 2)):
+        page = as_html(measure_all(ratings(calls), PageArguments(n_resamples=50)))
+        assert ("No right answer is known" not in page) == known
+        assert ("no right answers known" not in page) == known
+        assert ("(gold=)" not in page) == known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -69,6 +69,7 @@ class BiasWords:
     method: str
     units: str  # what the intervals are clustered by, as a plural
     smallest: float  # size of a bias that is of interest
+    remedy: str = "Ask it in both orders"
 
     @property
     def unit(self) -> str:
@@ -85,6 +86,18 @@ def order_bias_words(units: str, options: Options) -> BiasWords:
     smallest = SMALLEST_SHARE if options.smallest is None else options.smallest
     return BiasWords(
         "Position bias", none, heads, verbs, "the second", "position_bias", "points", method, units, smallest
+    )
+
+
+def option_bias_words(units: str, options: Options) -> BiasWords:
+    """How a card says a bias towards the first of several options."""
+    return replace(
+        order_bias_words(units, options),
+        none="No preference for the first option found",
+        heads=("Prefers the first option", "Avoids the first option"),
+        verbs=("prefers the first option", "prefer the first option"),
+        opposite="another",
+        remedy="Ask it in several orders",
     )
 
 

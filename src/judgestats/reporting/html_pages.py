@@ -110,7 +110,7 @@ def _study_tables(data: PageData) -> list[Record]:
 
 def _nothing_known(data: PageData) -> str:
     """A line on data that cannot show whether a verdict is right; empty where they can."""
-    if data.summary.against or data.rows.unnamed:
+    if data.summary.against or data.rows.unnamed or "gold_at" in data.measured.columns:
         return ""
     what = "verdict" if answer_column(data.measured.columns) in VERDICTS or data.rows.kind == "preferences" else "score"
     if data.rows.reference.humans:

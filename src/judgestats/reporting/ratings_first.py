@@ -8,6 +8,7 @@ import pandas as pd
 
 from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
+from judgestats.metrics.bias.option_positions import option_position_bias
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.marks import distance_marks, error_marks, score_marks, spread_marks
 from judgestats.metrics.measure_registry import Options
@@ -21,30 +22,36 @@ from judgestats.reporting.card_questions import (
     cluster_of_intervals,
     cluster_plural,
     leniency_bias_words,
+    option_bias_words,
     people_question,
     rows_by_judge,
     rows_from_means,
 )
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import Column
+from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import VERDICTS, answer_column
 
 
 def _right_or_wrong_first_screen(
-    data: pd.DataFrame, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
 ) -> FirstScreen:
     """A table of verdicts that are right or wrong, or of classes."""
     questions: dict[str, CardQuestion] = {}
     columns: list[Column] = []
-    against = ""
+    data, against = calls.data.to_native(), ""
+    column, places = answer_column(data.columns), _first_of_options(calls, options)
+    line = "dashed: best constant answer"
     if right := rows_by_judge(sheet, "accuracy"):
-        against = "gold"
-        column = answer_column(data.columns)
         said, gold = (data[c].astype("string") if column == "answer" else yes_or_no(data[c]) for c in (column, "gold"))
+    elif right := rows_by_judge(places, "accuracy"):
+        said, gold = _place_of_answer(data), pd.to_numeric(data["gold_at"])
+        line = "dashed: best constant place"
+    if right:
+        against = "gold"
         scored = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
         often, note = float(gold.value_counts(normalize=True).max()), "share of verdicts that match gold"
-        line = "dashed: best constant answer"
         columns.append(Column("accuracy", "Accuracy", note, "share", right, False, often, line))
         cluster = cluster_of_intervals(data, right)
         questions["right"] = CardQuestion(
@@ -64,7 +71,38 @@ def _right_or_wrong_first_screen(
     if says := rows_by_judge(sheet, "right"):
         note = "share of valid verdicts; no gold says whether they are right"
         columns.append(Column("right", "Verdicts “correct”", note, "share", says))
-    return FirstScreen(columns, questions, against)
+    if not (first := rows_by_judge(places, "position_bias")):
+        return FirstScreen(columns, questions, against)
+    head, note = "First-option preference", "points, above its share without a preference"
+    columns.append(Column("position_bias", head, note, "points", first, False, 0.0, "dashed: none"))
+    cluster, part = cluster_of_intervals(data, first), data[data["judge"].isin(first)]
+    expected = 1 / pd.to_numeric(part["n_options"])
+    if "gold_at" in part:
+        right_place = pd.to_numeric(part["gold_at"])
+        expected = (right_place == 1).astype(float).where(right_place.notna())
+    place = _place_of_answer(part)
+    excess = (place == 1).astype(float).where(place.notna()) - expected
+    bias = biased(
+        score_marks(part.assign(excess_=excess), conditions, cluster, "excess_"),
+        conf_level=options.conf_level,
+        seed=options.seed,
+    )
+    return FirstScreen(columns, questions, against, bias, option_bias_words(cluster_plural(cluster, "items"), options))
+
+
+def _first_of_options(calls: Study, options: Options) -> pd.DataFrame:
+    """Position bias of the first option, of judges with one number of options, and the share of right ones."""
+    try:
+        rows = option_position_bias(calls.data.to_native(), cluster=options.cluster, conf_level=options.conf_level)
+    except JudgestatsError:
+        return pd.DataFrame(columns=["judge", "term", "estimate"])
+    one = rows.groupby("judge")["n_options"].transform("nunique") == 1
+    return rows[one & (rows["shown_at"].fillna(1) == 1)].drop(columns=["n_options", "shown_at"])
+
+
+def _place_of_answer(data: pd.DataFrame) -> pd.Series[float]:
+    """The place of the chosen option, none where there is no answer."""
+    return pd.to_numeric(data["shown_at"]).where(is_answer(data[answer_column(data.columns)]))
 
 
 def ratings_first_screen(
@@ -74,7 +112,7 @@ def ratings_first_screen(
     data = calls.data.to_native()
     value = answer_column(data.columns)
     if value in VERDICTS:
-        return _right_or_wrong_first_screen(data, sheet, people, conditions, options)
+        return _right_or_wrong_first_screen(calls, sheet, people, conditions, options)
     if pair := scales_apart(data[value], data["judge"]):
         return FirstScreen(
             [], {}, apart=f"there is {pair[0]}, and {pair[1]}; name the scale in a column, one page for each"

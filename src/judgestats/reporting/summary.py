@@ -196,9 +196,9 @@ def _bias_axes(
     """Position, length and self-preference, each on one axis."""
     axes = []
     if position := next((c for c in columns if c.term == "position_bias"), None):
-        axes.append(
-            ("Position", "Share of first minus share of second; left of the line: prefers the second.", position)
-        )
+        options = "Share of the first option minus its share without a preference; left of the line: avoids it."
+        slots = "Share of first minus share of second; left of the line: prefers the second."
+        axes.append(("Position", options if "option" in position.label else slots, position))
     scores = taken.get("bias_score")
     if isinstance(scores, pd.DataFrame) and "bias" in scores:
         long = scores["bias"].astype(str).str.contains(_LENGTH)

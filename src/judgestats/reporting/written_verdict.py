@@ -12,7 +12,7 @@ none is distinguishable from it                 Any may be the best; how many mo
 the best has no interval, or another is ahead   Who is the best cannot be said.
 neither right answers nor people                Who is right cannot be said; who is steadier, by the rules above.
 people agree more among themselves              No judge agrees with people as people do with each other.
-the judge to use prefers a place                Ask it in both orders.
+the judge to use prefers a place                Ask it in both orders, or several.
 conditions are pooled                           Which, and the option that shows each.
 nobody named a column in which calls differ     First of all: which, and the option (``unnamed_columns``).
 ==============================================  ====================================================================
@@ -161,8 +161,8 @@ def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[Column]) -> list
     low, high = (float(row[end].iloc[0]) for end in ("conf_low", "conf_high"))
     if not (low > bias.smallest or high < -bias.smallest):
         return []
-    place = "first" if low > 0 else "second"
-    return [f"Ask it in both orders: it prefers what is shown {place} ({column.text(judge)[0]} points)."]
+    head = bias.heads[int(low <= 0)]
+    return [f"{bias.remedy}: it {head[0].lower()}{head[1:]} ({column.text(judge)[0]} points)."]
 
 
 def _says(judge: str, question: CardQuestion, ranking: Standing, column: Column | None) -> str:

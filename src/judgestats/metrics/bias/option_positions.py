@@ -45,7 +45,7 @@ def _number_of_options(data: Calls, _: Options) -> str:
     frames=("ratings",),
     needs=(_number_of_options,),
     classes=True,
-    table=("position_bias", "chi2"),
+    table=("position_bias", "accuracy", "chi2"),
     terms=(
         Term(
             "position_bias",
