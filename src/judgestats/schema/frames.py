@@ -17,8 +17,8 @@ from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import (
     COUNTS,
     LARGEST,
-    OUTCOMES,
     ONE_JUDGE,
+    OUTCOMES,
     VERDICTS,
     VOCABULARY,
     Column,
