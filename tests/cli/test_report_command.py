@@ -120,6 +120,15 @@ def test_report_to_has_priority_over_the_name_of_the_file(canonical, tmp_path):
         assert out.read_text(encoding="utf-8").lower().startswith(start.lower())
 
 
+def test_report_refuses_a_name_that_ends_as_no_page_does(canonical, tmp_path):
+    out = tmp_path / "r.pdf"
+    result = run.invoke(app, ["report", str(canonical), "--out", str(out)])
+    assert result.exit_code == 2
+    assert "ends in '.pdf'. Allowed: .html, .htm, .md. Name it 'r.html'" in words(result)
+    assert not out.exists()
+    assert run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "r.HTM")]).exit_code == 0
+
+
 def test_report_refuses_another_output_and_says_which_option_names_it(canonical):
     result = run.invoke(app, ["report", str(canonical), "--to", "pdf"])
     assert result.exit_code == 2

@@ -47,6 +47,21 @@ def test_null_score_and_null_game(write: Write) -> None:
     assert calls["status"].tolist() == ["error", "parse"]
 
 
+def test_one_error_names_all_records_that_cannot_be_read(write: Write) -> None:
+    lacking = {k: v for k, v in record("A>B").items() if k != "judge"}
+    faults = [record("A>>>B"), record("A>B"), {**record(), "games": None}, lacking]
+    with pytest.raises(SchemaError) as error:
+        read(write("a.jsonl", [record("A>B"), *faults, *[lacking] * 8]))
+    text = str(error.value)
+    assert text.startswith("a.jsonl, line 2: score of game 1 is 'A>>>B'. Allowed: A>>B, ")
+    assert "Also line 4: games is 'None'; line 5: the record lacks 'judge'; line 6: " in text
+    assert text.endswith("line 11: the record lacks 'judge'; and 2 more records.")
+    with pytest.raises(
+        SchemaError, match=r"games is 'None'. Allowed: a list of one or two games, .* leave the record out"
+    ):
+        read(write("b.jsonl", [record("A>B"), {**record(), "games": None}]))
+
+
 def test_unknown_score_and_too_many_games(write: Write) -> None:
     with pytest.raises(SchemaError, match=r"line 1: score of game 2 is 'A>C'\. Allowed: A>>B"):
         read(write("a.jsonl", [record("A>B", "A>C")]))

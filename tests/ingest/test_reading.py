@@ -129,6 +129,16 @@ def test_the_remedy_for_the_encoding_works(write: Write, encoding: str) -> None:
     assert calls["first"].tolist() == ["caf\xe9"]
 
 
+def test_bytes_that_are_no_text_are_offered_no_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes(range(256)) * 12)
+    for encoding in (None, "cp1252"):
+        with pytest.raises(SchemaError, match=r"t\.csv is no text: 312 of its first 3,072 bytes are control") as error:
+            read(path, encoding=encoding)
+        assert "encoding=" not in str(error.value)
+        assert error.value.advice == ()
+
+
 def test_wrong_encoding_in_jsonl_and_an_unknown_one(write: Write) -> None:
     raw = json.dumps(RECORD).encode() + b'\n{"judge": "\xff"}\n'
     with pytest.raises(SchemaError, match=r"t\.jsonl is not utf-8: line 2, byte 12"):

@@ -75,6 +75,17 @@ def test_the_right_response_by_item():
         best_of_accuracy(table.assign(gold=np.where(table["system"] == "r0", "r0", "r1")))
 
 
+def test_scores_of_the_responses_are_no_name_of_the_right_one():
+    table = responses().assign(gold=lambda t: np.where(t["system"] == "r0", 0.6, 0.5))
+    with pytest.raises(
+        SchemaError, match=r"0\.6, 0\.5\. 'gold' must name the right response of each item; these are scores\."
+    ):
+        best_of_accuracy(table)
+    numbered = table.assign(system=table["system"].str[1:], gold=table["system"].str[1:].astype(int))
+    with pytest.raises(SchemaError, match=r"several right responses in 'gold': 0, 1, 2, 3\.$"):
+        best_of_accuracy(numbered)
+
+
 def test_rounding_is_no_victory():
     table = pd.DataFrame(
         {"judge": "g", "item": "1", "system": ["a"] * 3 + ["b"] * 3, "score": [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]}

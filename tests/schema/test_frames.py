@@ -189,8 +189,16 @@ MESSAGES = {
     ),
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
-        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). The first is judge=g, item=1, first=x, second=y. Number repeats in "
-        "'replicate', count identical rows (counts=\"n\"), or name the condition that distinguishes them.",
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). "
+        "The first is judge=g, item=1, first=x, second=y. They are equal in every column: if they are copies, keep one of "
+        "each, frame.drop_duplicates(). Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the "
+        "condition that distinguishes them.",
+    ),
+    "contradiction": (
+        lambda t: preferences(pd.concat([t, t.head(1).assign(choice="second")], ignore_index=True)),
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4 of the data, from 0). "
+        "The first is judge=g, item=1, first=x, second=y. 2 of them contradict each other: the same call has different "
+        "answers. Number repeats in 'replicate', or name the condition that distinguishes them.",
     ),
     "no rows": (
         lambda t: preferences(t.head(0)),

@@ -175,9 +175,13 @@ def test_what_occurs_more_than_once_is_described():
     ):
         js.ratings(copy)
     with pytest.raises(
-        SchemaError, match=r"The first is judge=g, system=a, item=0, criterion=overall\. Number repeats"
+        SchemaError, match=r"item=0, criterion=overall\. They are equal in every column: .*\(\)\. Number repeats"
     ):
         js.ratings(pd.concat([SCORED, SCORED.head(2)]))
+    with pytest.raises(
+        SchemaError, match=r"criterion=overall\. 2 of them contradict each other: .* in 'replicate', or"
+    ):
+        js.ratings(pd.concat([SCORED, SCORED.head(2).assign(score=[1, 4])]))
 
 
 def test_a_histogram_of_scores_is_a_table_of_counts():

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: What report writes.
 _WRITTEN = ("html", "md")
+#: How names of pages end.
+_ENDINGS = (".html", ".htm", ".md")
 
 
 @readable_errors
@@ -88,6 +90,11 @@ def report(
     outputs = MarkedOutputs("report", [*files_read(record), *source.source], overwrite=overwrite)
     if not printed:
         outputs.check(out)
+    if not to and out.suffix.lower() not in ("", *_ENDINGS):
+        raise SchemaError(
+            f"--out {str(out)!r} ends in {out.suffix!r}. Allowed: {', '.join(_ENDINGS)}. Name it "
+            f"{out.with_suffix('.html').name!r} (a browser prints it as PDF), or say --to html or md."
+        )
     with working("Measuring") as say:
         arguments = PageArguments(
             **source.groups,

@@ -15,6 +15,9 @@ from judgestats.ingest.compressed_files import PEEK, bytes_of
 if TYPE_CHECKING:
     from judgestats.ingest.files import File
 
+#: Bytes that no text holds, besides tabs, ends of lines and pages, and escapes.
+_CONTROLS = sorted({*range(32)} - {9, 10, 11, 12, 13, 27})
+
 
 @contextmanager
 def text_of(path: Path, encoding: str | None = None, errors: str = "strict") -> Iterator[IO[str]]:
@@ -30,10 +33,16 @@ def wrong_encoding(path: Path, encoding: str | None) -> SchemaError:
     """The error for a file in another encoding: where decoding fails, and a likely encoding."""
     wanted = encoding or "utf-8"
     with bytes_of(path) as raw:
-        start = raw.read(4)
+        start = raw.read(4096)
     for mark, name in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if start.startswith(mark):
             return _encoding_error(path, wanted, f"it begins with the byte-order mark of {name}", name)
+    controls = sum(start.count(code) for code in _CONTROLS)
+    if controls > len(start) / 50 and b"\0" in start and start.count(b"\0") < len(start) / 5:  # UTF-16 has more NUL
+        return SchemaError(
+            f"{path.name} is no text: {controls:,} of its first {len(start):,} bytes are control bytes, such as NUL, "
+            "and no encoding helps. Give a file of verdicts; `judgestats formats` lists what is read."
+        )
     with bytes_of(path) as raw:
         for number, line in enumerate(raw, start=1):
             try:

@@ -57,13 +57,15 @@ class Place:
         if name not in record:
             raise SchemaError(
                 f"{self}: the record lacks {name!r}. It has: {', '.join(map(str, record)) or 'nothing'}."
-                f"{suggestion(name, map(str, record))}"
+                f"{suggestion(name, map(str, record))}",
+                problem=f"the record lacks {name!r}",
             )
         return record[name]
 
     def wrong(self, what: str, got: object, allowed: str) -> SchemaError:
         """Build the error for a value that the format does not have."""
-        return SchemaError(f"{self}: {what} is {str(got)[:60]!r}. Allowed: {allowed}.")
+        problem = f"{what} is {str(got)[:60]!r}"
+        return SchemaError(f"{self}: {problem}. Allowed: {allowed}.", problem=problem)
 
     def exclude(self, reason: str, part: str = "", remedy: str = "", n: int = 1) -> None:
         """Say that the record, or a part of it, gives no row: ``place.exclude("no score", "scorer model_grade")``."""
@@ -167,6 +169,7 @@ class Reader:
         files: list[int] = []
         excluded: list[Exclusion] = []
         left: dict[int, SchemaError] = {}
+        faults: list[tuple[Place, SchemaError]] = []
         n = number = 0
         for number, log in enumerate(logs, start=1):
             start = n, len(rows), len(excluded)
@@ -175,7 +178,10 @@ class Reader:
                 for name, record in log.opened(self.name):
                     place = Place(log.path, name, n - start[0] + log.first, excluded)
                     before = len(rows), len(excluded)
-                    rows.extend(self.rows(record, place, **log_options) if self.rows is not None else ())
+                    try:
+                        rows.extend(self.rows(record, place, **log_options) if self.rows is not None else ())
+                    except SchemaError as problem:
+                        faults.append((place, problem))
                     places.extend([str(place)] * (len(rows) - before[0]))
                     if (len(rows), len(excluded)) == before:
                         place.exclude("no verdict in the record")
@@ -187,6 +193,8 @@ class Reader:
                 n = start[0]
                 del rows[start[1] :], places[start[1] :], excluded[start[2] :]
             files.extend([number] * (len(rows) - start[1]))
+        if faults:
+            raise _together(faults)
         if left and len(left) == number:
             raise next(iter(left.values())) from None
         criteria = [c.strip() for c in classes_of.split(",")] if isinstance(classes_of, str) else [*classes_of]
@@ -213,6 +221,16 @@ class Reader:
         rating = RATING_OPTIONS if self.frame != "preferences" else {}
         classes = CLASSES if self.frame == "ratings" and self.rows is not None else {}
         return {**COMMON_OPTIONS, **rating, **classes, **self.options}
+
+
+def _together(faults: Sequence[tuple[Place, SchemaError]], most: int = 8) -> SchemaError:
+    """The first fault of records as one error, with where the others stand and what is wrong there."""
+    others = [f"{p.name}: {e.problem.removeprefix(f'{p}: ')}" for p, e in faults[1 : most + 1]]
+    rest = len(faults) - 1 - len(others)
+    more = f"; and {rest:,} more record{'s' * (rest != 1)}" * bool(rest)
+    first = faults[0][1]
+    fields = {"advice": first.advice, "reason": first.reason}
+    return SchemaError(f"{first} Also {'; '.join(others)}{more}.", **fields) if others else first
 
 
 def refuse_other_options(

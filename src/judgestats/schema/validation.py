@@ -391,15 +391,21 @@ def _duplicates(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     none = again & (values.isna() | (values.astype(object) == "invalid")).to_numpy(dtype=bool)
     whole = again & ~none & ~table[~none].duplicated(keep=False).reindex(table.index, fill_value=False).to_numpy(bool)
     copies = f" {int(none.sum()):,} of them have no answer, and repeat rows that have one: leave those out."
+    calls = table[again].groupby(keys, dropna=False, observed=True, sort=False).ngroup()
+    opposed = int((values.mask(none)[again].groupby(calls.to_numpy()).transform("nunique") > 1).sum())
+    cells = data.select(*(c for c, dtype in schema.items() if not dtype.is_nested())).to_pandas()
+    what = f" {opposed:,} of them contradict each other: the same call has different answers." * bool(opposed)
+    if not opposed and cells[again].duplicated(keep=False).all():
+        what = " They are equal in every column: if they are copies, keep one of each, frame.drop_duplicates()."
+    identical = "" if opposed else ' count identical rows (counts="n"),'
     yield Finding(
         "fault",
         "",
         "the same call occurs more than once",
         _where(again),
         first,
-        f"The first is {first[:200]}.{copies * bool(none.any() and whole.any())} Number repeats in 'replicate', count "
-        'identical rows (counts="n"), or name the condition that '
-        "distinguishes them.",
+        f"The first is {first[:200]}.{copies * bool(none.any() and whole.any())}{what} Number repeats in 'replicate',"
+        f"{identical} or name the condition that distinguishes them.",
     )
 
 

@@ -36,7 +36,8 @@ def _rows(record: Fields, place: Place, baseline: str | Mapping[str, str] = "bas
     """Read the games: game 1 shows the baseline as A, game 2 shows the model as A."""
     games = place.need(record, "games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
-        raise place.wrong("games", games, "a list of one or two games")
+        allowed = 'a list of one or two games, [{"score": null}] for no answer; or leave the record out'
+        raise place.wrong("games", games, allowed)
     model = str(place.need(record, "model"))
     base = baseline_name(_baseline(record, baseline, place), model)
     common = {

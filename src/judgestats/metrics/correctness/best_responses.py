@@ -197,7 +197,10 @@ def _response_means(table: pd.DataFrame, right: str | None, gold: str, extra: li
     if twice.any():
         item = right_names.loc[twice, "item"].iloc[0]
         listed = ", ".join(right_names.loc[right_names["item"] == item, gold])
-        raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {listed}.")
+        numbers = pd.to_numeric(right_names[gold], errors="coerce").notna().all()
+        scores = bool(numbers and not right_names[gold].isin(as_text(means["system"])).any())
+        remedy = f" {gold!r} must name the right response of each item; these are scores." * scores
+        raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {listed}.{remedy}")
     answer = as_text(means["item"]).map(dict(zip(right_names["item"], right_names[gold], strict=True)))
     return means.assign(right=(as_text(means["system"]) == answer).fillna(False).astype(bool))
 
