@@ -274,13 +274,14 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
             if (int(who) if who.isdigit() else 1) > len(beyond) or not (who.isdigit() or who in beyond):
                 yield f"{beyond} are beyond {size} in the table"
         return
-    if card.claim.startswith("None shown"):
+    if card.claim.startswith("None shown to be"):
         if not alone:
             yield "no interval in the table excludes 0"
         return
-    if card.claim.startswith("No ") and alone:
+    none = card.claim.startswith(("No ", "None shown to differ"))
+    if none and alone:
         yield f"the interval of {alone[0]} in the table excludes 0: {column.text(alone[0])}"
-    if card.claim.startswith("No ") and any(not math.isfinite(_interval(column, j)[1]) for j in known):
+    if none and any(not math.isfinite(_interval(column, j)[1]) for j in known):
         yield "not all judges have an interval"
     if card.claim.startswith("None that holds") and not alone:
         yield "no interval in the table excludes 0"
@@ -288,7 +289,7 @@ def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
         yield f"the interval of {alone[0]} in the table excludes 0, and it is not named"
     if "alone exclude" in card.detail and not alone:
         yield "no interval in the table excludes 0"
-    if not card.claim.startswith(("No ", "None that holds", "Cannot be said")):
+    if not (none or card.claim.startswith(("None that holds", "Cannot be said"))):
         yield "a sentence of no known form"
 
 
