@@ -68,10 +68,10 @@ def _number_of_options(data: Calls, _: Options) -> str:
         ),
         Term(
             "accuracy",
-            "right option chosen",
+            "",
             "call",
             "valid calls",
-            "higher",
+            "lower",
             "The judge chooses the option that stands at `gold_at`.",
             form="share",
         ),
