@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import disagreement, score_distribution
 from judgestats.published import load
@@ -150,3 +151,58 @@ def test_the_unanimous_picks():
     assert (picks.loc[picks["item"] == "5411", "score"] == 1).all()
     share = result[result["term"] == "share_above"].iloc[0]
     assert share["estimate"] == pytest.approx((listed["estimate"] > 0).mean())
+
+
+def classes_of(n: int = 60) -> pd.DataFrame:
+    """Classes of three judges, one of whom answers at random; some are missing."""
+    rng = np.random.default_rng(3)
+    labels, right = np.array(["refusal", "safe", "unsafe"]), rng.integers(0, 3, n)
+    rows = [
+        {
+            "judge": judge,
+            "item": f"i{k:02d}",
+            "answer": labels[right[k] if rng.random() < skill else rng.integers(0, 3)],
+        }
+        for judge, skill in (("a", 0.9), ("b", 0.7), ("c", 0.0))
+        for k in range(n)
+    ]
+    table = pd.DataFrame(rows)
+    return table.assign(answer=table["answer"].mask(rng.random(len(table)) < 0.1))
+
+
+def test_disagreement_of_classes_is_brute_force():
+    table = classes_of()
+    wide = table.pivot(index="item", columns="judge", values="answer")
+    pairs = list(combinations("abc", 2))
+    apart = pd.DataFrame({p: (wide[p[0]] != wide[p[1]]).where(wide[[*p]].notna().all(axis=1)) for p in pairs})
+    share = apart.astype(float).mean(axis=1).dropna()
+    got = disagreement(table, top=5, n_resamples=200)
+    of_all = got[got["judge"] == ""].set_index("term")
+    assert of_all.loc["disagreement", "estimate"] == pytest.approx(share.mean(), abs=1e-12)
+    assert of_all.loc["unanimity", ["estimate", "n"]].tolist() == [pytest.approx((share == 0).mean()), len(share)]
+    of_pairs = got[(got["term"] == "disagreement") & (got["judge"] != "")].set_index(["judge", "other"])
+    for pair in pairs:
+        values = apart[pair].dropna().astype(float)
+        assert of_pairs.loc[pair, ["estimate", "n"]].tolist() == [pytest.approx(values.mean()), len(values)]
+    disputed = got[got["term"] == "disputed"]
+    expected = share.sort_values(ascending=False, kind="stable").head(5)
+    assert disputed["item"].tolist() == expected.index.tolist()
+    assert disputed["estimate"].tolist() == pytest.approx(expected.tolist())
+    inside = got.dropna(subset=["conf_low"])
+    assert ((inside["conf_low"] <= inside["estimate"]) & (inside["estimate"] <= inside["conf_high"])).all()
+    assert inside[["conf_low", "conf_high"]].stack().between(0, 1).all()
+    pd.testing.assert_frame_equal(disagreement(pl.from_pandas(table).lazy(), top=5, n_resamples=200), got)
+
+
+def test_repeated_classes_count_once():
+    table = classes_of().dropna()
+    again = pd.concat([table.assign(replicate=r) for r in range(3)], ignore_index=True)
+    again.loc[again["replicate"] == 2, "answer"] = "safe"
+    got, once = (disagreement(t, n_resamples=50) for t in (again, table))
+    numbers = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+    pd.testing.assert_frame_equal(got[numbers], once[numbers])
+    assert got["method"].str.contains("mode of repeats").all()
+    with pytest.raises(DesignError, match=r"several classes on item 'i00', .* 'replicate'"):
+        disagreement(again.drop(columns="replicate"))
+    with pytest.raises(DesignError, match="rows carry a count"):
+        disagreement(js.ratings(table.assign(times=2), counts="times"))

@@ -90,7 +90,7 @@ def test_ordered_classes_are_scores_too() -> None:
 
 def test_a_measure_of_numbers_says_what_classes_lack() -> None:
     calls = js.ratings(table())
-    for measure in (js.icc, js.consensus_deviation, js.disagreement, js.accuracy):
+    for measure in (js.icc, js.consensus_deviation, js.correlation, js.accuracy):
         with pytest.raises(DesignError, match=f"{measure.__name__} needs numbers, and the verdicts are classes"):
             measure(calls)
     with pytest.raises(DesignError, match="level_of_measurement='ordinal' needs an order"):
@@ -152,6 +152,7 @@ def test_check_counts_missing_answers_once() -> None:
         js.confusion,
         js.consistency,
         lambda t: js.alpha(t, interval=None),
+        lambda t: js.disagreement(t, n_resamples=20),
         lambda t: js.effective_judges(t, n_resamples=20),
         lambda t: js.corrected_rate(t, sampling="random", positive="top"),
     ],

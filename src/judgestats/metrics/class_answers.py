@@ -24,7 +24,7 @@ def without_classes(function: F, name: str) -> F:
         if args and _are_classes(args[0]):
             raise DesignError(
                 f"{name} needs numbers, and the verdicts are classes. {ORDER} Measures of classes: classification, "
-                "confusion, kappa, alpha, ac1, judge_against_people.",
+                "confusion, kappa, alpha, ac1, disagreement, judge_against_people.",
                 problem="the verdicts are classes, not numbers",
             )
         return function(*args, **options)

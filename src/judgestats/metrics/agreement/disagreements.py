@@ -14,7 +14,9 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import clusters_note
@@ -36,8 +38,9 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
-from judgestats.schema.columns import By, names
-from judgestats.schema.factors import Factors
+from judgestats.schema.classes import class_codes
+from judgestats.schema.columns import COUNTS, By, answer_column, names
+from judgestats.schema.factors import Factors, factor_of
 from judgestats.typing import Floats, Ints, Mask, Record
 
 
@@ -59,7 +62,10 @@ from judgestats.typing import Floats, Ints, Mask, Record
         Term("highest_alone", form="share"),
         Term("highest_shared", "highest, ties split", form="share"),
         Term("disputed", "most disputed: spread"),
+        Term("disagreement", "pairs of judges whose classes differ", form="share"),
+        Term("unanimity", "items on which all judges agree", form="share"),
     ),
+    classes=True,
     have=("judges",),
     assumes="The judges use one scale; rated items are a sample of such items.",
 )
@@ -82,7 +88,7 @@ def disagreement(
     Parameters
     ----------
     ratings : frame
-        Ratings or means.
+        Ratings or means; or verdicts that are classes.
     thresholds : sequence of float
         Thresholds for the shares of spreads strictly above each.
     top : int
@@ -92,7 +98,8 @@ def disagreement(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
-        A rated item is a response (the mean of its criteria), or a criterion of it; runs are averaged.
+        A rated item is a response (the mean of its criteria), or a criterion of it; runs are averaged. Of classes it is
+        a criterion where there are several.
     ddof : int
         Divisor of ``sd_of_means``: judges - `ddof`.
     cluster, n_resamples, seed, conf_level
@@ -114,10 +121,17 @@ def disagreement(
         - ``disputed``: the `top` rated items with the widest spread, widest first (ties: by system and item);
           ``estimate`` is the spread, ``n`` the number of judges.
 
+        Of classes, of which none is higher:
+
+        - ``disagreement``: mean over rated items of the share of pairs of judges whose classes differ; with ``judge``
+          and ``other`` the share of items on which these two differ (Wilson).
+        - ``unanimity``: share of rated items on which all judges give one class (Wilson).
+        - ``disputed``: the `top` rated items on which most pairs differ; ``estimate`` is their share.
+
     Raises
     ------
     DesignError
-        For one judge, or a `top` below 0.
+        For one judge, or a `top` below 0; if rows of classes carry counts, or a judge has several without a number.
     SchemaError
         If a column is missing.
 
@@ -128,6 +142,8 @@ def disagreement(
 
     Notes
     -----
+    A class that a judge gives again on an item counts once: the most frequent one, as in :func:`kappa`.
+
     An item counts where two judges or more rated it; the flag counts those that not all judges rated, whose spreads
     are smaller. For three judges the three absolute differences on an item add up to twice its spread. The judges are
     unanimous on items of spread 0: ``share_above`` with the threshold 0 is the share of the others, and a large `top`
@@ -160,22 +176,44 @@ def disagreement(
     11   highest_shared  Mistral-7B                  0.38
     12         disputed                              3.33
     """
-    ratings = as_runs(ratings, average_over, by)
+    calls: Calls = as_runs(ratings, average_over, by)
+    classes, repeats = answer_column(Study.of(calls).names) == "answer", ""
+    unsettled: Unsettled = {}
+    if classes:
+        one, repeats, unsettled = one_answer(calls, "mode", by)
+        calls, unit = _coded(one), "criterion" if "criterion" in one.names else "item"
     try:
         limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
     except (ValueError, TypeError):
         raise DesignError(f"thresholds={thresholds!r} are not numbers. Use e.g. (2, 3, 4).") from None
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} must be a whole number, 0 or more. Use 10, or 0 for none.")
-    clustering = clustered_by(ratings, names(by), cluster, whole="item")
+    clustering = clustered_by(calls, names(by), cluster, whole="item")
     plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
-    table, groups = rated_cells(ratings, by, (), clustering.column)
+    table, groups = rated_cells(calls, by, (), clustering.column)
     refuse_empty(table)
+    if classes and (table["runs"] > 1).any():
+        one_of_many = table[table["runs"] > 1].iloc[0]
+        raise DesignError(
+            f"Judge {one_of_many['judge']!r} has several classes on item {one_of_many['item']!r}, and no mean is one. "
+            "Number them in a column 'replicate'."
+        )
     rows: list[Record] = []
     for block in blocks(table, groups, (), unit, clustering.column):
-        rows += _spread_rows(
-            block, _point_labels(table, groups, block, unit), limits, top, plan, ddof, cluster is not False
-        )
+        items = _point_labels(table, groups, block, unit)
+        if classes:
+            own = _class_rows(block, items, top, plan, clustered=cluster is not False)
+            flag = unsettled.get(plain(block.key), "")
+            rows += [
+                {
+                    **r,
+                    "method": ", ".join(filter(None, (r.get("method"), repeats))),
+                    "flag": flags.join(r["flag"], flag),
+                }
+                for r in own
+            ]
+        else:
+            rows += _spread_rows(block, items, limits, top, plan, ddof, cluster is not False)
     for row in rows:
         row |= {"unit": unit, "flag": flags.join(row["flag"], clustering.flag)}
         for name in ("judge", "other", "system", "item"):
@@ -183,8 +221,51 @@ def disagreement(
                 row.setdefault(name, "")
     extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
     terms = estimates(rows, groups, extra, sort=False)
-    terms = across_scales(terms, table, groups, set(terms["term"]), ())
-    return missing_counted(terms, ratings, [*groups, "system", "item"])
+    if not classes:
+        terms = across_scales(terms, table, groups, set(terms["term"]), ())
+    return missing_counted(terms, calls, [*groups, "system", "item"])
+
+
+def _coded(study: Study) -> Study:
+    """Calls whose classes are numbers, of which only equality counts."""
+    study = Study.whole(study)
+    if COUNTS in study.names:
+        raise DesignError("Disagreement of classes is of single calls, and rows carry a count. Give one row a call.")
+    code = class_codes(study.columns.series("answer"))[0]
+    score = factor_of(pd.Series(np.where(code < 0, np.nan, code)))
+    return study.part(study.columns.but(score=score).without("answer"))
+
+
+def _class_rows(block: Block, items: list[str], top: int, plan: Bootstrap, *, clustered: bool) -> list[Record]:
+    """Rows of classes: how many pairs of judges differ, which two how often, and on which items."""
+    n_judges = (~np.isnan(block.scores)).sum(axis=1)
+    row, point = np.nonzero(n_judges > 1)
+    classes, judges, owner = block.scores[row, :, point], n_judges[row, point], block.owner[point]
+    pairs = list(combinations(range(len(block.judges)), 2))
+    apart = np.stack([(classes[:, i] != classes[:, j]).astype(float) for i, j in pairs], axis=-1)
+    apart[np.stack([np.isnan(classes[:, [i, j]]).any(axis=1) for i, j in pairs], axis=-1)] = np.nan
+    differing = mean_defined(apart)
+    notes = flags.join(
+        flags.NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum())),
+        flags.EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge"),
+        flags.SMALL_N if 0 < len(row) < 30 else "" if len(row) else flags.NO_DATA,
+    )
+
+    def share(hits: Mask, of: Mask) -> Record:
+        size = "" if of.all() else flags.NO_DATA if not of.any() else flags.SMALL_N if of.sum() < 30 else ""
+        cells_of = share_cells(hits[of], owner[of], plan, clustered)
+        return {**cells_of, "flag": flags.join(notes, size, cells_of["flag"])}
+
+    (mean,) = _vector_means([differing], owner, block, plan, (0.0, 1.0))
+    rows: list[Record] = [{"term": "disagreement", **mean, "flag": flags.join(notes, mean["flag"])}]
+    rows.append({"term": "unanimity", **share(differing == 0, np.ones(len(row), bool))})
+    for k, (i, j) in enumerate(pairs):
+        labels = {"term": "disagreement", "judge": block.judges[i], "other": block.judges[j]}
+        rows.append({**labels, **share(apart[:, k] == 1, ~np.isnan(apart[:, k]))})
+    for k in np.lexsort((np.arange(len(row)), -differing.round(9)))[:top]:
+        labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        rows.append({**labels, "estimate": float(differing[k]), "n": int(judges[k]), "flag": ""})
+    return [{**block.key, **r} for r in rows]
 
 
 def _point_labels(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
@@ -262,7 +343,13 @@ def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> Record:
     return {**cells_of, "n": n, "flag": flags.join("" if n else flags.NO_DATA, missing, cells_of["flag"])}
 
 
-def _vector_means(values: Iterable[Floats], owner: Ints, block: Block, plan: Bootstrap) -> Iterator[Record]:
+def _vector_means(
+    values: Iterable[Floats],
+    owner: Ints,
+    block: Block,
+    plan: Bootstrap,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> Iterator[Record]:
     """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
     while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
@@ -279,7 +366,7 @@ def _vector_means(values: Iterable[Floats], owner: Ints, block: Block, plan: Boo
             n = int(u.sum())
             value = float(v[u].sum() / n) if n else math.nan
             draws = quotient(totals[:, k, 1], totals[:, k, 0])
-            yield {**from_draws(value, draws, block.unit_sizes, plan), "n": n}
+            yield {**from_draws(value, draws, block.unit_sizes, plan, limits), "n": n}
 
 
 def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True) -> Record:

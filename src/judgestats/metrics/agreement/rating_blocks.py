@@ -14,7 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import cells
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator, multinomial_totals
@@ -85,7 +85,7 @@ class Block:
 
 
 def rated_cells(
-    ratings: IntoFrame, by: By, more: Sequence[str] = (), cluster: str = "item"
+    ratings: Calls, by: By, more: Sequence[str] = (), cluster: str = "item"
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores averaged over runs, with the columns that a block needs, and the grouping columns."""
     present = Study.of(ratings).names
