@@ -260,3 +260,56 @@ def test_the_first_of_a_ranking_is_seldom_wrong():
 @pytest.mark.usefixtures("_with_the_ranking")
 def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_of_500_studies():
     assert np.mean([wrong_first(seed)[1] for seed in range(1000, 1500)]) <= 0.05
+
+
+def wrong_of_scores(seed):
+    """Whom the verdict says to use, or nobody, of judges whose scores are off by known errors: (inferences, wrong)."""
+    rng = np.random.default_rng(seed)
+    sizes = {f"j{i}": rng.choice([0.6, 0.6, 0.9, 2.0]) for i in range(int(rng.integers(2, 5)))}
+    if rng.random() < 0.4:
+        sizes = dict.fromkeys(sizes, rng.choice([0.6, 1.5, 2.0]))
+    gold = rng.integers(1, 6, int(rng.choice([40, 100, 300])))
+    rows = [(j, "s", f"i{i}", g + rng.normal(0, s), float(g)) for j, s in sizes.items() for i, g in enumerate(gold)]
+    text = verdict(ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])))
+    ranked = sorted(sizes.values())
+    used = re.match(r"Use (\w+): ", text)
+    far = "is farther off than a constant answer" in text
+    constant = np.abs(gold - np.median(gold)).mean() / np.sqrt(2 / np.pi)  # the error with this mean distance
+    wrong = used is not None and (ranked[0] == ranked[1] or sizes[used[1]] != ranked[0])
+    return int(used is not None or far), int(wrong or (far and ranked[0] < constant))
+
+
+def wrong_of_people(seed):
+    """Whether people are said to agree more among themselves than with any judge, and whether that is wrong."""
+    rng = np.random.default_rng(seed)
+    person, judge = rng.choice([0.85, 0.97]), rng.choice([0.6, 0.85, 0.97])
+    n = int(rng.choice([40, 100, 300]))
+    people = calls({"Ann": person, "Bob": person}, n=n, seed=seed, gold=False, spread=0)
+    judges = calls({"a": judge, "b": 0.55}, n=n, seed=seed + 10**6, gold=False, spread=0)
+    said = "No judge agrees with people" in verdict(
+        pd.concat([people, judges], ignore_index=True), humans=["Ann", "Bob"]
+    )
+    return int(said), int(said and judge >= person)
+
+
+@pytest.fixture
+def _with_people(monkeypatch):
+    agreement = measures()["judge_against_people"]
+    monkeypatch.setattr(
+        page_data, "attempts", lambda data, options, *_: {agreement.name: agreement.attempt(data, options)}
+    )
+
+
+@pytest.mark.usefixtures("_with_people")
+@pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
+def test_the_verdict_on_scores_and_people_is_seldom_wrong(wrong):
+    results = np.array([wrong(seed) for seed in range(12)])
+    assert results[:, 1].sum() <= 3  # P(X > 3 | n = 12, p = .05) = .002
+    assert results[:, 0].sum() >= 3  # it does infer
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_with_people")
+@pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
+def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_of_500_studies(wrong):
+    assert np.mean([wrong(seed)[1] for seed in range(1000, 1500)]) <= 0.05
