@@ -485,7 +485,7 @@ ENTRIES = [
     Entry(
         "forest",
         "Estimates with their intervals.",
-        _one(lambda n: _of_judges(n, _RATES, bounds=(-1, 1))),
+        _one(lambda n: _of_judges(n, _RATES, bounds=(-1, 1)).assign(method="Wilson")),
         "js.consistency(calls)",
     ),
     Entry(

@@ -11,7 +11,7 @@ import pytest
 
 import judgestats as js
 from judgestats.design import Plan, collect, study_verdicts
-from judgestats.reporting.formatting import NONE, p_value, with_interval
+from judgestats.reporting.formatting import NONE, THIN, p_value, with_interval
 from studies.end_to_end import answer, invoke, to_the_end
 from studies.study_plans import STUDIES
 
@@ -61,14 +61,15 @@ def _named(label) -> str:
 
 
 def _whole(low, high) -> str:
-    return NONE if pd.isna(low) else f"[{low:.0f}, {high:.0f}]"
+    return NONE if pd.isna(low) else f"[{low:_.0f}, {high:_.0f}]"
 
 
 def printed(row) -> str:
     value, ends = with_interval(row)
     if row["column"].endswith(", %"):
         value, ends = (
-            t.replace("-", "−") for t in (f"{row['estimate']:.0f}", _whole(row["conf_low"], row["conf_high"]))
+            t.replace("-", "−").replace("_", THIN)
+            for t in (f"{row['estimate']:_.0f}", _whole(row["conf_low"], row["conf_high"]))
         )
     return value if ends == NONE else f"{value} {ends}"
 

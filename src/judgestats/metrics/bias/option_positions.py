@@ -73,7 +73,6 @@ def _number_of_options(data: Calls, _: Options) -> str:
             "valid calls",
             "lower",
             "The judge chooses the option that stands at `gold_at`.",
-            form="share",
         ),
         Term(
             "chi2",
