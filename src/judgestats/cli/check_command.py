@@ -81,7 +81,7 @@ def check(
     _print_support(console, measures)
     _print_people(console, measures, groups)
     by = f" --by {as_typed([','.join(s.column for s in split.unnamed)])}" if split.unnamed else ""
-    if {"shown_at"} <= {*study.names} and "n_options" not in study.names:
+    if "shown_at" in study.names and "n_options" not in study.names:
         console.print("How many options were shown is not known; put the number in place of NUMBER.")
         console.print(plain_text(f"Next: {context.meta[TYPED]} --map n_options==NUMBER"), soft_wrap=True)
     elif by or not all(isinstance(result, str) for result in measures.values()):  # a page without a number is not next

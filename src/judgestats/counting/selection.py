@@ -333,8 +333,6 @@ def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Ru
         words = Rule(lambda v: [(missing, v.missing), ("yes", v.one), ("no", v.zero)], _Of(column), column)
         return words._replace(verdict=True)
 
-    if "shown_at" in pattern.columns:
-        return {}
     if "label" in pattern.columns:
         return {"verdict": yes_or_no("score", "invalid"), "label": yes_or_no("gold", "none")}
     if "score" not in present:

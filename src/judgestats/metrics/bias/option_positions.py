@@ -22,7 +22,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, column_n
 from judgestats.results import estimates
 from judgestats.schema.columns import By
 from judgestats.schema.factors import Factor
-from judgestats.typing import Floats, Integers, Record
+from judgestats.typing import Floats, Record
 
 _WITHOUT = "call(s) without a place"
 
@@ -213,19 +213,14 @@ def _of_group(counts: Counts, places: Floats, key: Record) -> Iterator[Record]:
         yield row
     if right is not None:
         yield from counts.rates("accuracy", places == right, valid, left_out=left_out)
-    sums, alike = cluster_sums(np.nan_to_num(excess) * valid[:, None], counts.n, _cluster_codes(counts))
-    yield {**key, "term": "chi2", "n": n.sum(), **_test(counts, sums, alike, n)}
+    yield {**key, "term": "chi2", "n": n.sum(), **_test(counts, np.nan_to_num(excess) * valid[:, None], n)}
 
 
-def _cluster_codes(counts: Counts) -> Integers | None:
-    """The cluster of each row; None where calls are independent, or taken as such."""
-    column = counts.clusters.column
-    return None if column is None else counts.columns.codes([column]).code
-
-
-def _test(counts: Counts, sums: Floats, alike: Floats, n: Floats) -> Record:
+def _test(counts: Counts, excess: Floats, n: Floats) -> Record:
     """Chi-square of differences from the expected shares, summed over clusters, with its p value."""
-    k, code = sums.shape[1], _cluster_codes(counts)
+    k, column = excess.shape[1], counts.clusters.column
+    code = None if column is None else counts.columns.codes([column]).code
+    sums, alike = cluster_sums(excess, counts.n, code)
     products = (sums.T * alike) @ sums
     spread = float(np.trace(products))
     df = spread**2 / (products**2).sum() if "gold_at" in counts.columns and spread > 0 else k - 1
@@ -234,7 +229,7 @@ def _test(counts: Counts, sums: Floats, alike: Floats, n: Floats) -> Record:
     method, few = "Pearson", flags.join(lost, counts.clusters.flag)
     if code is not None:
         sizes = np.bincount(code, weights=n).astype(np.float64)
-        method = f"Rao and Scott, clustered by {counts.clusters.column} ({clusters_note(sizes)})"
+        method = f"Rao and Scott, clustered by {column} ({clusters_note(sizes)})"
         few = flags.join(few, flags.few_clusters(sizes))
     return {
         "estimate": statistic,
