@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib as mpl
 from markupsafe import Markup
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from judgestats.reporting.markup import visible
@@ -29,12 +30,9 @@ def inline(axes: Any, described: str, name: str) -> Markup:
         before = {setting: mpl.rcParams[setting] for setting in settings}
         mpl.rcParams.update(settings)
         try:
-            figure.savefig(
-                buffer,
-                format="svg",
-                facecolor="none",
-                metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-            )
+            figure.set_facecolor("none")
+            canvas = FigureCanvasSVG(figure)  # ``savefig`` would draw twice, for the layout and for the file
+            canvas.print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         finally:
             mpl.rcParams.update(before)
     return _bare(buffer.getvalue(), described, name)
