@@ -309,9 +309,14 @@ def is_dark(color: object) -> bool:
 NAME = 34
 
 
+#: Inches of a figure from which its rows stand closer, and of the lowest row.
+TALL, LOWEST = 12.0, 0.19
+
+
 def height_of(rows: int, each: float = 0.34) -> float:
-    """Inches of a figure with this many rows, which stand closer where they are many."""
-    return 1.25 + max(0.24, each if rows <= 12 else 0.8 * each) * rows
+    """Inches of a figure with this many rows, which stand closer where they are many or the figure would be tall."""
+    each = max(0.24, each if rows <= 12 else 0.8 * each)
+    return 1.25 + max(LOWEST, min(each, (TALL - 1.25) / max(rows, 1))) * rows
 
 
 def panels(

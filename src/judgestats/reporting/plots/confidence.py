@@ -7,7 +7,7 @@ import pandas as pd
 
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.judge_panels import ACROSS, name_panels, square_panels
+from judgestats.reporting.plots.judge_panels import leftmost, name_panels, square_panels
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
@@ -53,7 +53,7 @@ def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
         panel.vlines(curve["level"], curve["conf_low"], curve["conf_high"], color=color, alpha=0.5, linewidth=1.2)
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
-        canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if i % ACROSS == 0 else "")
+        canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if leftmost(i, axes) else "")
     name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
     return canvas.Picture(axes, estimates)
 
@@ -110,7 +110,7 @@ def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
             near = (at["coverage"], at["risk"])
             text, size = f"confidence ≥ {at['threshold']:g}", canvas.SMALL
             panel.annotate(text, near, (0, 9), textcoords="offset points", ha="right", fontsize=size, color=canvas.INK)
-        canvas.named(panel, "share of items answered", "risk (share wrong of those)" if i % ACROSS == 0 else "")
+        canvas.named(panel, "share of items answered", "risk (share wrong of those)" if leftmost(i, axes) else "")
     name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
     on_curve = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
     return canvas.Picture(axes, points[on_curve])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -10,6 +9,9 @@ from matplotlib.colors import Normalize
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, Shading, heat
+
+#: More rows than these are put beside each other.
+MOST_ROWS = 40
 
 
 @canvas.picture()
@@ -25,7 +27,8 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     -------
     Picture
         A row for each judge and right class, a column for each answer: the share of the answers where this class is
-        right. The right answers are framed; a row without a call is empty.
+        right. The right answers are framed; a row without a call is empty. Of more than 40 rows, there is one for each
+        judge, and a column for each right class and answer.
 
     See Also
     --------
@@ -42,12 +45,17 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     estimate_rows.require(table, "judge", "term", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
     who = estimate_rows.whose(rows.drop(columns="other", errors="ignore"))
-    several = who.nunique() > 1
-    rows = rows.assign(_row=who + ": " + rows["reference"] if several else rows["reference"])
-    names, answers = estimate_rows.distinct(rows["_row"]), estimate_rows.distinct(rows["answer"])
-    wide = rows.pivot(index="_row", columns="answer", values="estimate").reindex(index=names, columns=answers)
-    right = rows.drop_duplicates("_row").set_index("_row")["reference"].reindex(names)
-    own = pd.DataFrame(np.equal.outer(right.to_numpy(), np.array(answers, dtype=object)), index=names, columns=answers)
-    shading = Shading(SEQUENTIAL, Normalize(0, 1), "share of the answers where the class of the row is right", "share")
-    ax = heat(wide, wide, shading, own, ax, title)
-    return canvas.Picture(ax, rows.drop(columns="_row"))
+    of, answer, several = rows["reference"], rows["answer"], who.nunique() > 1
+    if several and who.nunique() * of.nunique() > MOST_ROWS:
+        rows = rows.assign(_row=who, _column=of + " → " + answer)
+    else:
+        rows = rows.assign(_row=who + ": " + of if several else of, _column=answer)
+    names, columns = (estimate_rows.distinct(rows[c]) for c in ("_row", "_column"))
+    rows = rows.assign(_right=of == answer)
+    wide, own = (
+        rows.pivot(index="_row", columns="_column", values=v).reindex(index=names, columns=columns)
+        for v in ("estimate", "_right")
+    )
+    shading = Shading(SEQUENTIAL, Normalize(0, 1), "share of the answers where this class is right", "share")
+    ax = heat(wide, wide, shading, own.eq(other=True), ax, title)
+    return canvas.Picture(ax, rows)

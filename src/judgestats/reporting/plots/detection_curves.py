@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.judge_panels import ACROSS, name_panels, square_panels
+from judgestats.reporting.plots.judge_panels import leftmost, name_panels, square_panels
 
 _COLUMNS = ("judge", "threshold", "fpr", "tpr", "tpr_low", "tpr_high", "precision")
 
@@ -44,7 +44,7 @@ def roc(curve: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None
         panel.plot([0, 1], [0, 1], linestyle="--", color=canvas.MUTED, linewidth=0.9)
         panel.plot(points["fpr"], points["tpr"], color=color, linewidth=1.6, zorder=3)
         panel.fill_between(points["fpr"], points["tpr_low"], points["tpr_high"], color=color, alpha=0.18, linewidth=0)
-        canvas.named(panel, "false positive rate", "true positive rate" if i % ACROSS == 0 else "")
+        canvas.named(panel, "false positive rate", "true positive rate" if leftmost(i, axes) else "")
     return _named(axes, curve, title)
 
 
@@ -80,7 +80,7 @@ def precision_recall(curve: pd.DataFrame, *, ax: Axes | None = None, title: str 
         panel.plot([0, 1], [share, share], linestyle="--", color=canvas.MUTED, linewidth=0.9)
         color = canvas.style_of(0)["color"]
         panel.step(defined["tpr"], defined["precision"], where="pre", color=color, linewidth=1.6, zorder=3)
-        canvas.named(panel, "recall (sensitivity)", "precision" if i % ACROSS == 0 else "")
+        canvas.named(panel, "recall (sensitivity)", "precision" if leftmost(i, axes) else "")
     return _named(axes, curve, title)
 
 

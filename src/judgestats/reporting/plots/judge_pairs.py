@@ -331,14 +331,20 @@ def disagreement(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str |
 
 
 def _stacked_axes(ax: canvas.Panels, lines: list[list[str]], cells: int) -> list[Axes]:
-    """Three panels under one another, as high as their rows need; the second may be a matrix of `cells` rows."""
+    """Three panels, as high as their rows need: under one another, or beside a matrix of `cells` rows, the second."""
     names = ["shares above", "pairs", "highest"]
     if ax is not None:
         return canvas.panels(ax, names, [], wide=[], sharey=False)
     high = [canvas.height_of(len(rows), 0.28) for rows in lines]
-    if cells:
-        high[1] = 1.9 + (0.22 if cells > 12 else 0.32) * cells
     width = 4.6 + short_names.label_width(short_names.shortened([r for rows in lines for r in rows], canvas.NAME))
+    if cells > 12:
+        wide = [2.9 + 0.22 * cells, width - 1.0]
+        figure = Figure(figsize=(sum(wide), high[0] + high[2]), layout="constrained")
+        places = figure.add_gridspec(2, 2, width_ratios=wide, height_ratios=high[::2])
+        axes = [figure.add_subplot(places[at]) for at in ((0, 1), (slice(None), 0), (1, 1))]
+        return [canvas.new_axes(a, 0, 0) for a in axes]
+    if cells:
+        high[1] = 1.9 + 0.32 * cells
     figure = Figure(figsize=(max(width, 2.9 + 0.22 * cells), sum(high)), layout="constrained")
     return [canvas.new_axes(a, 0, 0) for a in figure.subplots(3, 1, height_ratios=high)]
 

@@ -6,13 +6,21 @@ from matplotlib.axes import Axes
 
 from judgestats.reporting.plots import canvas, short_names
 
-#: Most panels side by side.
-ACROSS = 4
+
+def _across(panels: int) -> int:
+    """Panels side by side: more and smaller ones where they are many."""
+    return 4 if panels <= 16 else 6
+
+
+def leftmost(panel: int, axes: list[Axes]) -> bool:
+    """Whether a panel is the first of its line."""
+    return panel % _across(len(axes)) == 0
 
 
 def square_panels(ax: canvas.Panels, names: list[str]) -> list[Axes]:
     """Square axes, one a judge."""
-    return canvas.panels(ax, names, [""], wide=[3.0] * len(names), each=1.9, across=ACROSS)
+    wide, each = (3.0, 1.9) if len(names) <= 16 else (2.1, 0.95)
+    return canvas.panels(ax, names, [""], wide=[wide] * len(names), each=each, across=_across(len(names)))
 
 
 def name_panels(axes: list[Axes], names: list[str], title: str | None) -> None:
