@@ -335,7 +335,7 @@ def _about_caution(card: Card, page: PageData) -> Iterator[str]:
     if "judged other" in text and len(summary.groups) < 2:
         yield "there is one table"
     top = summary.columns[0] if summary.columns else None
-    for named, word in re.findall(r"(?:^|; |also: )([^;]+?): (worse than|no better than) a constant answer", text):
+    for named, word in re.findall(r"(?:^|; |also: )([^;]+?): (worse than|not shown to beat) a constant answer", text):
         assert top is not None
         sign = -1 if top.lower_is_better else 1
         for judge in re.split(r", | and ", named):
@@ -343,7 +343,7 @@ def _about_caution(card: Card, page: PageData) -> Iterator[str]:
                 _, low, high = _interval(top, judge)
                 ends = sorted((sign * low, sign * high))
                 worse, beyond = ends[1] < sign * top.reference, ends[0] > sign * top.reference
-                if beyond or worse != (word == "worse than") or not math.isfinite(low):
+                if beyond or (word == "worse than" and not worse) or not math.isfinite(low):
                     yield f"{judge} has {low} to {high} beside {top.reference}"
     if few := re.search(r"[Oo]nly (\d+) items?", text):
         names = list(page.estimates.sheet.columns[: page.estimates.sheet.columns.get_loc("section")])

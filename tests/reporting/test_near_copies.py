@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import judgestats as js
 from judgestats.counting.study import Study
@@ -22,7 +23,7 @@ def test_near_copies_are_named_and_constant_judges_are_not():
     assert (group, share) == (["one", "three", "two"], 1 - differ / n)
     found = next(c for c in measure_all(data, PageArguments(n_resamples=50)).summary.cards if c.kind == "panel")
     assert found.claim == "one, three and two are near copies"
-    assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(29)])]), "ratings") == []
+    assert near_copies(Study.of(data[data["item"].isin([f"i{i}" for i in range(100)])]), "ratings") == []  # too few
 
 
 def test_verdicts_are_compared_in_the_order_they_were_shown_in():
@@ -40,8 +41,33 @@ def test_verdicts_are_compared_in_the_order_they_were_shown_in():
 
 
 def test_verdicts_that_are_missing_are_no_answers():
-    calls = pd.DataFrame({"judge": [*"ab"] * 50, "system": "s", "item": np.repeat(range(50), 2)})
-    right = pd.array(np.repeat(np.arange(50) % 2 == 0, 2), dtype="boolean")
+    calls = pd.DataFrame({"judge": [*"ab"] * 100, "system": "s", "item": np.repeat(range(100), 2)})
+    right = pd.array(np.repeat(np.arange(100) % 2 == 0, 2), dtype="boolean")
     right[:40] = pd.NA
     data = js.ratings(calls.assign(correct=right))
     assert near_copies(Study.of(data), "ratings") == [(["a", "b"], 1.0)]
+
+
+def wrong_copies(seed):
+    """Whether judges are called near copies who have fewer than 95 % of their answers in common: (said, wrong)."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.choice([30, 100, 300, 1000])), int(rng.choice([2, 3, 6, 12]))
+    follows = rng.choice([0.0, 0.9, 0.95, 0.97, 1.0], k)  # the share of a common list of answers that a judge gives
+    common = rng.integers(0, 5, n)
+    answers = np.where(rng.random((k, n)) < follows[:, None], common, (common + rng.integers(1, 5, (k, n))) % 5)
+    rows = [(f"j{j:02d}", "s", f"i{i}", float(answers[j, i])) for j in range(k) for i in range(n)]
+    data = js.ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
+    groups = [[int(name[1:]) for name in group] for group, _ in near_copies(Study.of(data), "ratings")]
+    equal = np.outer(follows, follows) + np.outer(1 - follows, 1 - follows) / 4
+    return int(bool(groups)), int(any(equal[a, b] < 0.95 for group in groups for a in group for b in group if a != b))
+
+
+def test_near_copies_are_seldom_wrong():
+    results = np.array([wrong_copies(seed) for seed in range(60)])
+    assert results[:, 1].sum() <= 8  # P(X > 8 | n = 60, p = .05) = .003
+    assert results[:, 0].sum() >= 8  # it does infer
+
+
+@pytest.mark.slow
+def test_near_copies_are_wrong_in_at_most_one_in_twenty_of_500_panels():
+    assert np.mean([wrong_copies(seed)[1] for seed in range(1000, 1500)]) <= 0.05

@@ -6,6 +6,7 @@ import pytest
 
 import judgestats as js
 from judgestats.reporting.page_data import PageArguments, measure_all
+from judgestats.reporting.panel_cards import worth_card
 
 
 def scores(noise, n=150, shared=0.0, seed=1, gold=False):
@@ -87,3 +88,37 @@ def test_votes_between_many_systems_lead_with_the_ranking():
     assert "first of 5; next: " in made.cards[0].detail
     weak = data[data["item"].isin([f"i{i}" for i in range(60)])]
     assert "may each be first" in measure_all(weak, PageArguments(n_resamples=50)).summary.cards[0].claim
+
+
+def wrong_worth(seed, n_resamples):
+    """Whether a panel is said to be worth half of its judges or less, and whether that, or its interval, is wrong."""
+    rng = np.random.default_rng(seed)
+    k, n, kind = int(rng.choice([3, 4, 6, 10])), int(rng.choice([40, 100, 300])), seed % 3
+    worth = max(1.1, rng.choice([0.3, 0.4, 0.51, 0.6]) * k)
+    r = (k / worth - 1) / (k - 1)  # of the errors of each two judges
+    if kind:
+        draw = rng.normal if kind == 1 else lambda size: rng.standard_t(5, size)
+        errors = r**0.5 * draw(size=(n, 1)) + (1 - r) ** 0.5 * draw(size=(n, k))
+        table = {"system": "s", "score": 5 + errors.ravel(), "gold": 5.0}
+    else:  # a judge errs as all do with probability r ** .5, and by itself otherwise
+        rate = rng.uniform(0.2, 0.5)
+        errors = np.where(rng.random((n, k)) < r**0.5, rng.random((n, 1)) < rate, rng.random((n, k)) < rate)
+        table = {"correct": ~errors.ravel()}
+    things = {"judge": np.tile([f"j{j}" for j in range(k)], n), "item": np.repeat([f"i{i}" for i in range(n)], k)}
+    found = js.effective_judges(js.ratings(pd.DataFrame(things | table)), n_resamples=n_resamples, seed=seed)
+    if worth_card({"effective_judges": found}, []) is None:
+        return 0, 0, 0
+    low, high = found.loc[0, ["conf_low", "conf_high"]]
+    return 1, int(worth > k / 2), int(not low <= worth <= high)
+
+
+def test_the_worth_of_a_panel_is_seldom_wrong():
+    results = np.array([wrong_worth(seed, 100) for seed in range(24)])
+    assert (results[:, 1:].sum(axis=0) <= 5).all()  # P(X > 5 | n = 24, p = .05) = .001
+    assert results[:, 0].sum() >= 6  # it does infer
+
+
+@pytest.mark.slow
+def test_the_worth_of_a_panel_is_wrong_in_at_most_one_in_twenty_of_500_panels():
+    results = np.array([wrong_worth(seed, 500) for seed in range(1000, 1500)])
+    assert (results[:, 1:].mean(axis=0) <= 0.05).all()

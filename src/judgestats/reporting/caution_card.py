@@ -65,12 +65,10 @@ def caution_card(
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
     if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
-        worse, alike = beside_constant(top)
-        line = top.line.removeprefix("dashed: ")
-        if worse:
-            said.append((f"{listed(worse, 2)}: worse than a constant answer", f"compared with {line}"))
-        if alike:
-            said.append((f"{listed(alike, 2)}: no better than a constant answer", f"not distinguishable from {line}"))
+        line = f"compared with {top.line.removeprefix('dashed: ')}"
+        for judges, words in zip(beside_constant(top), ("worse than", "not shown to beat"), strict=True):
+            if judges:
+                said.append((f"{listed(judges, 2)}: {words} a constant answer", line))
     judge = calls.columns["judge"].code
     most = int(np.bincount(judge[calls.columns.codes(["judge", "item"]).first]).max(initial=0))
     if 0 < most < FEW:

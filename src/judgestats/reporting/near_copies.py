@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from judgestats.counting.study import Study
+from judgestats.defaults import CONF_LEVEL
+from judgestats.kernels.proportions import wilson
 from judgestats.schema.columns import UNIT_COLUMNS, Kind, answer_column
 from judgestats.schema.factors import Factor
 
-#: Share of equal answers from which two judges are near copies, and the fewest shared answers that show it.
-COPIES, FEWEST = 0.99, 30
+#: Share of equal answers from which two judges are near copies, and what it is shown to exceed.
+COPIES, SHOWN = 0.99, 0.95
 #: Share of one answer from which a judge agrees with any other that gives it, too.
 _CONSTANT = 0.9
 #: More comparisons of answers than these, about half a second, are not made.
@@ -22,7 +24,8 @@ _MOST = 5 * 10**8
 def near_copies(calls: Study, kind: Kind) -> list[tuple[list[str], float]]:
     """Judges who give the same answer to 99 % of what two of them answered; of each group, the smallest such share.
 
-    A judge that nearly always gives one answer is no copy of another. Of several answers to one thing the first counts.
+    It is more than 95 % by Wilson's interval for all pairs at once (Bonferroni). A judge that nearly always gives one
+    answer is no copy of another. Of several answers to one thing the first counts.
     """
     answer = calls.columns["choice"] if kind == "preferences" else _scores(calls)
     judge, names = calls.columns["judge"]
@@ -35,11 +38,12 @@ def near_copies(calls: Study, kind: Kind) -> list[tuple[list[str], float]]:
     group = np.arange(len(names))
     shares = np.full(len(names), math.inf)
     varies = [j for j in range(len(names)) if _largest_share(answers[j]) < _CONSTANT]
+    level = 1 - (1 - CONF_LEVEL) / max(math.comb(len(varies), 2), 1)
     for place, i in enumerate(varies):
         for j in varies[place + 1 :]:
             both = (answers[i] >= 0) & (answers[j] >= 0)
-            share = float((answers[i] == answers[j])[both].mean()) if both.sum() >= FEWEST else 0.0
-            if share >= COPIES:
+            equal, n = int((answers[i] == answers[j])[both].sum()), int(both.sum())
+            if n and (share := equal / n) >= COPIES and wilson(equal, n, level)[0] > SHOWN:
                 group[group == group[j]] = group[i]
                 shares[[i, j]] = np.minimum(shares[[i, j]], share)
     copies = [np.flatnonzero(group == g) for g in np.unique(group)]
