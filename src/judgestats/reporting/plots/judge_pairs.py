@@ -211,13 +211,12 @@ def pair_matrix(pairs: pd.DataFrame, judges: Sequence[str] = ()) -> tuple[pd.Dat
     names = pairs.assign(judge=pairs["judge"].astype(str), other=pairs["other"].astype(str))
     estimate_rows.one_row_each(names, ["judge", "other"])
     every = estimate_rows.distinct([*names["judge"], *names["other"], *map(str, judges)])
-    values = pd.DataFrame(np.nan, index=every, columns=every)
-    compared = pd.DataFrame(False, index=every, columns=every)
-    common = names["n"] > 0 if "n" in names else [True] * len(names)
-    for one, two, value, some in zip(names["judge"], names["other"], names["estimate"], common, strict=True):
-        for i, j in ((one, two), (two, one)):
-            values.loc[i, j], compared.loc[i, j] = value, some
-    return values, compared
+    sides = pd.Index(every).get_indexer(names[["judge", "other"]].to_numpy().ravel()).reshape(-1, 2)
+    cells = sides.ravel(), sides[:, ::-1].ravel()
+    values, compared = np.full((len(every), len(every)), np.nan), np.zeros((len(every), len(every)), dtype=bool)
+    values[cells] = names["estimate"].to_numpy(float).repeat(2)
+    compared[cells] = (names["n"] > 0).to_numpy(bool).repeat(2) if "n" in names else True
+    return pd.DataFrame(values, every, every), pd.DataFrame(compared, every, every)
 
 
 def _clustered(values: pd.DataFrame, distance: pd.DataFrame) -> pd.DataFrame:
