@@ -100,7 +100,9 @@ def _kinds(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     size = halves.max(axis=0, initial=0.0) + 1
     place = np.append(np.cumprod(size[:0:-1])[::-1], 1.0)[: size.size]  # of each column in one number for a row
     if (halves < 0).any() or (halves != np.rint(halves)).any() or size.prod() > 2**53:
-        kinds, alike = np.unique(counts, axis=0, return_counts=True)
+        ordered = counts[np.lexsort(counts.T[::-1])]
+        begin = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
+        kinds, alike = ordered[begin], np.diff(begin, append=len(ordered))
     else:
         number, alike = np.unique(halves @ place, return_counts=True)
         kinds = number[:, None] // place % size / 2
