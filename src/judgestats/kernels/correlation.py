@@ -64,28 +64,24 @@ def _pearson(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats
 def all_pairs(scores: Floats, owner: Integers, n_owners: int, weights: Floats) -> Floats:
     """Pearson correlation (B, R, P) of each pair of judges in each row of scores (R, J, N), by weights (B, O).
 
-    Pairs are in the order of the upper triangle. Judges who rated all that anybody rated have one sum and one sum of
-    squares for all their pairs, which saves most of the time.
+    Pairs are in the order of the upper triangle. Judges who rated the same points have their sums over what each other
+    judge rated in common, which saves most of the time where few points lack.
     """
     one, two = np.triu_indices(scores.shape[1], 1)
-    complete = ~np.isnan(scores)
-    rated = complete.any(axis=1, keepdims=True)
-    full = (complete == rated).all(axis=(0, 2))
-    result = np.empty((len(weights), len(scores), one.size))
-    light = full[one] & full[two]
-    if light.any():
-        judges = scores[:, full]
-        i, j = (np.cumsum(full)[side[light]] - 1 for side in (one, two))
-        x = np.where(rated, judges - midrange(judges)[..., None], 0.0)
-        columns = np.concatenate([rated, x, x * x, x[:, i] * x[:, j]], axis=1)
-        totals = weighted_totals(weights, grouped(columns.transpose(2, 0, 1), owner, n_owners))
-        n, sums, squares, products = np.split(totals, np.cumsum([1, x.shape[1], x.shape[1]]), axis=-1)
-        result[..., light] = _pearson(n, sums[..., i], sums[..., j], squares[..., i], squares[..., j], products)
-    if not light.all():
-        x, y = (scores[:, side[~light]].reshape(-1, scores.shape[-1]) for side in (one, two))
-        each = pearson_of(weighted_totals(weights, pair_sums(x, y, owner, n_owners)))
-        result[..., ~light] = each.reshape(*result.shape[:2], -1)
-    return result
+    rated = ~np.isnan(scores)
+    places: dict[bytes, int] = {}
+    group = np.array([places.setdefault(judge.tobytes(), len(places)) for judge in rated.transpose(1, 0, 2)], np.int64)
+    masks = rated[:, np.unique(group, return_index=True)[1]].astype(float)
+    x = np.where(rated, scores - midrange(scores)[..., None], 0.0)
+    within = x[:, :, None] * masks[:, None]  # of each judge, where each group rated
+    parts = (masks[:, :, None] * masks[:, None], within, within * x[:, :, None], (x[:, one] * x[:, two])[:, :, None])
+    columns = np.concatenate([part.reshape(len(x), -1, x.shape[-1]) for part in parts], axis=1)
+    totals = weighted_totals(weights, grouped(columns.transpose(2, 0, 1), owner, n_owners))
+    *sums, products = np.split(totals, np.cumsum([part.shape[1] * part.shape[2] for part in parts[:3]]), axis=-1)
+    n, first, squares = (part.reshape(*part.shape[:2], -1, len(places)) for part in sums)
+    i, j = group[one], group[two]
+    sides = first[..., one, j], first[..., two, i], squares[..., one, j], squares[..., two, i]
+    return _pearson(n[..., i, j], *sides, products)
 
 
 def weighted_totals(weights: Floats, sums: Floats) -> Floats:

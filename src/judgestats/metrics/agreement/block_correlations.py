@@ -76,12 +76,15 @@ def system_means(block: Block, weights: Floats) -> Floats:
 
 def system_correlations(block: Block, method: Method, weights: Floats) -> Floats:
     """Correlation over systems of the mean scores of each pair of judges, in each setting, (B, S, P)."""
-    means = system_means(block, weights)
     cell = [c for c in block.rows.columns if c != "system"]
     setting = label_codes(block.rows, cell)[0] if cell else np.zeros(len(block.rows), np.int64)
     one, two = block.sides
-    result = np.full((len(weights), int(setting.max(initial=0)) + 1, one.size), np.nan)
-    for s in range(result.shape[1]):
+    systems = np.bincount(setting, minlength=1)
+    result = np.full((len(weights), systems.size, one.size), np.nan)
+    if systems.max() < 2:
+        return result
+    means = system_means(block, weights)
+    for s in np.flatnonzero(systems > 1):
         setting_means = means[:, setting == s].transpose(0, 2, 1)
         result[:, s] = rowwise(setting_means[:, one], setting_means[:, two], ranked=method == "spearman")
     return result

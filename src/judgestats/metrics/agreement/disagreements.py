@@ -352,20 +352,18 @@ def _vector_means(
 ) -> Iterator[Record]:
     """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
-    while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
+    while held := list(islice(values, max(HELD // block.n_units, 1))):
         used = [~np.isnan(v) for v in held]
-        sums = np.stack(
-            [
-                grouped(np.stack([u, np.where(u, v, 0.0)], axis=-1), owner, block.n_units)
-                for u, v in zip(used, held, strict=True)
-            ],
-            axis=1,
-        )
+        masks = {u.tobytes(): u for u in used}  # most vectors lack the same points, or none
+        filled = [np.where(u, v, 0.0) for u, v in zip(used, held, strict=True)]
+        sums = grouped(np.stack([*masks.values(), *filled], axis=-1), owner, block.n_units)
         (totals,) = resampled_statistics(block, plan, partial(weighted_totals, sums=sums))
-        for k, (u, v) in enumerate(zip(used, held, strict=True)):
+        by_vector = np.ascontiguousarray(totals.T)
+        size = dict(zip(masks, by_vector, strict=False))
+        for u, v, total in zip(used, held, by_vector[len(masks) :], strict=True):
             n = int(u.sum())
             value = float(v[u].sum() / n) if n else math.nan
-            draws = quotient(totals[:, k, 1], totals[:, k, 0])
+            draws = quotient(total, size[u.tobytes()])
             yield {**from_draws(value, draws, block.unit_sizes, plan, limits), "n": n}
 
 

@@ -316,10 +316,8 @@ def _over_cells(
             ({}, mean_defined(r), mean_defined(draws), slice(None))
         ]
     else:
-        codes = np.stack(block.sides, axis=-1)
-        summaries = [
-            ({"judge": a, "other": b}, r[:, p], draws[:, :, p], codes[p]) for p, (a, b) in enumerate(block.pairs)
-        ]
+        codes, by_pair = np.stack(block.sides, axis=-1), np.ascontiguousarray(np.moveaxis(draws, -1, 0))
+        summaries = [({"judge": a, "other": b}, r[:, p], by_pair[p], codes[p]) for p, (a, b) in enumerate(block.pairs)]
     rows = []
     for label, value, many, judges in summaries:
         n = int((~np.isnan(value)).sum())
