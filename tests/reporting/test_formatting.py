@@ -108,3 +108,11 @@ def test_every_bad_direction_of_the_glossary_reads_as_a_sentence():
     assert not {t for t in told if "universal" in t or "when the signal" in t or "construct-dependent" in t}
     assert formatting.bad_direction("higher") == "higher is worse"
     assert formatting.bad_direction("construct-dependent") == "depends on the construct"
+
+
+def test_the_ends_of_a_narrow_interval_are_told_apart():
+    for form in ("share", "score", "points"):
+        for width in (0.5, 0.02, 0.019, 0.0011, 0.0009, 0.00012):
+            ends = [formatting.printed(0.4567 + end, form, width) for end in (0, width)]
+            assert ends[0] != ends[1], (form, width)
+    assert formatting.printed(0.456, "share", 0.019) == "45.6\u202f%"

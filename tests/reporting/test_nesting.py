@@ -14,7 +14,7 @@ def scores(items, **columns):
 
 def test_the_first_part_of_a_joined_item():
     found = nesting(scores([f"q{i % 25} / d{i}" for i in range(400)]))
-    assert (found.name, found.levels, found.items) == ("first parts of item", 25, 400)
+    assert (found.name, found.levels, found.items) == ("groups of items (by the first part of the id)", 25, 400)
     assert np.unique(found.level).size == 25
 
 
@@ -39,6 +39,8 @@ def test_tasks_of_some_rows_are_those_of_the_rows():
 
 def test_a_column_for_the_task_is_proposed_only_where_there_is_none():
     joined = scores([f"q{i % 25} / d{i}" for i in range(400)])
-    assert task_advice(joined).startswith("25 first parts of item stand behind 400 items. Map the column")
+    assert task_advice(joined).startswith(
+        "25 groups of items (by the first part of the id) stand behind 400 items. Map the column"
+    )
     assert task_advice(scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])) == ""
     assert task_advice(scores([f"i{i}" for i in range(60)])) == ""

@@ -37,10 +37,13 @@ from judgestats.metrics.measure_registry import Options, measures, measures_of
 from judgestats.metrics.supported_measures import attempts
 from judgestats.published import audited, paper_tables
 from judgestats.reporting import audit_page, plots, report
+from judgestats.reporting.comparison_tables import comparison
 from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import in_words, with_interval
+from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.markup import environment
 from judgestats.reporting.page_chapters import MOST, chapters
+from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.source_tables import row_sums
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
@@ -825,7 +828,7 @@ def test_a_ranking_of_many_systems_shows_the_first_and_the_last_and_says_which_n
     shown = [r["labels"][0] for r in part["table"]["rows"]]
     ends = [f"s{k:02d}" for k in [*range(15), *range(44, 59)]]
     assert shown == [*ends, *ends]  # strengths, then ranks, in order of rank
-    assert part["more"].startswith("29 systems of rank 16 to 44 are in the CSV")
+    assert part["more"].startswith("29 systems of rank 16 to 44 are in")
 
 
 def test_names_from_the_data_are_escaped():
@@ -1233,3 +1236,23 @@ def test_a_page_of_33_judges_is_small_and_holds_every_estimate(tmp_path):
     kept = table[table["measure"] == "datasheet"]
     np.testing.assert_allclose(kept["estimate"], sheet["estimate"], rtol=1e-7)
     assert "the 20 highest and lowest of 60 systems" in text
+
+
+def test_markdown_has_the_tables_of_the_measures():
+    page = measure_all(plain_verdicts(["a", "b"]), PageArguments(n_resamples=20))
+    text = as_markdown(page)
+    for name, rows in page.beyond_sheet.items():
+        about = text.partition(f"## {measures()[name].question}\n\n`{name}`\n\n")[2]
+        assert about.startswith(("| ", "No number: ")), name
+        assert len(rows)
+
+
+def test_n_stands_in_the_head_where_it_is_one_number_and_else_in_each_cell():
+    even = measure_all(plain_verdicts(["a", "b"], invalid=0), PageArguments(n_resamples=20))
+    table = comparison(even.summary)
+    n = f"n\u00a0=\u00a0{len(even.measured) // 2}"
+    assert table["columns"][0]["note"].endswith(f"; {n}")
+    assert {cell["n"] for g in table["groups"] for r in g["rows"] for cell in r["cells"]} == {""}
+    data = plain_verdicts(["a", "b"], invalid=0)
+    fewer = comparison(measure_all(data.drop(index=data.index[:1]), PageArguments(n_resamples=20)).summary)
+    assert {r["cells"][0]["n"] for g in fewer["groups"] for r in g["rows"]} == {"n = 79", "n = 80"}

@@ -107,5 +107,6 @@ def _few_behind_many(
     best = ranked[0][0]
     if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):
         return claim, "the intervals hold for these alone"
-    low, high = (printed(float(rows.loc[best, end]), right.form) for end in ("conf_low", "conf_high"))
+    ends = [float(rows.loc[best, end]) for end in ("conf_low", "conf_high")]
+    low, high = (printed(end, right.form, ends[1] - ends[0]) for end in ends)
     return claim, f"by them the interval of {best} is {low.removesuffix(PERCENT)} to {high}"

@@ -54,7 +54,7 @@ def comparison(summary: Summary) -> Record:
         {
             "about": g.about,
             "width": width,
-            "rows": [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in summary.columns]} for j in g.judges],
+            "rows": [{"judge": j, "cells": [_cell(c, j, width) for c in summary.columns]} for j in g.judges],
             "blank": without_numbers(summary.columns, g.judges),
         }
         for g in summary.groups
@@ -62,7 +62,7 @@ def comparison(summary: Summary) -> Record:
     columns = [
         {
             "label": c.label,
-            "note": c.note,
+            "note": _note(c),
             "line": c.line,
             "ticks": c.ticks if c.form != "count" else (),
             "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
@@ -72,20 +72,34 @@ def comparison(summary: Summary) -> Record:
     return {"groups": groups, "columns": columns, "note": summary.note}
 
 
-def _comparison_cell(column: Column, judge: str, width: int = 120) -> Record:
+def _sizes(column: Column) -> set[str]:
+    """How many cases the estimates of a column rest on: each number once."""
+    sizes = (float(cell.get("n", math.nan)) for cell in column.cells.values() if column.form != "count")
+    return {f"n\u00a0=\u00a0{count(n)}" for n in sizes if not math.isnan(n)}
+
+
+def _note(column: Column) -> str:
+    """The note of a column, with n where it is one number."""
+    sizes = _sizes(column)
+    return "; ".join(filter(None, [column.note, *(sizes if len(sizes) == 1 else ())]))
+
+
+def _cell(column: Column, judge: str, width: int) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
+    bare: Record = {"value": value, "interval": "", "n": "", "bar": None, "sort": "", "hover": ""}
     if column.form == "count":
-        return {"value": value, "interval": "", "bar": None, "sort": value, "hover": ""}
+        return {**bare, "sort": value}
     if cell is None or (why := _no_number(column, judge)):
-        return {"value": value, "interval": "", "bar": None, "sort": "", "hover": _NO_ROWS if cell is None else why}
+        return {**bare, "hover": _NO_ROWS if cell is None else why}
     start, end = column.ends
     at, low, high = (float(cell[name]) for name in ("estimate", "conf_low", "conf_high"))
     mark = column.reference if math.isfinite(column.reference) else None
     drawn_bar = bar(at, low, high, start=start, end=end, mark=mark, width=width)
     parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
     hover = "; ".join(p for p in parts if p)
-    return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
+    n = parts[0] if len(_sizes(column)) > 1 else ""
+    return {"value": value, "interval": ends, "n": n, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
 
 
 def axes_of(page: PageData) -> dict[str, list[Record]]:
@@ -129,12 +143,12 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
 
 def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> Record:
     width = 160 if len(columns) <= FEW_COLUMNS else 84
-    rows = [{"judge": j, "cells": [_comparison_cell(c, j, width) for c in columns]} for j in judges]
+    rows = [{"judge": j, "cells": [_cell(c, j, width) for c in columns]} for j in judges]
     return {
         "label": label,
         "width": width,
         "note": note,
-        "columns": [{"label": c.label, "note": c.note, "ticks": c.ticks} for c in columns],
+        "columns": [{"label": c.label, "note": _note(c), "ticks": c.ticks} for c in columns],
         "rows": rows,
         "blank": without_numbers(columns, judges),
     }

@@ -82,9 +82,9 @@ def form_of(row: Record, measure: str = "") -> Form:
 def printed(value: float, form: Form, width: float = math.nan) -> str:
     """Print a share in percent, a difference of shares in points, a score with two decimals, a count without.
 
-    `width`: of the interval; a narrow one gives a decimal more.
+    `width`: of the interval; a narrow one gives a decimal more, or as many (up to three) as tell its ends apart.
     """
-    fine = int(0 < width < FINE)
+    fine = 1 + min(max(math.ceil(math.log10(0.001 / width)), 0), 2) if 0 < width < FINE else 0
     if form == "share":
         return f"{number(100 * value, fine)}{PERCENT}" if math.isfinite(value) else number(value)
     if form == "points":

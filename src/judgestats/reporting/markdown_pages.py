@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
+from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.comparison_tables import plain_comparison, without_numbers
 from judgestats.reporting.estimate_tables import estimates_table
 from judgestats.reporting.formatting import spaced
 from judgestats.reporting.markup import visible
+from judgestats.reporting.page_chapters import rows_of_table
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.page_method import call_again, cautions, limits_of
 from judgestats.reporting.sheets import ladder_bounds, markdown_table, markdown_text, to_markdown
@@ -32,11 +34,14 @@ def as_markdown(page: PageData, command: str = "") -> str:
     lines += ["", summary.note] if summary.note else []
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(page.of_shown(page.estimates.sheet), decimals=None)]
+    for name, record in measures().items():
+        if name in page.beyond_sheet:
+            rows, more, _ = rows_of_table(record, page.of_shown(page.beyond_sheet[name]))
+            lines += _measure_lines(f"## {record.question}", f"`{name}`", rows, page.settings.conf_level, name)
+            lines += [f"\n{more} `judgestats.{name}(data)`."] if more else []
     lines += ["", "## Models"] if page.estimates.models else []
     for m in page.estimates.models:
-        heads, rows, nothing = _plain_estimates(m.rows, page.settings.conf_level)
-        lines += ["", f"### {markdown_text(m.name)}", "", markdown_text(m.line), "", markdown_table(heads, rows)]
-        lines += [f"\n{markdown_text(line)}" for line in nothing]
+        lines += _measure_lines(f"### {markdown_text(m.name)}", markdown_text(m.line), m.rows, page.settings.conf_level)
     absent = [(m, why) for m, why in page.estimates.taken.items() if isinstance(why, str)]
     if absent:
         lines += [
@@ -55,9 +60,10 @@ def as_markdown(page: PageData, command: str = "") -> str:
     return "\n".join(lines)
 
 
-def _plain_estimates(rows: pd.DataFrame, conf_level: float) -> tuple[list[str], list[list[str]], list[str]]:
-    """Heads and rows of a table of estimates as text, and lines on what has no number."""
-    table = estimates_table(rows, conf_level)
+def _measure_lines(head: str, about: str, rows: pd.DataFrame, conf_level: float, measure: str = "") -> list[str]:
+    """A heading, a line, a table of estimates, and lines on what has no number."""
+    table = estimates_table(rows, conf_level, measure)
     heads = [*table["labels"], "measure", "estimate", f"{table['level']} interval", "n", *table["beside"]]
     cells = [[*r["labels"], r["measure"], r["value"], r["interval"], r["n"], *r["beside"]] for r in table["rows"]]
-    return heads, cells, table["nothing"]
+    lines = ["", head, "", about, *(["", markdown_table(heads, cells)] if cells else [])]
+    return [*lines, *(f"\n{markdown_text(line)}" for line in table["nothing"])]

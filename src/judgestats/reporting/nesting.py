@@ -13,7 +13,7 @@ from judgestats.reporting.formatting import count
 from judgestats.typing import Integers
 
 #: Name of the levels that are the first part of a joined id.
-PARTS = "first parts of item"
+PARTS = "groups of items (by the first part of the id)"
 #: Between the columns that an id joins.
 _JOINT = " / "
 #: Items in each level, on average, that make the level a unit of its own.
@@ -35,7 +35,7 @@ def nesting(calls: Study) -> Nesting | None:
     >>> ids = [f"q{i % 4} / d{i}" for i in range(40)]
     >>> found = nesting(Study.of(pd.DataFrame({"judge": "g", "item": ids, "system": "s", "score": 1.0})))
     >>> found.name, found.levels, found.items
-    ('first parts of item', 4, 40)
+    ('groups of items (by the first part of the id)', 4, 40)
     """
     item, names = calls.columns["item"]
     items = np.unique(item).size

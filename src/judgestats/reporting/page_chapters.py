@@ -57,21 +57,26 @@ def _measure_section(
         caption = f"{record.caption} {left_out}" if len(in_picture) < len(result) else record.caption
         title = record.question.rstrip("?")
         images = [*drawing(record.name.replace("_", "-"), title, caption, draw, wide=True)]
-    rows = result[result["term"].isin(record.table)] if record.table else result
-    blank = without_number(rows)
-    numbers = rows[~blank]
-    extremes = _most_extreme(numbers)
+    rows, more, numbers = rows_of_table(record, result)
     return {
         "name": record.name,
         "question": record.question,
         "pictures": images,
-        "table": estimates_table(rows[rows.index.isin(extremes.index) | blank], conf_level, record.name)
-        if len(rows)
-        else None,
-        "folded": len(numbers) > OPEN_ROWS,
-        "size": noun(len(numbers), "row"),
-        "more": _rows_left_out(numbers.drop(index=extremes.index)),
+        "table": estimates_table(rows, conf_level, record.name) if len(rows) else None,
+        "folded": numbers > OPEN_ROWS,
+        "size": noun(numbers, "row"),
+        "more": more,
     }
+
+
+def rows_of_table(record: Measure, result: pd.DataFrame) -> tuple[pd.DataFrame, str, int]:
+    """The rows of a measure that its table shows, which it leaves out, and how many have a number."""
+    rows = result[result["term"].isin(record.table)] if record.table else result
+    blank = without_number(rows)
+    numbers = rows[~blank]
+    extremes = _most_extreme(numbers)
+    more = _rows_left_out(numbers.drop(index=extremes.index))
+    return rows[rows.index.isin(extremes.index) | blank], more, len(numbers)
 
 
 def _most_extreme(rows: pd.DataFrame) -> pd.DataFrame:
@@ -97,4 +102,4 @@ def _rows_left_out(rows: pd.DataFrame) -> str:
     what = f"{noun(len(rows), 'row')} between the highest and the lowest"
     if len(ranks):
         what = f"{noun(len(ranks), 'system')} of rank {count(ranks.min())} to {count(ranks.max())}"
-    return f"{what} {'is' if len(rows) == 1 or len(ranks) == 1 else 'are'} in the CSV at the end of the page, and in"
+    return f"{what} {'is' if len(rows) == 1 or len(ranks) == 1 else 'are'} in"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from judgestats.reporting.formatting import PERCENT, number
+from judgestats.reporting.formatting import PERCENT, number, printed
 from judgestats.reporting.summary_parts import Card, listed
 
 Estimates = Mapping[str, pd.DataFrame | str]
@@ -68,8 +68,10 @@ def worth_card(taken: Estimates, copies: list[tuple[list[str], float]]) -> Card 
     equal = [f"equal in {share} their answers" for share in shares]
     if len(worth) == 1 and worth["conf_high"].iloc[0] <= worth["judges"].iloc[0] / 2:
         row, errors = worth.iloc[0], _rows(taken, "effective_judges", "mean_correlation")
-        claim = f"{row['judges']:.0f} judges are worth {number(row['estimate'], 1)} independent ones"
-        parts = [f"interval {number(row['conf_low'], 1)} to {number(row['conf_high'], 1)}"]
+        decimals = 1 + int(number(row["conf_low"], 1) == number(row["conf_high"], 1))
+        estimate, *ends = (number(row[k], decimals) for k in ("estimate", "conf_low", "conf_high"))
+        claim = f"{row['judges']:.0f} judges are worth {estimate} independent ones"
+        parts = [f"interval {' to '.join(ends)}"]
         parts += [f"mean correlation of their errors {number(r, 2)}" for r in errors["estimate"]]
         parts += [", ".join(said) for said in zip(alike, equal, strict=True)]
         return Card("panel", "Not independent", claim, "; ".join(parts), str(row["method"]))
@@ -94,7 +96,8 @@ def _groups(rows: pd.DataFrame) -> list[str]:
 def _interval_of(row: pd.Series[float]) -> list[str]:
     if not math.isfinite(row["conf_low"]):
         return []
-    return [f"interval {number(row['conf_low'], 2)} to {number(row['conf_high'], 2)}"]
+    ends = (printed(row[k], "score", row["conf_high"] - row["conf_low"]) for k in ("conf_low", "conf_high"))
+    return [f"interval {' to '.join(ends)}"]
 
 
 def _with_interval(row: pd.Series[float]) -> str:

@@ -22,8 +22,8 @@ def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequ
         return None
     row = rows.iloc[0]
     form: Form = "share" if shares else "score"
-    low, high = (printed(float(row[end]), form) for end in ("conf_low", "conf_high"))
-    value = printed(float(row["estimate"]), form)
+    width = float(row["conf_high"] - row["conf_low"])
+    value, low, high = (printed(float(row[k]), form, width) for k in ("estimate", "conf_low", "conf_high"))
     claim = f"agree in {value}" if shares else f"{row['term']} {value}"
     parts = [] if not math.isfinite(row["conf_low"]) else [f"interval {low.removesuffix(PERCENT)} to {high}"]
     cells = people.cells(*terms)
