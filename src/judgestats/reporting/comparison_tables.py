@@ -54,7 +54,7 @@ def comparison(summary: Summary) -> Record:
         {
             "about": g.about,
             "width": width,
-            "rows": [{"judge": j, "cells": [_cell(c, j, width) for c in summary.columns]} for j in g.judges],
+            "rows": [{"judge": j, "cells": [_track_cell(c, j, width) for c in summary.columns]} for j in g.judges],
             "blank": without_numbers(summary.columns, g.judges),
         }
         for g in summary.groups
@@ -84,7 +84,7 @@ def _note(column: Column) -> str:
     return "; ".join(filter(None, [column.note, *(sizes if len(sizes) == 1 else ())]))
 
 
-def _cell(column: Column, judge: str, width: int) -> Record:
+def _track_cell(column: Column, judge: str, width: int) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
     bare: Record = {"value": value, "interval": "", "n": "", "bar": None, "sort": "", "hover": ""}
@@ -143,7 +143,7 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
 
 def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> Record:
     width = 160 if len(columns) <= FEW_COLUMNS else 84
-    rows = [{"judge": j, "cells": [_cell(c, j, width) for c in columns]} for j in judges]
+    rows = [{"judge": j, "cells": [_track_cell(c, j, width) for c in columns]} for j in judges]
     return {
         "label": label,
         "width": width,
