@@ -80,7 +80,9 @@ def test_predicted_and_simulated_half_widths_agree(sampling):
 
 
 @pytest.mark.parametrize(("sampling", "size"), [("by class", 1), ("by class", 5), ("random", 1), ("random", 5)])
-@pytest.mark.parametrize("assurance", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    "assurance", [pytest.param(0.5, marks=pytest.mark.slow), 0.8, pytest.param(0.95, marks=pytest.mark.slow)]
+)
 def test_the_share_assured_is_that_of_the_simulated_studies(sampling, size, assurance):
     pilot = printed(size) if sampling == "by class" else pairs(size)
     plan = planned(pilot, sampling=sampling, assurance=assurance)

@@ -145,9 +145,9 @@ def wrong_sentences(seed):
 
 def test_the_verdict_is_seldom_wrong():
     """Equal judges or one that is better: a wrong winner at most in 5 % of the studies (within chance)."""
-    results = np.array([wrong_sentences(seed) for seed in range(60)])
-    assert results[:, 1].sum() <= 8  # P(X > 8 | n = 60, p = .05) = .003
-    assert results[:, 0].sum() >= 10  # it does infer
+    results = np.array([wrong_sentences(seed) for seed in range(30)])
+    assert results[:, 1].sum() <= 5  # P(X > 5 | n = 30, p = .05) = .003
+    assert results[:, 0].sum() >= 5  # it does infer
 
 
 @pytest.mark.slow
@@ -214,10 +214,10 @@ def wrong_by_kind(seeds):
 
 
 def test_sentences_on_bias_are_seldom_wrong():
-    counts = wrong_by_kind(range(40))
+    counts = wrong_by_kind(range(20))
     assert set(counts) == {"position", "leniency", "steadiness"}
-    assert all(wrong <= 4 for _, _, wrong in counts.values())  # P(X > 4 | n = 20, p = .05) = .003
-    assert all(counts[kind][1] >= 8 for kind in ("position", "leniency"))  # they do infer
+    assert all(wrong <= 3 for _, _, wrong in counts.values())  # P(X > 3 | n = 10, p = .05) = .001
+    assert all(counts[kind][1] >= 4 for kind in ("position", "leniency"))  # they do infer
 
 
 @pytest.mark.slow
@@ -251,9 +251,9 @@ def _with_the_ranking(monkeypatch):
 
 @pytest.mark.usefixtures("_with_the_ranking")
 def test_the_first_of_a_ranking_is_seldom_wrong():
-    results = np.array([wrong_first(seed) for seed in range(24)])
-    assert results[:, 1].sum() <= 5  # P(X > 5 | n = 24, p = .05) = .001
-    assert results[:, 0].sum() >= 2  # it does infer
+    results = np.array([wrong_first(seed) for seed in range(12)])
+    assert results[:, 1].sum() <= 3  # P(X > 3 | n = 12, p = .05) = .002
+    assert results[:, 0].any()  # it does infer
 
 
 @pytest.mark.slow

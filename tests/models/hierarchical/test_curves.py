@@ -144,7 +144,7 @@ def test_model_and_numpy_have_one_likelihood(link, folded):
     point = {k: rng.normal(size=np.shape(v)) * 0.4 for k, v in built.initial_point().items()}
     names = ["slope", "criterion", "bias", "lapse"]
     outputs = built.replace_rvs_by_values([*(built[n] for n in names), built.potentials[0]])
-    f = built.compile_fn(outputs, inputs=built.value_vars, point_fn=True)
+    f = built.compile_fn(outputs, inputs=built.value_vars, point_fn=True, mode="FAST_COMPILE")
     *values, found = f(point)
     p = shares(data, *values)
     either = data.counts[:, 3] * np.log(p[:, 0] + p[:, 2])
