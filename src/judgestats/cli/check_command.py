@@ -11,8 +11,9 @@ import typer
 
 from judgestats.cli.advice import advice_in_options
 from judgestats.cli.application import TYPED, ExitCode, readable_errors
+from judgestats.cli.common_options import takes
 from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
-from judgestats.cli.verdict_source import VerdictSource, takes_source
+from judgestats.cli.verdict_source import VerdictSource
 from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.terminal import as_typed, visible, working
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @readable_errors
-@takes_source
+@takes(VerdictSource)
 def check(
     source: VerdictSource,
     context: typer.Context,

@@ -1,10 +1,16 @@
-"""Options and arguments of several commands."""
+"""Options and arguments of several commands, and options that are the fields of a class."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, field, fields
+from functools import wraps
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+
+R = TypeVar("R")
 
 FILES = typer.Argument(
     metavar="FILE",
@@ -24,3 +30,42 @@ Overwrite = Annotated[
         "--overwrite", help="Replace files that exist; what was read, or has answers in it, is never written over."
     ),
 ]
+
+
+def value(help: str, form: str | None = None, default: Any = "") -> Any:
+    """A field that is an option with a value: what it is for (without markup), and what its value looks like."""
+    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help.replace("[", r"\["))})
+
+
+def switch(name: str, help: str) -> Any:
+    """A field that is an option without a value."""
+    return field(default=False, metadata={"option": typer.Option(name, help=help)})
+
+
+def takes(options: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the options that are the fields of a class, and pass them on as one argument, its first."""
+    hints = get_type_hints(options)
+    shared = [
+        inspect.Parameter(
+            f.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+            annotation=Annotated[hints[f.name], f.metadata["option"]],
+        )
+        for f in fields(options)
+    ]
+
+    def with_options(command: Callable[..., R]) -> Callable[..., R]:
+        own = inspect.signature(command, eval_str=True)
+        rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
+
+        @wraps(command)
+        def run(**values: Any) -> R:
+            return command(options(**{f.name: values.pop(f.name) for f in fields(options)}), **values)
+
+        run.__signature__ = own.replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in (*shared, *rest)}
+        del run.__wrapped__
+        return run
+
+    return with_options

@@ -3,138 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from judgestats.cli.application import readable_errors
-from judgestats.cli.common_options import Overwrite
+from judgestats.cli.common_options import Overwrite, switch, takes, value
 from judgestats.cli.printing import plain_text, print_table, wide_console
 from judgestats.defaults import SEED
-from judgestats.errors import masked
+from judgestats.errors import masked, refuse_unknown
 from judgestats.terminal import as_typed
 
 if TYPE_CHECKING:
     from judgestats.design import Plan
     from judgestats.typing import Record
 
+_STUDY = typer.Argument(
+    metavar="STUDY",
+    help="One of: dark-current, vacuum, ladder, debiasing, cues, explanations, rubric, rankings, merg.",
+)
+_JUDGE = typer.Option(metavar="JUDGE", help="Who is asked; give it once for each judge.")
+_OUT = typer.Option(metavar="FOLDER", help="Folder to write.")
+#: Options that are not the study's.
+_OF_THE_PLAN = ("study", "judge", "out", "format")
+#: Option -> the argument of the study that it is, where it has another name.
+_ARGUMENT = {"prompt": "prompts", "variant": "variants"}
 #: Options with several values, separated by commas.
 _SEVERAL = ("strategies", "panel", "models", "arms", "annotators", "variants", "attacks", "labels", "levels")
+#: Options that name a file.
+_FILES = ("pairs", "responses", "categories", "prompt", "by", "rubrics", "controlled")
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is planned, and the options of the studies that take them."""
+
+    study: str = field(metadata={"option": _STUDY})
+    judge: list[str] = field(metadata={"option": _JUDGE})
+    out: Path = field(default=Path("plan"), metadata={"option": _OUT})
+    prompt: str = value("dark-current, vacuum, ladder, rubric: name of a prompt, or a .toml file.", "NAME|FILE")
+    temperature: float | None = value("Temperature of the calls.", "NUMBER", None)
+    format: str = value(
+        "jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.", "jsonl|csv|openai|...", "jsonl"
+    )
+    seed: int | None = value(
+        f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0).", "NUMBER", None
+    )
+    pairs: str = value("debiasing, cues: file of pairs of responses.", "FILE")
+    responses: str = value("rubric, merg: file of responses of systems.", "FILE")
+    categories: str = value("explanations: file of categories with code and name.", "FILE")
+    sample: int | None = value("Items to draw of those in the file.", "NUMBER", None)
+    strict: bool = switch("--strict", "dark-current: with the strict arm.")
+    strategies: str = value("debiasing: B0,S1,S8, say.", "NAME,...")
+    panel: str = value("Judges of S3 and S7: a,b,c.", "JUDGE,...")
+    controlled: str = value("debiasing: file of controlled pairs.", "FILE")
+    writer: str = value("debiasing: model that writes texts for controlled pairs.", "MODEL")
+    models: str = value("debiasing: models whose answers are compared: a,b,c.", "MODEL,...")
+    by: str = value("rubric: name of a rubric, or a .toml file.", "NAME|FILE")
+    arms: str = value("rubric: attributed,anonymized (default), style-transferred.", "NAME,...")
+    runs: int | None = value("rubric: runs of each call (10 by default).", "NUMBER", None)
+    alias: str = value("rubric: names of the blinded arms.", "SYSTEM=ALIAS,...")
+    annotators: str = value(
+        "People, a,b,c, each with a form. rubric: each text once, under its alias; debiasing: 30 style pairs.",
+        "PERSON,...",
+    )
+    variants: str = value("merg: baseline-score,original-4-stage (default), ...", "NAME,...")
+    variant: str = value("merg: one variant alone.", "NAME")
+    rubric_judge: str = value("merg: whose rubric all score by.", "JUDGE")
+    rubrics: str = value("merg: name or file of the rubrics to score by.", "NAME|FILE")
+    attacks: str = value("cues: verbosity,confidence.", "NAME,...")
+    labels: str = value("cues: the two labels, LLM,TradML by default.", "LABEL,...")
+    levels: str = value("explanations: the levels, lowest first.", "LEVEL,...")
 
 
 @readable_errors
-def plan(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY",
-            help="One of: dark-current, vacuum, ladder, debiasing, cues, explanations, rubric, rankings, merg.",
-        ),
-    ],
-    judge: Annotated[
-        list[str], typer.Option("--judge", metavar="JUDGE", help="Who is asked; give it once for each judge.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path("plan"),
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE", help="dark-current, vacuum, ladder, rubric: name of a prompt, or a .toml file."
-        ),
-    ] = "",
-    temperature: Annotated[float | None, typer.Option(metavar="NUMBER", help="Temperature of the calls.")] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="jsonl|csv|openai|...",
-            help="jsonl, csv, openai, anthropic, inspect, promptfoo or form, for the runner.",
-        ),
-    ] = "jsonl",
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help=f"Seed of what the study draws (by default {SEED}), and of --sample (by default 0)."
-        ),
-    ] = None,
-    pairs: Annotated[str, typer.Option(metavar="FILE", help="debiasing, cues: file of pairs of responses.")] = "",
-    responses: Annotated[str, typer.Option(metavar="FILE", help="rubric, merg: file of responses of systems.")] = "",
-    categories: Annotated[
-        str, typer.Option(metavar="FILE", help="explanations: file of categories with code and name.")
-    ] = "",
-    sample: Annotated[int | None, typer.Option(metavar="NUMBER", help="Items to draw of those in the file.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="dark-current: with the strict arm.")] = False,
-    strategies: Annotated[str, typer.Option(metavar="NAME,...", help="debiasing: B0,S1,S8, say.")] = "",
-    panel: Annotated[str, typer.Option(metavar="JUDGE,...", help="Judges of S3 and S7: a,b,c.")] = "",
-    controlled: Annotated[str, typer.Option(metavar="FILE", help="debiasing: file of controlled pairs.")] = "",
-    writer: Annotated[
-        str, typer.Option(metavar="MODEL", help="debiasing: model that writes texts for controlled pairs.")
-    ] = "",
-    models: Annotated[
-        str, typer.Option(metavar="MODEL,...", help="debiasing: models whose answers are compared: a,b,c.")
-    ] = "",
-    by: Annotated[str, typer.Option(metavar="NAME|FILE", help="rubric: name of a rubric, or a .toml file.")] = "",
-    arms: Annotated[
-        str, typer.Option(metavar="NAME,...", help="rubric: attributed,anonymized (default), style-transferred.")
-    ] = "",
-    runs: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="rubric: runs of each call (10 by default).")
-    ] = None,
-    alias: Annotated[str, typer.Option(metavar="SYSTEM=ALIAS,...", help="rubric: names of the blinded arms.")] = "",
-    annotators: Annotated[
-        str,
-        typer.Option(
-            metavar="PERSON,...",
-            help="People, a,b,c, each with a form. rubric: each text once, under its alias; debiasing: 30 style pairs.",
-        ),
-    ] = "",
-    variants: Annotated[
-        str, typer.Option(metavar="NAME,...", help="merg: baseline-score,original-4-stage (default), ...")
-    ] = "",
-    variant: Annotated[str, typer.Option(metavar="NAME", help="merg: one variant alone.")] = "",
-    rubric_judge: Annotated[str, typer.Option(metavar="JUDGE", help="merg: whose rubric all score by.")] = "",
-    rubrics: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="merg: name or file of the rubrics to score by.")
-    ] = "",
-    attacks: Annotated[str, typer.Option(metavar="NAME,...", help="cues: verbosity,confidence.")] = "",
-    labels: Annotated[str, typer.Option(metavar="LABEL,...", help="cues: the two labels, LLM,TradML by default.")] = "",
-    levels: Annotated[str, typer.Option(metavar="LEVEL,...", help="explanations: the levels, lowest first.")] = "",
-    overwrite: Overwrite = False,
-) -> None:
+@takes(PlanOptions)
+def plan(chosen: PlanOptions, overwrite: Overwrite = False) -> None:
     """Plan all arms and variants of a study: judgestats plan dark-current --judge my-model --out plan"""
     from dataclasses import replace
 
     from judgestats import design
     from judgestats.design.studies import STUDIES, takers
-    from judgestats.errors import DesignError, suggestion
+    from judgestats.errors import DesignError
     from judgestats.ingest import parse_identity
 
+    study, empty = chosen.study, ("", None)
+    refuse_unknown(study, STUDIES, f"Study {study!r} is not known")
     options: Record = {
-        **{"pairs": pairs, "responses": responses, "categories": categories, "prompt": prompt, "seed": seed},
-        **{"sample": sample, "temperature": temperature, "controlled": controlled, "writer": writer, "by": by},
-        **{"rubric_judge": rubric_judge, "rubrics": rubrics, "runs": runs, "alias": alias, "strict": strict or None},
-        **{"strategies": strategies, "panel": panel, "models": models, "arms": arms, "annotators": annotators},
-        **{"variants": variants, "variant": variant, "attacks": attacks, "labels": labels, "levels": levels},
+        n: v for n, v in vars(chosen).items() if n not in _OF_THE_PLAN and v not in empty and v is not False
     }
-    options = {name: value for name, value in options.items() if value not in ("", None)}
-    if study not in STUDIES:
-        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(STUDIES)}.{suggestion(study, STUDIES)}")
-    renamed = {"prompt": "prompts", "variant": "variants"}
     for name in options:
-        if study not in takers(renamed.get(name, name)):
+        if study not in takers(_ARGUMENT.get(name, name)):
             raise DesignError(f"--{name.replace('_', '-')} is not an option of the study {study!r}. Leave it out.")
     table = STUDIES[study].table
     if table and not {table, *STUDIES[study].instead} & {*options}:
         raise DesignError(f"The study {study!r} needs --{table} FILE. docs/studies.md has an example.")
-    inputs = [name for name in (pairs, responses, categories, prompt, by, rubrics, controlled) if name]
+    inputs = [options[name] for name in _FILES if name in options]
     options |= {name: options[name].split(",") for name in _SEVERAL if name in options}
-    options |= {"alias": parse_identity(alias)} if alias else {}
-    if variant:
-        options["variants"] = [options.pop("variant")]
-    if prompt:
-        options["prompts"] = options.pop("prompt")
-    whole = design.study(study, judge, **options)
-    whole = replace(whole, about={**whole.about, "format": format})
-    print_plan(whole, out, out, format, inputs, overwrite)
+    options |= {"alias": parse_identity(chosen.alias)} if chosen.alias else {}
+    options |= {"variants": [options.pop("variant")]} if chosen.variant else {}
+    options |= {"prompts": options.pop("prompt")} if chosen.prompt else {}
+    whole = design.study(study, chosen.judge, **options)
+    whole = replace(whole, about={**whole.about, "format": chosen.format})
+    print_plan(whole, chosen.out, chosen.out, chosen.format, inputs, overwrite)
 
 
 def print_plan(plan: Plan, folder: Path, whole: Path, format: str, inputs: Sequence[str], overwrite: bool) -> None:

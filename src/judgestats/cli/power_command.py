@@ -9,6 +9,7 @@ import typer
 from judgestats.cli.application import readable_errors
 from judgestats.cli.printing import print_table, wide_console
 from judgestats.defaults import SEED
+from judgestats.errors import refuse_unknown
 
 #: Studies whose power can be simulated without a table.
 _WITH_POWER = ("dark-current", "vacuum", "ladder")
@@ -30,13 +31,10 @@ def power(
 ) -> None:
     """Power of a study by simulation: judgestats power vacuum --measure dark_current --planted dark_current=0.2"""
     from judgestats import design
-    from judgestats.errors import DesignError, suggestion
     from judgestats.ingest import parse_planted
     from judgestats.reporting.formatting import count
 
-    if study not in _WITH_POWER:
-        near = suggestion(study, _WITH_POWER)
-        raise DesignError(f"Study {study!r} is not known. Allowed: {', '.join(_WITH_POWER)}.{near}")
+    refuse_unknown(study, _WITH_POWER, f"Study {study!r} is not known")
     judge: Any = {"judge": parse_planted(planted)}
     plan = design.study(study, "judge")
     estimates = design.power(

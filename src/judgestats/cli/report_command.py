@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from judgestats.cli.application import TYPED, readable_errors
-from judgestats.cli.common_options import Overwrite
+from judgestats.cli.common_options import Overwrite, takes
 from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
-from judgestats.cli.verdict_source import VerdictSource, takes_source
+from judgestats.cli.verdict_source import VerdictSource
 from judgestats.defaults import SEED
 from judgestats.errors import SchemaError
 from judgestats.terminal import visible, working
@@ -31,7 +31,7 @@ _ENDINGS = (".html", ".htm", ".md")
 
 
 @readable_errors
-@takes_source
+@takes(VerdictSource)
 def report(
     source: VerdictSource,
     context: typer.Context,

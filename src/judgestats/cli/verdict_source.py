@@ -5,14 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from judgestats.cli.common_options import FILES, LABELS, OF_FORMAT
+from judgestats.cli.common_options import FILES, LABELS, OF_FORMAT, switch, value
 from judgestats.errors import JudgestatsError, SchemaError, masked, no_file, printable
 from judgestats.terminal import as_typed, working
 
@@ -21,21 +17,10 @@ if TYPE_CHECKING:
 
     from judgestats.ingest import DetectedFormat
 
-R = TypeVar("R")
 #: A path that is no pattern, no address, no query and no mapping.
 _PLAIN_PATH = re.compile(r"(?!.*://|example:)[^\s*?\[=]{2,200}")
 #: The source, and what a proposal says of it.
 _MAPPING = ("source", "map", "labels", "wide", "explode")
-
-
-def _value(help: str, form: str | None = None, default: Any = "") -> Any:
-    """A field that is an option with a value: what it is for (without markup), and what its value looks like."""
-    return field(default=default, metadata={"option": typer.Option(metavar=form, help=help.replace("[", r"\["))})
-
-
-def _switch(name: str, help: str) -> Any:
-    """A field that is an option without a value."""
-    return field(default=False, metadata={"option": typer.Option(name, help=help)})
 
 
 @dataclass(frozen=True)
@@ -43,64 +28,64 @@ class VerdictSource:
     """The options by which verdicts are read and grouped, of ``check`` and ``report`` alike."""
 
     source: list[str] = field(metadata={"option": FILES})
-    map: str = _value(
+    map: str = value(
         "Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
         "sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
         "NAME=COLUMN,...",
     )
     labels: str = field(default="", metadata={"option": LABELS})
-    format: str = _value("Name of a format (see judgestats formats); detected by default.", "NAME")
+    format: str = value("Name of a format (see judgestats formats); detected by default.", "NAME")
     option: list[str] | None = field(default=None, metadata={"option": OF_FORMAT})
-    encoding: str = _value("Encoding of the files if it is not UTF-8: cp1252, utf-16.", "NAME")
-    scale: str = _value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
-    off_scale: str = _value("A score outside the scale is an error (the default) or missing.", "error|missing")
-    decimal: str = _value("Decimal mark of the numbers if it is a comma: ','.", "SIGN")
-    sep: str = _value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
-    counts: str = _value("Column with the number of identical calls that a row stands for.", "COLUMN")
-    no_counts: bool = _switch("--no-counts", "Each row is one call, and a column n is something else.")
-    wide: str = _value(
+    encoding: str = value("Encoding of the files if it is not UTF-8: cp1252, utf-16.", "NAME")
+    scale: str = value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
+    off_scale: str = value("A score outside the scale is an error (the default) or missing.", "error|missing")
+    decimal: str = value("Decimal mark of the numbers if it is a comma: ','.", "SIGN")
+    sep: str = value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
+    counts: str = value("Column with the number of identical calls that a row stands for.", "COLUMN")
+    no_counts: bool = switch("--no-counts", "Each row is one call, and a column n is something else.")
+    wide: str = value(
         "Columns that hold one judge each: judge=gpt,claude; judge=*,-id takes all but id; "
         "judge_criterion=gpt_style,gpt_truth and {judge}_{criterion} split names; judge[item]=gpt opens lists.",
         "NAME=COLUMN,COLUMN",
     )
-    explode: str = _value("Columns with lists of records; each becomes a row.", "COLUMN,...")
-    path: str = _value(
+    explode: str = value("Columns with lists of records; each becomes a row.", "COLUMN,...")
+    path: str = value(
         "Names parts of the paths: '{strategy}/{judge}_run{replicate}.json' gives columns of these names.", "PATTERN"
     )
-    table: str = _value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.", "NAME")
-    parse: str = _value(
+    table: str = value("Sheet of an Excel workbook or table of an SQLite database, if it holds several.", "NAME")
+    parse: str = value(
         "The column mapped to choice or score holds replies as text; read the answers out of them (sentences: also "
         "out of free sentences).",
         "auto|sentences|FORM|REGEX",
     )
-    labels_file: str = _value("People's labels, joined to the verdicts; they are the reference (--humans).", "FILE")
-    on: str = _value(
+    labels_file: str = value("People's labels, joined to the verdicts; they are the reference (--humans).", "FILE")
+    on: str = value(
         "Columns that match labels with verdicts: item=question_id, the second name as in the labels file.",
         "NAME[=COLUMN],...",
     )
-    labels_map: str = _value(
+    labels_map: str = value(
         "Other columns of the labels file, as in --map: judge=annotator,winner=vote.", "NAME=COLUMN,..."
     )
-    labels_answers: str = _value("What the labels mean, as in --labels.", "LABEL=ANSWER,...")
-    labels_wide: str = _value("Columns of the labels file with one annotator each, as in --wide.", "NAME=COLUMN,COLUMN")
-    humans: str = _value(
+    labels_answers: str = value("What the labels mean, as in --labels.", "LABEL=ANSWER,...")
+    labels_wide: str = value("Columns of the labels file with one annotator each, as in --wide.", "NAME=COLUMN,COLUMN")
+    humans: str = value(
         "Judges that are people: the reference; not measured. By default those whose rater_type is human; none for "
         "none.",
         "NAME,... | COLUMN=VALUE | none",
     )
-    gold: str = _value("Source of the correct answers.", "COLUMN | JUDGE | CANDIDATE")
-    baseline: str = _value(
+    gold: str = value("Source of the correct answers.", "COLUMN | JUDGE | CANDIDATE")
+    baseline: str = value(
         "The control condition: a value of strategy, prompt, probe, scheme or condition.", "VALUE | COLUMN=VALUE,..."
     )
-    strict: bool = _switch("--strict", "Refuse several files if one cannot be read; by default it is left, and listed.")
-    max_unpacked: int | None = _value(
+    strict: bool = switch("--strict", "Refuse several files if one cannot be read; by default it is left, and listed.")
+    max_unpacked: int | None = value(
         "Largest size that a compressed file may unpack to; by default 4 GB, and 200 times its size above 100 MB.",
         "BYTES",
         None,
     )
-    by: str = _value("Further grouping columns.", "COLUMN,...")
-    cluster: str = _value("Cluster column; auto finds it in the data.", "COLUMN|auto", "auto")
-    no_cluster: bool = _switch("--no-cluster", "Treat all calls as independent.")
+    by: str = value("Further grouping columns.", "COLUMN,...")
+    cluster: str = value("Cluster column; auto finds it in the data.", "COLUMN|auto", "auto")
+    no_cluster: bool = switch("--no-cluster", "Treat all calls as independent.")
 
     def __post_init__(self) -> None:
         """Refuse a file that is not there, and a mapping that is given as one: ``judge=model`` without ``--map``."""
@@ -241,28 +226,3 @@ class VerdictSource:
         files = [*self.source, self.labels_file] if self.labels_file else self.files
         info = source_info(files, encoding=self.encoding or None, format=self.format or None)
         return {k: v for k, v in settings.items() if v} | {"files": info}
-
-
-def takes_source(command: Callable[..., R]) -> Callable[..., R]:
-    """Give a command the options of :class:`VerdictSource`, and pass them on as one argument, its first."""
-    hints = get_type_hints(VerdictSource)
-    shared = [
-        inspect.Parameter(
-            f.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=Annotated[hints[f.name], f.metadata["option"]],
-        )
-        for f in fields(VerdictSource)
-    ]
-    own = inspect.signature(command, eval_str=True)
-    rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
-
-    @wraps(command)
-    def run(**options: Any) -> R:
-        return command(VerdictSource(**{f.name: options.pop(f.name) for f in fields(VerdictSource)}), **options)
-
-    run.__signature__ = own.replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in (*shared, *rest)}
-    del run.__wrapped__
-    return run
