@@ -56,7 +56,7 @@ def perturbed(decision, book, rng) -> Iterator:
     if "len(" in said.expression or "distinct(" in said.expression:  # it counts rows: other labels
         reading = Reading(book, said.expression, said.scope.table, said.scope.row)
         reading.value()
-        for table, column in sorted(reading.selections.keys):
+        for table, column in sorted(reading.keys):
             for row in range(book.size(table)) if column in book.columns[table] else ():
                 own = [book.text((table, said.scope.row, column))] if table == said.scope.table else []
                 for text in own + otherwise(book, (table, row, column)):

@@ -10,6 +10,7 @@ import pandas as pd
 from judgestats.published.number_checks import CHECKS
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Decision, tallied
 from judgestats.published.table_audits import Audited
+from judgestats.typing import Record
 
 #: Number of findings shown of each of several sources, and of a single one.
 EACH, ALONE = 5, 20
@@ -26,15 +27,17 @@ def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
         how = a.numbers()["checked"].value_counts()
         ways = {way: int(how.get(way, 0)) for way in CHECKS}
         rows.append({"source": a.paper, "numbers": int(how.sum()), **ways, "faults": len(a.faults())})
-    table = pd.DataFrame(rows, columns=["source", "numbers", *CHECKS, "faults"])
-    return table if len(audits) > 1 else table.drop(columns="source")
+    return _by_source(rows, ["numbers", *CHECKS, "faults"])
 
 
 def counts(audits: Sequence[Audited]) -> pd.DataFrame:
     """How many verdicts there are of each kind, and ``checks``: a row per source, named where there are several."""
     rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
-    table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
-    return table if len(audits) > 1 else table.drop(columns="source")
+    return _by_source(rows, [*VERDICTS, "checks"])
+
+
+def _by_source(rows: Sequence[Record], columns: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=[*(["source"] if len(rows) > 1 else []), *columns])
 
 
 def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judgestats.errors import AuditError
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book
@@ -19,12 +21,10 @@ _SCALES = {"percent": 0.01}
 def claimed(printed: Book) -> list[Statement]:
     """The statements that the table ``claims`` makes."""
     columns = printed.table(CLAIMS)
-    missing = [c for c in NEEDED if c not in columns]
-    if missing:
+    if missing := [c for c in NEEDED if c not in columns]:
         raise AuditError(f"claims lacks the columns {', '.join(missing)}. Got: {', '.join(columns)}.")
     ids = list(columns["id"])
-    twice = sorted({i for i in ids if ids.count(i) > 1})
-    if twice:
+    if twice := sorted({i for i in ids if ids.count(i) > 1}):
         raise AuditError(f"claims has ids that are used twice: {', '.join(twice)}.")
     rows = [{c: columns[c][i] for c in (*NEEDED, *({"fault"} & columns.keys()))} for i in range(len(ids))]
     repeated, again = _printed_twice(rows)
@@ -37,18 +37,11 @@ def _claim(i: int, r: dict[str, str]) -> Statement:
     for name, sign, expression in parts:
         if not (sign and name.strip() and expression.strip()):
             raise AuditError(f"claim {r['id']!r}: otherwise is {r['otherwise']!r}. Write name = expression || ...")
-    number, cell = r["unit"] != STATEMENT, (CLAIMS, i, "printed")
-    return Statement(
-        "number" if number else STATEMENT,
-        r["place"],
-        r["claim"],
-        r["predicate"].strip(),
-        cell if number else None,
-        tuple((name.strip(), expression.strip()) for name, _, expression in parts),
-        r.get("fault", ""),
-        subject=Subject(text=r["printed"], location=cell),
-        notes=Notes(r["comment"]),
-    )
+    cell = (CLAIMS, i, "printed")
+    rule, printed = (STATEMENT, None) if r["unit"] == STATEMENT else ("number", cell)
+    otherwise = tuple((name.strip(), expression.strip()) for name, _, expression in parts)
+    statement = Statement(rule, r["place"], r["claim"], r["predicate"].strip(), printed, otherwise, r.get("fault", ""))
+    return replace(statement, subject=Subject(text=r["printed"], location=cell), notes=Notes(r["comment"]))
 
 
 def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement]]:
@@ -69,15 +62,12 @@ def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement
 
 
 def _repeated_quantity(quantity: str, one: dict[str, str], other: dict[str, str], i: int) -> Statement:
-    ratio = _SCALES.get(other["unit"], 1.0) / _SCALES.get(one["unit"], 1.0) if one["unit"] != other["unit"] else 1.0
+    ratio = _SCALES.get(other["unit"], 1.0) / _SCALES.get(one["unit"], 1.0)
     twin = f"claims.printed(id={other['id']!r})"
     twin = twin if ratio == 1 else f"{ratio:g} * {twin}"
-    return Statement(
-        "printed twice",
-        one["place"],
+    claim, cell, notes = (
         f"{one['claim']}, as in {other['place']}",
-        twin,
         (CLAIMS, i, "printed"),
-        fault=one.get("fault", ""),
-        notes=Notes(comment=f"quantity {quantity}"),
+        Notes(f"quantity {quantity}"),
     )
+    return Statement("printed twice", one["place"], claim, twin, cell, fault=one.get("fault", ""), notes=notes)

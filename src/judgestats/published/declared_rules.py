@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from judgestats.errors import AuditError, DesignError, refuse_unknown
@@ -106,8 +109,7 @@ def _checked_rule(stated: object) -> Rule:
     name = stated.get("rule")
     refuse_unknown(name, [*RULES], f"There is no rule {name!r}", "Rules", error=AuditError)
     rule = RULES[str(name)]
-    missing = [n for n in rule.needs if n not in stated]
-    if missing:
+    if missing := [n for n in rule.needs if n not in stated]:
         raise AuditError(f"it needs {', '.join(missing)}. Got: {', '.join(stated)}.")
     allowed = (*rule.needs, *rule.takes, *_COMMON)
     odd = [k for k in stated if k not in allowed]
@@ -153,3 +155,40 @@ def _is_name(value: object) -> bool:
 
 def _is_scalar(value: object) -> bool:
     return _is_name(value) or isinstance(value, int | float)
+
+
+def declared(rules: str | Path | Sequence[Declaration] | None) -> Sequence[Declaration]:
+    """The rules of a file with ``[[rule]]`` tables, or those given."""
+    if rules is None:
+        return []
+    if isinstance(rules, list | tuple):
+        return rules
+    if not isinstance(rules, str | Path):
+        raise AuditError(
+            f"rules is a {type(rules).__name__}. Allowed: a TOML file, or a list of mappings, one per rule."
+        )
+    path = Path(rules)
+    if not path.is_file():
+        raise AuditError(f"There is no rules file {str(rules)!r}.")
+    read = _toml(path)
+    if set(read) - {"rule"} or not isinstance(read.get("rule", []), list):
+        raise AuditError(f"{path.name} has {', '.join(read)}. Allowed: [[rule]] tables.")
+    if not read:
+        raise AuditError(f"{path.name} has no rule. Write [[rule]] tables.")
+    return list(read["rule"])
+
+
+def _toml(path: Path) -> dict[str, list[Declaration]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so.") from error
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise AuditError(f"{path.name} is nested too deeply for a rules file. Write [[rule]] tables.") from None
+    except ValueError as error:  # of the parser; of Python, where a number has thousands of digits
+        at = re.search(r"at line (\d+)", str(error))
+        rule = sum(line.strip().startswith("[[rule") for line in text.splitlines()[: int(at[1]) if at else None])
+        where = f", in rule {rule}" if rule else ""
+        raise AuditError(f"{path.name} is not valid TOML{where}: {error}.") from error

@@ -130,9 +130,7 @@ def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
 def _holm_of(p: Floats, m: float, alpha: float) -> Floats:
     order = np.argsort(p, axis=0, kind="stable")
     ranked = np.take_along_axis(p, order, axis=0)
-    divisors = np.maximum(
-        m - np.arange(len(p)), 1
-    )  # a family that is said to be smaller than it is divides by 1 at last
+    divisors = np.maximum(m - np.arange(len(p)), 1)  # of a family said to be smaller than it is, 1 at last
     alive = np.logical_and.accumulate(ranked <= alpha / divisors[:, None], axis=0)
     out = np.empty_like(p)
     np.put_along_axis(out, order, alive.astype(float), axis=0)

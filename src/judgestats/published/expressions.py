@@ -11,7 +11,7 @@ import numpy as np
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.published.expression_functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN, within
 from judgestats.published.grim_tests import lines_up
-from judgestats.published.printed_tables import Book, Cell
+from judgestats.published.printed_tables import Cell
 from judgestats.published.printed_values import (
     ArrayFunction,
     Choice,
@@ -34,29 +34,21 @@ from judgestats.typing import Floats
 
 
 @dataclass(eq=False)
-class Reading:
+class Reading(Selections):
     """An expression evaluated on printed tables, in a row of one of them or in none."""
 
-    book: Book
-    expression: str
-    table: str = ""
-    row: int = -1
     cells: dict[Cell, int] = field(default_factory=dict)  # each that was read -> its index in `movable`, or -1
-    selections: Selections = field(init=False)
     _selected: dict[int, tuple[Cell, ...]] = field(default_factory=dict)
     _text: str = ""
     _places: tuple[ast.expr, ...] = ()
     _truths: dict[int, Truth] = field(default_factory=dict)
     _moves: Floats = field(default_factory=lambda: np.zeros((0, 1)))
 
-    def __post_init__(self) -> None:
-        self.selections = Selections(self.book, self.expression, self.table, self.row)
-
     def value(self) -> Value:
         """The value of the expression; an AuditError if a name is unknown, or text is printed in place of a number."""
         try:
             tree, self._text, self._places = template(self.expression)
-            self._selected = {id(node): self.selections.cells(node) for node in self._places}
+            self._selected = {id(node): self.selected(node) for node in self._places}
             self.cells, self._moves = movable(self.book, self._selected.values())
             with np.errstate(all="ignore"):
                 value = self._evaluate(tree)
@@ -96,14 +88,14 @@ class Reading:
             return self._compare(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             return self._call(node, node.func.id)
-        raise self._refused(node, "Allowed: selections, numbers, texts, arithmetic, comparisons, functions.")
+        raise self.refused(node, "Allowed: selections, numbers, texts, arithmetic, comparisons, functions.")
 
     def _constant(self, node: ast.Constant) -> Value:
         if isinstance(node.value, str):
             return Texts((node.value,))
         if isinstance(node.value, int | float):
             return constant(node.value)
-        raise self._refused(node, "Only numbers and texts are allowed here.")
+        raise self.refused(node, "Only numbers and texts are allowed here.")
 
     def _read(self, cells: tuple[Cell, ...]) -> Value:
         """The cells as numbers for every rounding, or as texts where none of them holds a number."""
@@ -128,7 +120,7 @@ class Reading:
         if not isinstance(value, Numbers):
             self._refuse_text(value)
             texts = listed(list(value.values if isinstance(value, Texts) else value.rows))
-            raise self._refused(node, f"A number is needed here, got {texts!r}.")
+            raise self.refused(node, f"A number is needed here, got {texts!r}.")
         if np.isnan(value.values).any():
             self._refuse_text(value)
         return value
@@ -140,7 +132,7 @@ class Reading:
     def _truth(self, node: ast.expr) -> Truth:
         value = self._evaluate(node)
         if not isinstance(value, Truth):
-            raise self._refused(node, "A comparison is needed here.")
+            raise self.refused(node, "A comparison is needed here.")
         return value
 
     def _fitting(
@@ -152,11 +144,9 @@ class Reading:
 
     def _listed(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
         parts = [self._evaluate(e) for e in node.elts]
-        if all(isinstance(p, Texts) for p in parts):
-            return Texts(
-                tuple(t for p in parts for t in p.values),  # type: ignore[union-attr]
-                tuple(c for p in parts for c in p.cells),  # type: ignore[union-attr]
-            )
+        texts = [p for p in parts if isinstance(p, Texts)]
+        if len(texts) == len(parts):
+            return Texts(tuple(t for p in texts for t in p.values), tuple(c for p in texts for c in p.cells))
         numbers = [self._number(e) for e in node.elts]
         width = max(p.values.shape[1] for p in numbers)
         stacked = np.vstack([np.broadcast_to(p.values, (len(p), width)) for p in numbers])
@@ -168,7 +158,7 @@ class Reading:
             part = self._truth(node.operand)
             return Truth(1.0 - part.values, part.cells, part.breaks)
         if isinstance(node.op, ast.Invert):
-            raise self._refused(node, "Allowed: -, + and not.")
+            raise self.refused(node, "Allowed: -, + and not.")
         sign = np.negative if isinstance(node.op, ast.USub) else np.positive
         return self._fitting(node, sign, self._number(node.operand))
 
@@ -195,7 +185,7 @@ class Reading:
     def _one_size(self, node: ast.expr, *parts: Value | tuple[str, ...]) -> None:
         sizes = {len(p) for p in parts if not isinstance(p, Choice)} - {1}
         if len(sizes) > 1:
-            raise self._refused(node, f"The parts have {' and '.join(map(str, sorted(sizes)))} values.")
+            raise self.refused(node, f"The parts have {' and '.join(map(str, sorted(sizes)))} values.")
 
     def _pair(self, node: ast.expr, sign: ast.cmpop, left: ast.expr, right: ast.expr) -> Truth:
         a, b = self._evaluate(left), self._evaluate(right)
@@ -211,7 +201,7 @@ class Reading:
         if isinstance(a, Texts) or isinstance(b, Texts):
             return self._same_text(node, sign, a, b)
         if type(sign) not in COMPARISONS:
-            raise self._refused(node, f"Comparisons: {', '.join(COMPARISONS.values())}, in, not in.")
+            raise self.refused(node, f"Comparisons: {', '.join(COMPARISONS.values())}, in, not in.")
         one, two = self._as_number(left, a), self._as_number(right, b)
         gap = self._fitting(node, np.subtract, one, two)
         gap = self._at_corners(gap, lambda: self._fitting(node, np.subtract, self._number(left), self._number(right)))
@@ -219,17 +209,17 @@ class Reading:
 
     def _chosen(self, node: ast.expr, sign: ast.cmpop, choice: Choice, wanted: tuple[str, ...]) -> Truth:
         if not isinstance(sign, ast.Eq | ast.NotEq):
-            raise self._refused(node, "Chosen rows are compared by == or !=.")
+            raise self.refused(node, "Chosen rows are compared by == or !=.")
         odd = [t for t in wanted if t not in choice.labels]
         if odd:
             near = suggestion(odd[0], choice.labels)
-            raise self._refused(node, f"No row is labelled {odd[0]!r}. Rows: {', '.join(sorted(choice.labels))}.{near}")
+            raise self.refused(node, f"No row is labelled {odd[0]!r}. Rows: {', '.join(sorted(choice.labels))}.{near}")
         truth = np.full(1, chosen(choice, wanted))
         return Truth(truth if isinstance(sign, ast.Eq) else 1 - truth)
 
     def _same_text(self, node: ast.expr, sign: ast.cmpop, a: Value, b: Value) -> Truth:
         if not isinstance(sign, ast.Eq | ast.NotEq):
-            raise self._refused(node, "Texts are compared by ==, != or in.")
+            raise self.refused(node, "Texts are compared by ==, != or in.")
         one, two = np.array(self._texts(a)), np.array(self._texts(b))
         self._one_size(node, tuple(one), tuple(two))
         equal = (one == two).astype(float)
@@ -252,7 +242,7 @@ class Reading:
         try:
             return self._special(node, name) if name in SPECIAL else self._applied(node, name)
         except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError) as error:
-            raise self._refused(node, f"{name} does not accept these arguments ({error}).") from error
+            raise self.refused(node, f"{name} does not accept these arguments ({error}).") from error
 
     def _applied(self, node: ast.Call, name: str) -> Value:
         options = self._options(node)
@@ -280,7 +270,7 @@ class Reading:
 
     def _special(self, node: ast.Call, name: str) -> Value:
         if not node.args:
-            raise self._refused(node, f"{name}() needs an argument.")
+            raise self.refused(node, f"{name}() needs an argument.")
         first = node.args[0]
         if name in ("all", "none", "any", "count"):
             return quantified(name, self._truth(first))
@@ -321,11 +311,11 @@ class Reading:
     def _labels(self, node: ast.expr, cells: tuple[Cell, ...], columns: list[ast.expr]) -> tuple[str, ...]:
         names = [c.value for c in columns if isinstance(c, ast.Constant) and isinstance(c.value, str)]
         if not cells or not names or len(names) != len(columns):
-            raise self._refused(node, "Name the column of labels, as in argmax(table1.r, 'model').")
+            raise self.refused(node, "Name the column of labels, as in argmax(table1.r, 'model').")
         for table in {t for t, _, _ in cells}:
             if absent := [name for name in names if name not in self.book.columns[table]]:
                 have = ", ".join(self.book.columns[table])
-                raise self._refused(node, f"{table!r} has no column {absent[0]!r}: {have}.")
+                raise self.refused(node, f"{table!r} has no column {absent[0]!r}: {have}.")
         return tuple(" / ".join(self.book.text((t, i, name)) for name in names) for t, i, _ in cells)
 
     def written(self) -> str:
@@ -334,6 +324,3 @@ class Reading:
         for i, node in enumerate(self._places):
             text = filled(text, i, [self.book.text(c) for c in self._selected[id(node)]])
         return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-
-    def _refused(self, node: ast.AST, why: str) -> AuditError:
-        return self.selections.refused(node, why)

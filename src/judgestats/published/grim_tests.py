@@ -108,10 +108,8 @@ def lines_up(
     `options`: those of :func:`grimmer` but the divisor. On a finer scale an sd fits the coarse steps of its mean only
     by chance, as often as the sds of other rows do; that so many then fit has a probability below ``_CHANCE``.
     """
-    fits = [
-        [any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in zip(means, ns, strict=True)
-    ]
-    size = len(fits)
+    pairs, size = zip(means, ns, strict=True), len(means)
+    fits = [[any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in pairs]
     hits = sum(fits[i][i] for i in range(size))
     chance = (sum(map(sum, fits)) - hits + 1) / (size * (size - 1) + 1)
     return sum(math.comb(size, k) * chance**k * (1 - chance) ** (size - k) for k in range(hits, size + 1)) < _CHANCE

@@ -48,13 +48,13 @@ def _twins(d: Decision, book: Book) -> Iterator[tuple[Cell, str]]:
     tree = template(statement.expression)[0]
     if statement.printed is None:
         for one, other in _equalities(tree):
-            sides = [selections.cells(c[0]) if (c := copied(side)) else () for side in (one, other)]
+            sides = [selections.selected(c[0]) if (c := copied(side)) else () for side in (one, other)]
             if all(sides):
                 yield from ((c, COPIED) for side in sides for c in side)
             elif any(nodes(other if sides[0] else one)):
                 yield from ((c, RECOMPUTED) for side in sides for c in side)
     elif copy := copied(tree):
-        cells = [*selections.cells(copy[0]), *([statement.printed] if isinstance(statement.printed, tuple) else [])]
+        cells = [*selections.selected(copy[0]), *([statement.printed] if isinstance(statement.printed, tuple) else [])]
         yield from ((c, COPIED) for c in cells)
     elif isinstance(statement.printed, tuple) and d.cells - {statement.printed}:
         yield statement.printed, RECOMPUTED

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 
 import pandas as pd
 
@@ -63,11 +64,8 @@ class Book:
         rows = list(range(self.size(table)))
         for column, condition in where.items():
             wanted, keep = _texts_meant(condition)
-            if column == ROW:
-                rows = [i for i in rows if (str(i) in wanted) is keep]
-                continue
-            texts = self.column(table, column)
-            rows = [i for i in rows if (texts[i] in wanted) is keep]
+            texts = range(self.size(table)) if column == ROW else self.column(table, column)
+            rows = [i for i in rows if (str(texts[i]) in wanted) is keep]
         return rows
 
     def with_cell(self, cell: Cell, text: str) -> Book:
@@ -113,6 +111,43 @@ def _identifier(column: str, at: int) -> str:
     if not word or column.startswith("Unnamed:"):
         return f"column{at + 1}"
     return word if word.isidentifier() and not keyword.iskeyword(word) else f"_{word}"
+
+
+#: Kind of a file that is not a text table, by its suffix or by its first bytes.
+_KINDS: dict[str | bytes, str] = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"), "an Excel workbook"),
+    **dict.fromkeys((".ods", ".numbers"), "a spreadsheet"),
+    **dict.fromkeys((".parquet", b"PAR1"), "Parquet"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
+    **dict.fromkeys((".html", ".htm"), "a web page"),
+    **dict.fromkeys((".pdf", b"%PDF"), "a PDF"),
+    **dict.fromkeys((".gz", b"\x1f\x8b"), "compressed"),
+}
+
+
+def printed_table(path: Path) -> pd.DataFrame:
+    """A table of texts as printed; the separator is the most frequent one in the first line."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if kind := _KINDS.get(start) or _KINDS.get(path.suffix.lower()):
+        raise AuditError(
+            f"{path.name} is {kind}; a text table is needed. Export it as CSV in UTF-8, with the digits as printed, or"
+            " give a DataFrame of texts."
+        )
+    try:
+        first = next(iter(path.read_text(encoding="utf-8-sig").splitlines()), "")
+        separator = max(",;\t", key=first.count)
+        # the names are read as a row: pandas would rename those that are used twice
+        cells = pd.read_csv(
+            path, dtype=str, keep_default_na=False, sep=separator, header=None, encoding="utf-8-sig", index_col=False
+        )
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so, or give a DataFrame.") from error
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise AuditError(
+            f"{path.name} is not a table: {str(error).strip()}. Write a line of names, then one line per row."
+        ) from error
+    return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1).reset_index(drop=True)
 
 
 #: Columns that are never part of the label of a row.

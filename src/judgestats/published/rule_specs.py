@@ -10,6 +10,7 @@ from judgestats.errors import AuditError, choose, suggestion
 from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import listed
 from judgestats.published.statements import Notes, Rounding, Scope, Statement, Subject
+from judgestats.typing import Record
 
 #: Parameters that name columns or numbers to be summed.
 SUMMED = ("parts", "of", "margin_a", "margin_b")
@@ -147,22 +148,16 @@ class RuleSpec:
     ) -> Statement:
         """A statement of this rule."""
         otherwise = more.get("otherwise", self.params.get("otherwise", {}))
-        return Statement(
-            self.rule,
-            place or str(self.params.get("place") or self.book.places.get(self.table, "")),
-            claim,
-            expression,
-            more.get("printed"),
-            tuple((k, str(v)) for k, v in otherwise.items()),
-            self.fault(row),
-            scope=Scope(self.table, row),
-            subject=Subject(more.get("about", ()), location=location),
-            rounding=Rounding(
-                frozenset((self.table, c) for c in as_list(self.params.get("rounded", ()))),
-                bool(self.params.get("cut", False)),
-            ),
-            notes=Notes(str(self.params.get("why", "")), more.get("hint", "")),
-        )
+        place = place or str(self.params.get("place") or self.book.places.get(self.table, ""))
+        rounded = frozenset((self.table, c) for c in as_list(self.params.get("rounded", ())))
+        parts: Record = {
+            "otherwise": tuple((k, str(v)) for k, v in otherwise.items()),
+            "scope": Scope(self.table, row),
+            "subject": Subject(more.get("about", ()), location=location),
+            "rounding": Rounding(rounded, bool(self.params.get("cut", False))),
+            "notes": Notes(str(self.params.get("why", "")), more.get("hint", "")),
+        }
+        return Statement(self.rule, place, claim, expression, more.get("printed"), fault=self.fault(row), **parts)
 
 
 def as_list(value: Any) -> list[Any]:

@@ -113,8 +113,7 @@ def _mean(spec: RuleSpec) -> Iterator[Statement]:
         return
     if "row" not in spec.params:
         raise AuditError("it needs of= (columns) or row= (the keys of the row that holds the mean).")
-    whole = set(spec.book.rows(spec.table, spec.params["row"]))
-    if not whole:
+    if not (whole := set(spec.book.rows(spec.table, spec.params["row"]))):
         raise AuditError(f"row= is {dict(spec.params['row'])}, which matches no row. Name the row that holds the mean.")
     for key, rows in spec.groups():
         averaged, means = [r for r in rows if r not in whole], [r for r in rows if r in whole]
@@ -126,18 +125,16 @@ def _mean(spec: RuleSpec) -> Iterator[Statement]:
 @rule("bounds", "column", takes=("low", "high"))
 def _bounds(spec: RuleSpec) -> Iterator[Statement]:
     """Printed numbers lie within stated bounds."""
-    ends = [
-        f"{spec.params['low']} <= " if "low" in spec.params else "",
-        f" <= {spec.params['high']}" if "high" in spec.params else "",
-    ]
-    if not any(ends):
+    low = f"{spec.params['low']} <= " if "low" in spec.params else ""
+    high = f" <= {spec.params['high']}" if "high" in spec.params else ""
+    if not low and not high:
         raise AuditError("it needs low= or high=.")
     columns = spec.columns("column")
     for column in columns:
         part = column if len(columns) > 1 else ""
         for row in spec.rows():
             if not parse(spec.book.column(spec.table, column)[row]).missing:
-                formula, about = f"{ends[0]}{column}{ends[1]}", ((spec.table, row, column),)
+                formula, about = f"{low}{column}{high}", ((spec.table, row, column),)
                 yield spec.statement(row, f"{column} within its bounds", formula, part=part, about=about)
 
 
@@ -419,8 +416,7 @@ def _p_value(spec: RuleSpec) -> Iterator[Statement]:
     arguments = {"z": ("statistic",), "t": ("statistic", "df"), "chi2": ("statistic", "df")}
     arguments |= {"f": ("statistic", "df", "df2"), "r": ("statistic", "n")}
     kind = choose(str(spec.params["kind"]), tuple(arguments), "kind")
-    missing = [a for a in arguments[kind] if a not in spec.params]
-    if missing:
+    if missing := [a for a in arguments[kind] if a not in spec.params]:
         raise AuditError(f"kind={kind!r} needs {', '.join(missing)}.")
     function = "correlation_p" if kind == "r" else f"{kind}_p"
     options = spec.options("sides") if kind in ("z", "t", "r") else ""

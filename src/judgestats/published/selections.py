@@ -42,10 +42,8 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
     if isinstance(node, ast.Attribute | ast.Name) or (call and isinstance(node.func, ast.Attribute)):  # type: ignore[attr-defined]
         yield node  # type: ignore[misc]
         return
-    children = (
-        node.args + [k.value for k in node.keywords] if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
-    )
-    for child in children:
+    inside = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else None
+    for child in ast.iter_child_nodes(node) if inside is None else inside:
         yield from nodes(child)
 
 
@@ -139,7 +137,7 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
     return index_of, moves
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Selections:
     """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in."""
 
@@ -149,7 +147,7 @@ class Selections:
     row: int = -1
     keys: set[tuple[str, str]] = field(default_factory=set)  # (table, column) that rows were selected by
 
-    def cells(self, node: ast.expr) -> tuple[Cell, ...]:
+    def selected(self, node: ast.expr) -> tuple[Cell, ...]:
         """The cells of a selection; an AuditError if it is none, or no row of the table matches its keys."""
         if isinstance(node, ast.Name):
             return (self._own(node.id),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -109,33 +110,29 @@ class Decision:
 
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
     """How many verdicts there are of each kind, in the order in which a reader should see them."""
-    counts = dict.fromkeys(VERDICTS, 0)
-    for d in decisions:
-        counts[d.verdict] += 1
-    return counts
+    counts = Counter(d.verdict for d in decisions)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed; one that needs a cell that cannot be read cannot be decided."""
     if statement.rounding.columns - book.rounded:
         book = replace(book, rounded=book.rounded | statement.rounding.columns)
+    compared = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset[Cell]()
+    if not statement.expression:
+        return _unknown(statement, book, compared, "" if statement.notes.comment else _ALONE)
     try:
-        return _number(statement, book) if statement.printed is not None else _truth(statement, book)
+        return _number(statement, book, compared) if statement.printed is not None else _truth(statement, book)
     except UnreadableCellError as error:
-        return _unreadable(statement, book, str(error))
+        return _unknown(statement, book, compared, str(error))
     except AuditError as error:
         which = f"{statement.number}, {statement.rule}" if statement.number else statement.rule
         raise AuditError(f"Rule {which}, at {statement.place} ({statement.claim}): {error}") from error
 
 
-def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
-    """The decision on a statement that needs an unreadable cell; the reason names the cell, and what to do."""
-    comment, none = _joined(why, statement.notes.comment), frozenset[Cell]()
-    if statement.printed is None:
-        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, none)
-    if not isinstance(statement.printed, tuple):
-        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, none)
-    return _decided(statement, book.text(statement.printed), math.nan, UNKNOWN, comment, frozenset([statement.printed]))
+def _unknown(statement: Statement, book: Book, cells: frozenset[Cell], *why: str) -> Decision:
+    """The decision on a statement that cannot be decided."""
+    return _decided(statement, book, "" if statement.printed is None else math.nan, UNKNOWN, cells, *why)
 
 
 def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, Value]:
@@ -193,28 +190,18 @@ def _print_of(statement: Statement, book: Book) -> Printed:
     return parse(statement.printed or "")
 
 
-def _number(statement: Statement, book: Book) -> Decision:
-    compared = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
-    if not statement.expression:
-        text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.notes.comment or _ALONE, compared)
+def _number(statement: Statement, book: Book, compared: frozenset[Cell]) -> Decision:
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
             book.number(cell)  # raises, naming the cell
     printed = _print_of(statement, book)
     if not printed.readable:
-        return _decided(
-            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.notes.comment), compared
-        )
+        return _unknown(statement, book, compared, "nothing is printed")
     low, at, high = _scalar(value, statement.expression)
     cells = compared | frozenset(reading.cells)
-    written = f"{reading.written()} = {at:.6g}" if math.isfinite(at) else reading.written()
     if not math.isfinite(at):
-        why = _why_unknown(reading, book)
-        return _decided(
-            statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.notes.comment), cells
-        )
+        return _unknown(statement, book, cells, reading.written(), _why_unknown(reading, book))
     agreement = printed.agrees(low, at, high)
     copy = copied(template(statement.expression)[0])
     if agreement == "no" and copy and len(reading.cells) == 1:
@@ -226,8 +213,8 @@ def _number(statement: Statement, book: Book) -> Decision:
         if verdict == NOT and statement.rounding.cut and printed.cut_off(low, high):
             verdict, reason = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
         why = reason or why
-    comment = _joined(written, why, statement.notes.comment)
-    return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
+    decision = _decided(statement, book, at, verdict, cells | more, f"{reading.written()} = {at:.6g}", why)
+    return replace(decision, as_printed=printed.shown(at))
 
 
 def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
@@ -239,14 +226,13 @@ def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
 
 
 def _said(statement: Statement, book: Book) -> str:
-    """The text of a statement, or else the printed cells that it is about."""
-    return statement.subject.text or ", ".join(book.text(c) for c in statement.subject.cells)
+    """What is printed: the number, the text of a statement, or else the cells that it is about."""
+    if isinstance(statement.printed, tuple):
+        return book.text(statement.printed)
+    return statement.printed or statement.subject.text or ", ".join(book.text(c) for c in statement.subject.cells)
 
 
 def _truth(statement: Statement, book: Book) -> Decision:
-    said = _said(statement, book)
-    if not statement.expression:
-        return _decided(statement, said, "", UNKNOWN, statement.notes.comment or _ALONE, frozenset())
     reading, value = _read(statement, book, statement.expression)
     if not isinstance(value, Truth) or len(value) != 1:
         got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"
@@ -254,19 +240,15 @@ def _truth(statement: Statement, book: Book) -> Decision:
     cells, at = frozenset(reading.cells), float(value.values[0])
     written = reading.written()
     if at >= SAME:
-        return _decided(statement, said, "holds", FOLLOWS, _joined(written, statement.notes.comment), cells)
+        return _decided(statement, book, "holds", FOLLOWS, cells, written)
     if math.isnan(at):
-        comment = _joined(written, _why_unknown(reading, book), statement.notes.comment)
-        return _decided(statement, said, "", UNKNOWN, comment, cells)
+        return _unknown(statement, book, cells, written, _why_unknown(reading, book))
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
     verdict, reason, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
-    outcome = "undecided" if verdict == DEPENDS else "does not hold"
-    if verdict != NOT:
-        return _decided(
-            statement, said, outcome, verdict, _joined(written, reason, statement.notes.comment), cells | more
-        )
-    comment = _joined(written, _broken(value, book), reason, statement.notes.hint, statement.notes.comment)
-    decision = _decided(statement, said, outcome, verdict, comment, cells | more)
+    if verdict == DEPENDS:
+        return _decided(statement, book, "undecided", verdict, cells | more, written, reason)
+    why = (written, _broken(value, book), reason, statement.notes.hint)
+    decision = _decided(statement, book, "does not hold", verdict, cells | more, *why)
     return replace(decision, at_fault=frozenset(c for cells in value.breaks for c in cells))
 
 
@@ -291,20 +273,11 @@ def _why_unknown(reading: Reading, book: Book) -> str:
     return "it is undefined for these numbers (a division by zero, for example)"
 
 
-def _joined(*parts: str) -> str:
-    """Join the parts of a comment, with a full stop only at the end."""
-    texts = [p for p in parts if p]
-    return "; ".join([*(p.removesuffix(".") for p in texts[:-1]), *texts[-1:]])
-
-
 def _decided(
-    statement: Statement,
-    printed: str,
-    at: float | str,
-    verdict: str,
-    comment: str,
-    cells: frozenset[Cell],
-    number: Printed | None = None,
+    statement: Statement, book: Book, at: float | str, verdict: str, cells: frozenset[Cell], *why: str
 ) -> Decision:
-    text = number.shown(at) if number is not None and isinstance(at, float) and math.isfinite(at) else str(at)
-    return Decision(statement, printed, at, "" if text == "nan" else text, verdict, comment, cells)
+    """The decision, with the reasons before the statement's own comment, and a full stop only at the end."""
+    texts = [p for p in (*why, statement.notes.comment) if p]
+    comment = "; ".join([*(p.removesuffix(".") for p in texts[:-1]), *texts[-1:]])
+    as_printed = at if isinstance(at, str) else ""
+    return Decision(statement, _said(statement, book), at, as_printed, verdict, comment, cells)

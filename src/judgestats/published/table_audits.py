@@ -13,12 +13,11 @@ from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
 from judgestats.package_data import data_folder
-from judgestats.published.audit_files import declared, printed_table
 from judgestats.published.catalogue import load, places
 from judgestats.published.claims import CLAIMS, claimed
-from judgestats.published.declared_rules import statements
+from judgestats.published.declared_rules import declared, statements
 from judgestats.published.number_checks import LABELS, UNTOUCHED, checked, faults, printed_numbers
-from judgestats.published.printed_tables import Book, Cell, book
+from judgestats.published.printed_tables import Book, Cell, book, printed_table
 from judgestats.published.rule_specs import Declaration
 from judgestats.published.rules import RULES
 from judgestats.published.statements import NOT, UNKNOWN, VERDICTS, Decision, Statement, decide
@@ -257,9 +256,8 @@ def _cautions(decisions: Sequence[Decision]) -> dict[tuple[int, str], str]:
 def _with_caution(d: Decision, why: str) -> Decision:
     if d.verdict != NOT or not why:
         return d
-    return replace(
-        d, comment="; ".join(p for p in (d.comment.removesuffix("."), f"caution about the rule: {why}") if p)
-    )
+    parts = (d.comment.removesuffix("."), f"caution about the rule: {why}")
+    return replace(d, comment="; ".join(filter(None, parts)))
 
 
 @lru_cache(maxsize=8)

@@ -99,25 +99,19 @@ class CallGroups:
         self, valid: Ints, label: Ints, classes: Sequence[Hashable], by: Sequence[str], mirror: Ints | None = None
     ) -> Labels:
         """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
-        raters = [c for c in self.over if c not in ("order", "replicate")]
-        if not raters:
+        if not (raters := [c for c in self.over if c not in ("order", "replicate")]):
             raise DesignError(
                 f"dawid_skene compares raters, and over={self.over or 'order'!r} names none. Name what distinguishes "
                 "them: over='judge', or over=['judge', 'order'] where each judge saw both orders."
             )
         protocol = _protocol(self.table, self.over, ["criterion", *by])
         scope, rater, counts = codes_of(self.table, protocol), codes_of(self.table, raters), self.counts()
-        return Labels(
-            self.codes.code[valid].astype(np.int64),
-            rater.code[valid].astype(np.int64),
-            label,
-            scope.code[self.codes.first].astype(np.int64),
-            np.ones(self.codes.size) if counts is None else counts,
-            classes,
-            self.table[raters].iloc[rater.first].reset_index(drop=True),
-            self.table[protocol].iloc[scope.first].reset_index(drop=True),
-            mirror,
-        )
+        numbers = (self.codes.code[valid], rater.code[valid], scope.code[self.codes.first])
+        unit, who, panel = (code.astype(np.int64) for code in numbers)
+        keyed = ((raters, rater), (protocol, scope))
+        names, scopes = (self.table[columns].iloc[c.first].reset_index(drop=True) for columns, c in keyed)
+        weight = np.ones(self.codes.size) if counts is None else counts
+        return Labels(unit, who, label, panel, weight, classes, names, scopes, mirror)
 
 
 def _protocol(table: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> list[str]:

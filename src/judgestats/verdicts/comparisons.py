@@ -79,9 +79,9 @@ def compare_scores(ratings: IntoFrame, *, margin: float = 0.0) -> Any:
     result = result.rename(columns={"system_first": "first", "system_second": "second"})
     if not len(result):
         raise DesignError("No two systems have a score of the same item by the same judge, so nothing can be compared.")
-    difference = (result["score_first"] - result["score_second"]).to_numpy(dtype=float)
-    size = np.maximum(result["score_first"].abs(), result["score_second"].abs()).to_numpy(dtype=float)
-    close = np.abs(difference) <= margin + 1e-9 * size  # equal sums that were rounded differently
+    one, two = (result[c].to_numpy(dtype=float) for c in ("score_first", "score_second"))
+    difference = one - two
+    close = abs(difference) <= margin + 1e-9 * np.maximum(abs(one), abs(two))  # equal sums, rounded differently
     choice = np.where(close, "tie", np.where(difference > 0, "first", "second"))
     result["choice"] = np.where(np.isnan(difference), "invalid", choice)
     result["status"] = np.where(np.isnan(difference), "missing partner", "ok")

@@ -175,8 +175,7 @@ def _parts(table: pd.DataFrame, weights: Weights, criteria: Sequence[str] | None
     label = table["criterion"]
     rated = list(pd.unique(label))
     if criteria is not None:
-        wanted = list(dict.fromkeys(names(criteria)))
-        if not wanted:
+        if not (wanted := list(dict.fromkeys(names(criteria)))):
             raise DesignError("criteria= is empty. Name the criteria that make the composite, or leave it out.")
         _refuse_unknown(wanted, rated, "criteria")
     else:
@@ -229,12 +228,10 @@ def _plan(
     table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
     plan = Plan(table, keys, codes_of(table, keys))
     weight = plan.weight
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any():
+    if (wrong := ~(np.isfinite(weight) & (weight >= 0))).any():
         where = _place(plan.table, int(np.flatnonzero(wrong)[0]), [*plan.keys, "criterion"])
         raise DesignError(f"A weight is missing, negative or not a number ({where}). Allowed: 0 and above.")
-    twice = plan.table.duplicated([*plan.keys, "criterion"]).to_numpy()
-    if twice.any():
+    if (twice := plan.table.duplicated([*plan.keys, "criterion"])).any():
         where = _place(plan.table, int(np.flatnonzero(twice)[0]), [*plan.keys, "criterion"])
         raise DesignError(
             f"weights= has several weights of one criterion ({where}). Columns of the ratings that distinguish "

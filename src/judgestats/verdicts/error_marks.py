@@ -102,8 +102,8 @@ def error_scores(
     table["score"] = _weights_of(table, _MQM if weights == "mqm" else dict(weights))
     thing = [c for c in ("system", "item", "segment") if c in table.columns]
     summed = table.assign(n_marks=(table["score"] != 0).astype(int))
-    scores = summed.groupby(["judge", *thing], dropna=False, sort=True, observed=True)[["score", "n_marks"]].sum()
-    scores = scores.reset_index()
+    groups = summed.groupby(["judge", *thing], dropna=False, sort=True, observed=True)
+    scores = groups[["score", "n_marks"]].sum().reset_index()
     scores["score"] = scores["score"].round(12)
     if unit == "system":
         return _systems(scores, thing, conf_level)
@@ -125,8 +125,7 @@ def canonical_marks(table: pd.DataFrame, columns: Mapping[str, str], needed: Seq
         refuse_unknown(source, table.columns, f"{name}={source!r} is not a column", "Columns", error=SchemaError)
     table = table.drop(columns=[n for n in columns if n in table.columns and columns[n] != n])
     table = table.rename(columns={source: name for name, source in columns.items()})
-    missing = [c for c in needed if c not in table.columns]
-    if missing:
+    if missing := [c for c in needed if c not in table.columns]:
         raise SchemaError(
             f"Marks lack {', '.join(missing)}. Columns: {', '.join(map(str, table.columns))}. Name them, as in "
             f"{missing[0]}='...'."
@@ -170,8 +169,6 @@ def _systems(scores: pd.DataFrame, thing: list[str], conf_level: float) -> pd.Da
         k, n = (np.bincount(unit.code, w, unit.size).astype(float) for w in (part["score"], np.ones(len(part))))
         mean, error, low, high = clustered_mean(k, n, conf_level)
         flag = flags.join(flags.few_clusters(n), flags.NO_SPREAD if not error > 0 else "")
-        row = {"system": system, "term": "error_score", "estimate": mean, "n": float(n.sum())}
-        rows.append(
-            with_interval(error, low, high, **row, method=f"t, clustered by item ({clusters_note(n)})", flag=flag)
-        )
+        row: Record = {"system": system, "term": "error_score", "estimate": mean, "n": float(n.sum()), "flag": flag}
+        rows.append(with_interval(error, low, high, **row, method=f"t, clustered by item ({clusters_note(n)})"))
     return estimates(rows, ["system"])

@@ -132,18 +132,9 @@ def fit_panels(
         for row in _parameter_rows(labels, fit, errors, n, panel.raters, conf_level):
             unlike = flags.NOT_ITS_LABEL if row["true"] in mislabelled else ""
             parameters.append({**key, **row, "flag": flags.join(row["flag"], unlike, note)})
-        fits.append(
-            {
-                **key,
-                "loglik": fit.loglik,
-                "n": float(panel.weight.sum()),
-                "n_labels": float(panel.weight @ panel.tables.sum(axis=(1, 2))),
-                "n_starts": n_starts + 1,
-                "n_best": fit.n_best,
-                "converged": fit.converged,
-                "method": "EM",
-            }
-        )
+        sizes = {"n": float(panel.weight.sum()), "n_labels": float(panel.weight @ panel.tables.sum(axis=(1, 2)))}
+        starts = {"n_starts": n_starts + 1, "n_best": fit.n_best, "converged": fit.converged}
+        fits.append({**key, "loglik": fit.loglik, **sizes, **starts, "method": "EM"})
     return posterior, parameters, fits
 
 
@@ -206,8 +197,7 @@ def _mislabelled(labels: Labels, tables: Floats, weight: Floats, fit: LatentClas
 def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
     posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
-    mislabelled = sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]})
-    if mislabelled:
+    if mislabelled := sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]}):
         raise DesignError(
             f"dawid_skene found no class for the answer {', '.join(mislabelled)}: raters give it more often where "
             "another class is true. The raters err together, or answers are of more kinds than labels. Use another "
@@ -231,10 +221,8 @@ def _parameter_rows(
 
     def row(term: str, value: float, error: float, count: float) -> Record:
         inside = 0 < value < 1 - 1e-12
-        absent = math.isnan(value)
-        flag = (
-            flags.NO_DATA if absent else flags.ON_BOUNDARY if not inside else flags.NOT_IDENTIFIABLE if unknown else ""
-        )
+        flag = flags.NOT_IDENTIFIABLE if unknown else ""
+        flag = flags.NO_DATA if math.isnan(value) else flag if inside else flags.ON_BOUNDARY
         cells = {"term": term, "estimate": value, "n": count, "method": "EM; observed information", "flag": flag}
         if not inside or not np.isfinite(error):
             return cells
@@ -245,20 +233,15 @@ def _parameter_rows(
         return {**cells, "std_error": error, "conf_low": low, "conf_high": high}
 
     rows = []
-    for true, classes in merged.items():
-        share = min(float(fit.priors[list(classes)].sum()), 1.0)
-        # equal by symmetry, so their errors add up
-        error = float(errors[0][list(classes)].sum())
-        rows.append({"_rater": -1, "true": true, **row("prior", share, error, float(n[0][list(classes)].sum()))})
+    for true, classes in merged.items():  # equal by symmetry, so their errors add up
+        share, error, count = (float(x[list(classes)].sum()) for x in (fit.priors, errors[0], n[0]))
+        rows.append({"_rater": -1, "true": true, **row("prior", min(share, 1.0), error, count)})
     for r, who in enumerate(raters):
         for true, classes in merged.items():
-            c = classes[0]
             for answer, answers in _labels_by_answer(labels, true).items():
-                value, error = (float(x[r, c, list(answers)].sum()) for x in (fit.confusion, errors[1]))
-                count = float(n[1][r, list(classes)].sum())
-                rows.append(
-                    {**who, "_rater": r, "true": true, "answer": answer, **row("confusion", value, error, count)}
-                )
+                value, error = (float(x[r, classes[0], list(answers)].sum()) for x in (fit.confusion, errors[1]))
+                cells = row("confusion", value, error, float(n[1][r, list(classes)].sum()))
+                rows.append({**who, "_rater": r, "true": true, "answer": answer, **cells})
     return rows if k > 1 else [{**r, "flag": flags.join(flags.ON_BOUNDARY)} for r in rows]
 
 

@@ -90,10 +90,7 @@ def aggregate_pairs(
 
 
 def labels_of_pairs(pairs: PairVotes, by: Sequence[str]) -> tuple[Labels, Ints]:
-    """Labels of a panel on pairs, and the verdict that each class is.
-
-    Where pairs have different candidates, the alphabet alone would tell them apart: the model treats both sides alike.
-    """
+    """Labels of a panel on pairs, and the verdict of each class; sides that differ in the alphabet alone are alike."""
     valid = np.flatnonzero(pairs.vote != INVALID)
     sides = pairs.groups.table[["first", "second"]].drop_duplicates()
     present = np.unique(pairs.vote[valid])
@@ -119,26 +116,18 @@ def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, Mask]:
         one, two = (f"{stem}_first", f"{stem}_second") if stem else ("first", "second")
         if two not in table.columns:
             continue
-        low, high = (_without_categories(table[c]) for c in (one, two))
+        low, high = (t.astype(t.cat.categories.dtype) if t.dtype == "category" else t for t in (table[one], table[two]))
         table[one], table[two] = low.where(~reverse, high), high.where(~reverse, low)
     ends = (("_first", "_second"), ("_second", "_first"))
-    unpaired = [
-        c for c in table.columns for e, o in ends if c.endswith(e) and c.removesuffix(e) + o not in table.columns
-    ]
+    every = table.columns
+    unpaired = [c for c in every for e, o in ends if c.endswith(e) and c.removesuffix(e) + o not in every]
     return table.drop(columns=unpaired), reverse
-
-
-def _without_categories(values: pd.Series) -> pd.Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.astype(values.cat.categories.dtype)
-    return values
 
 
 def _vote_of(choice: pd.Series, reverse: Mask) -> Ints:
     """(N,) vote of each call."""
     code, labels = pd.factorize(choice, use_na_sentinel=False)
-    unknown = [x for x in labels if x not in _VOTES]
-    if unknown:
+    if unknown := [x for x in labels if x not in _VOTES]:
         raise SchemaError(
             f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_VOTES)}. Map the table with "
             f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",

@@ -151,12 +151,8 @@ def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: Authors) -> Non
             )
         return
     entries = [("system", s, systems) for s in exclude_own] + [("judge", j, judges) for j in exclude_own.values()]
-    problems = [
-        f"{what} {name!r} is not in the ratings.{suggestion(str(name), present)}"
-        for what, name, present in entries
-        if name not in present
-    ]
-    if problems:
+    absent = [(what, name, present) for what, name, present in entries if name not in present]
+    if problems := [f"{what} {n!r} is not in the ratings.{suggestion(str(n), present)}" for what, n, present in absent]:
         raise DesignError(f"exclude_own maps system to judge. {' '.join(problems)}")
 
 
