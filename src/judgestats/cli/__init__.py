@@ -1,16 +1,13 @@
 """The command line: thin. It reads arguments, calls the library, prints; it computes nothing."""
 
 from judgestats.cli.application import ExitCode, app
-from judgestats.cli.audit_command import audit
+from judgestats.cli.audit_command import audit, reproduce
 from judgestats.cli.check_command import check
-from judgestats.cli.collect_command import collect
-from judgestats.cli.formats_command import formats
-from judgestats.cli.next_command import next_stage
+from judgestats.cli.collect_command import collect, next_stage
+from judgestats.cli.listing_commands import formats, prompts
 from judgestats.cli.plan_command import plan
 from judgestats.cli.power_command import power
-from judgestats.cli.prompts_command import prompts
 from judgestats.cli.report_command import report
-from judgestats.cli.reproduce_command import reproduce
 
 __all__ = ["ExitCode", "app"]
 

@@ -1,4 +1,4 @@
-"""``judgestats audit``: which printed numbers follow from the others."""
+"""``judgestats audit`` and ``judgestats reproduce``: which printed numbers follow from the others, and datasheets."""
 
 from __future__ import annotations
 
@@ -81,3 +81,30 @@ def print_audit(audits: Sequence[Audited], paged: bool) -> None:
     rest = "in what is written below" if paged else "on the page that --out page.html writes"
     typer.echo(visible("\n".join(findings(audits, rest))))
     typer.echo(visible("✗ does not follow from the other printed numbers; ? cannot be decided"))
+
+
+@readable_errors
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="One of the five papers; by default all.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a page with the figures to this file.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""
+    from judgestats.published import audited
+    from judgestats.reporting.reproductions import EXAMPLE, printed_datasheet
+    from judgestats.reporting.sheets import judges_side_by_side
+
+    if paper in ("", EXAMPLE):
+        table = judges_side_by_side(printed_datasheet())
+        print_table(wide_console(), f"Judges of the {EXAMPLE} paper, from its printed counts (95 % intervals)", table)
+        typer.echo("The same for verdicts of your own: judgestats report FILE\n")
+    with working(f"Checking {paper or 'all papers'}"):
+        audits = audited(paper or None)
+    print_audit(audits, out is not None)
+    if out is not None:
+        from judgestats.reporting import reproduction_page
+
+        page = reproduction_page(out, paper or None, overwrite=overwrite)
+        wide_console().print(plain_text(f"Page: {page}"), soft_wrap=True)

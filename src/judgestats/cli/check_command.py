@@ -100,12 +100,9 @@ def _as_json(source: VerdictSource, study: Any) -> str:
     from judgestats.metrics.supported_measures import available_measures
     from judgestats.results import estimates
 
-    content: dict[str, object] = {
-        "source": source.name,
-        "design": describe(study),
-        "rows": study.check().drop(columns="rows"),
-        "measures": available_measures(study, **source.references),
-    }
+    content: dict[str, object] = {"source": source.name, "design": describe(study)}
+    content["rows"] = study.check().drop(columns="rows")
+    content["measures"] = available_measures(study, **source.references)
     if people := references(study, **source.references).humans:
         try:
             agreement = judge_against_people(study, humans=people, **source.groups)
@@ -113,10 +110,8 @@ def _as_json(source: VerdictSource, study: Any) -> str:
             agreement = estimates([])
         content["agreement"] = agreement.assign(codes=agreement["flag"].map(flags.flag_codes))
         content["flags"] = flags.explain(agreement)
-    frames = {
-        k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in content.items()
-    }
-    return json.dumps(frames, ensure_ascii=False, indent=1)
+    tables = {k: json.loads(v.to_json(orient="records")) for k, v in content.items() if isinstance(v, pd.DataFrame)}
+    return json.dumps(content | tables, ensure_ascii=False, indent=1)
 
 
 def _print_proposal(console: Console, source: VerdictSource, detected: DetectedFormat, proposal: Proposal) -> None:
@@ -158,18 +153,12 @@ def _print_people(console: Console, measures: Measures, groups: list[str]) -> No
         return
     answer = rows["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
     texts = [with_interval(r, "judge_against_people") for r in rows.to_dict("records")]
-    table = pd.DataFrame(
-        {
-            "who": rows["judge"].where(rows["role"] == "judge", "people with each other"),
-            **{g: rows[g].fillna("") for g in groups if g in rows},
-            "measure": rows["term"].map(in_words) + answer,
-            "estimate": [value for value, _ in texts],
-            "interval": [ends for _, ends in texts],
-            "pairs": rows["n"].map(lambda n: "" if pd.isna(n) else count(n)),
-            "flag": rows["flag"].map(spaced),
-        }
-    )
-    print_table(console, "Agreement with people", table)
+    table = rows[[g for g in groups if g in rows]].fillna("")
+    table.insert(0, "who", rows["judge"].where(rows["role"] == "judge", "people with each other"))
+    table["measure"] = rows["term"].map(in_words) + answer
+    table["estimate"], table["interval"] = zip(*texts, strict=True) if texts else ((), ())
+    table["pairs"] = rows["n"].map(lambda n: "" if pd.isna(n) else count(n))
+    print_table(console, "Agreement with people", table.assign(flag=rows["flag"].map(spaced)))
 
 
 def _print_judges(console: Console, measures: Measures, groups: list[str]) -> None:

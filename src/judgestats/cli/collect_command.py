@@ -1,4 +1,4 @@
-"""``judgestats collect``: answers joined to their plan, and what comes next."""
+"""``judgestats collect`` and ``judgestats next``: answers joined to their plan, and what comes next."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from judgestats.cli.application import readable_errors
 from judgestats.cli.common_options import LABELS, Overwrite, Trust
+from judgestats.cli.plan_command import print_plan
 from judgestats.cli.printing import plain_text, print_findings, print_totals, wide_console
 from judgestats.errors import masked
 from judgestats.terminal import as_typed
@@ -164,11 +165,10 @@ def _say_without_text(plan: Plan) -> None:
 
 def _say_stopped(plan: Plan, said: Matched) -> None:
     """Name the replies that nothing can follow, since a judge refused or gave no text: they are not asked again."""
-    from judgestats.design.chain_replies import stopping_replies
+    from judgestats.design.collection import stopping_replies
     from judgestats.reporting.formatting import count, noun
 
-    stopped = {c: s for c, (s, _) in stopping_replies(plan, said.answered).items() if s != "error"}
-    if not stopped:
+    if not (stopped := {c: s for c, (s, _) in stopping_replies(plan, said.answered).items() if s != "error"}):
         return
     calls = plan.calls[plan.calls["call"].isin(stopped)]
     texts = [f"{i} ({j}, {stopped[c]})" for c, i, j in zip(calls["call"], calls["item"], calls["judge"], strict=True)]
@@ -224,3 +224,21 @@ def _write_plan(plan: Plan, folder: Path, inputs: list[str | Path], overwrite: b
 
     form = str(plan.about.get("format", "jsonl"))
     return ", ".join(map(str, write_with_calls(plan, folder, form, overwrite=overwrite, inputs=inputs)))
+
+
+@readable_errors
+def next_stage(
+    folder: Annotated[Path, typer.Argument(metavar="PLAN", help="Folder that judgestats plan wrote.")],
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File, glob or folder with all answers so far.")],
+    format: Annotated[
+        str, typer.Option("--format", metavar="jsonl|csv|openai|...", help="As for judgestats plan.")
+    ] = "jsonl",
+    trust: Trust = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Plan the next stage from the answers so far, into a folder in PLAN: judgestats next plan 'answers*.jsonl'"""
+    from judgestats import design
+    from judgestats.design.plans import opened
+
+    stage_plan = design.next_stage(opened(folder, trust), answers)
+    print_plan(stage_plan, stage_folder(folder, stage_plan), folder, format, [answers], overwrite)

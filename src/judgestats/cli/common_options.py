@@ -45,22 +45,18 @@ def switch(name: str, help: str) -> Any:
 def takes(options: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the options that are the fields of a class, and pass them on as one argument, its first."""
     hints = get_type_hints(options)
-    shared = [
-        inspect.Parameter(
-            f.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=Annotated[hints[f.name], f.metadata["option"]],
-        )
-        for f in fields(options)
-    ]
+    shared = []
+    for f in fields(options):
+        default = inspect.Parameter.empty if f.default is MISSING else f.default
+        of_typer: object = Annotated[hints[f.name], f.metadata["option"]]
+        shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of_typer))
 
     def with_options(command: Callable[..., R]) -> Callable[..., R]:
         own = inspect.signature(command, eval_str=True)
         rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
 
         @wraps(command)
-        def run(**values: Any) -> R:
+        def run(**values: object) -> R:
             return command(options(**{f.name: values.pop(f.name) for f in fields(options)}), **values)
 
         run.__signature__ = own.replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]

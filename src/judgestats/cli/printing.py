@@ -97,9 +97,8 @@ def print_totals(console: Console, findings: pd.DataFrame) -> None:
     from judgestats.reporting.formatting import count
 
     totals = findings[findings["level"] == "rows"].set_index("what")["n"].map(count)
-    console.print(
-        plain_text(f"{totals['rows in']} rows: {totals['rows used']} used, {totals['rows excluded']} excluded")
-    )
+    used, excluded = totals["rows used"], totals["rows excluded"]
+    console.print(plain_text(f"{totals['rows in']} rows: {used} used, {excluded} excluded"))
 
 
 def print_findings(console: Console, findings: pd.DataFrame) -> None:
@@ -111,10 +110,6 @@ def print_findings(console: Console, findings: pd.DataFrame) -> None:
     if len(rest):
         numbers = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         first = rest["where"].where(rest["where"] != "", numbers)
-        columns = ["level", "what", "n", "first_rows", "remedy"]
-        print_table(
-            console,
-            "Rows used and excluded",
-            rest.assign(first_rows=first, what=rest["what"].map(spaced), remedy=rest["remedy"].map(spaced))[columns],
-        )
+        rest = rest.assign(first_rows=first, what=rest["what"].map(spaced), remedy=rest["remedy"].map(spaced))
+        print_table(console, "Rows used and excluded", rest[["level", "what", "n", "first_rows", "remedy"]])
         console.print(f"{PLACES}\n")

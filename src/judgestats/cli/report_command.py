@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from judgestats.metrics.correctness.corrections import Sampling
     from judgestats.reporting.summary_parts import Summary
+    from judgestats.typing import Record
 
 #: What report writes.
 _WRITTEN = ("html", "md")
@@ -96,16 +96,9 @@ def report(
             f"{out.with_suffix('.html').name!r} (a browser prints it as PDF), or say --to html or md."
         )
     with working("Measuring") as say:
-        arguments = PageArguments(
-            **source.groups,
-            identity=judge_of_system or None,
-            sampling=cast("Sampling | None", sampling.replace("-", " ") or None),
-            scale=parse_scale(source.scale) if source.scale else None,
-            smallest=smallest,
-            seed=seed,
-            title=title or None,
-            **source.references,
-        )
+        how: Record = {"identity": judge_of_system or None, "sampling": sampling.replace("-", " ") or None}
+        how |= {"scale": parse_scale(source.scale) if source.scale else None, "smallest": smallest}
+        arguments = PageArguments(**source.groups, **how, seed=seed, title=title or None, **source.references)
         measured = measure_all(verdicts, arguments, say)
         command = context.meta[TYPED]
         page = None if printed else write_report(measured, out, outputs, record, say, to=to, command=command)

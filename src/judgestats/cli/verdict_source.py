@@ -153,16 +153,11 @@ class VerdictSource:
             other = "map" if name == "columns" else name
             own = f"Give it as --{other.replace('_', '-')}" if hasattr(self, other) else "Leave it out"
             raise SchemaError(f"--option {name}=...: {name} is not an option of a format. {own}.")
+        options |= {"columns": parse_mapping(self.map)} if self.map else {}
+        options |= {"labels": parse_labels(self.labels)} if self.labels else {}
+        options |= {"format": self.format or None, "counts": False if self.no_counts else self.counts or None}
         with working(f"Reading {self.name}"):
-            verdicts: pd.DataFrame = read(
-                self.files if detected is None else detected,
-                format=self.format or None,
-                columns=parse_mapping(self.map) if self.map else None,
-                labels=parse_labels(self.labels) if self.labels else None,
-                counts=False if self.no_counts else self.counts or None,
-                **options,
-                **further,
-            )
+            verdicts: pd.DataFrame = read(self.files if detected is None else detected, **options, **further)
             return self._with_labels(verdicts)
 
     def _with_labels(self, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -176,15 +171,10 @@ class VerdictSource:
             return verdicts
         options: dict[str, Any] = {"off_scale": self.off_scale} if self.off_scale else {}
         options |= {"scale": parse_scale(self.scale)} if self.scale else {}
-        return join_labels(
-            verdicts,
-            self.labels_file,
-            on=parse_on(self.on) or None,
-            columns=parse_mapping(self.labels_map, "--labels-map") if self.labels_map else None,
-            answers=parse_labels(self.labels_answers, "--labels-answers") if self.labels_answers else None,
-            wide=self.labels_wide,
-            **options,
-        )
+        options |= {"on": parse_on(self.on) or None, "wide": self.labels_wide}
+        options |= {"columns": parse_mapping(self.labels_map, "--labels-map")} if self.labels_map else {}
+        options |= {"answers": parse_labels(self.labels_answers, "--labels-answers")} if self.labels_answers else {}
+        return join_labels(verdicts, self.labels_file, **options)
 
     @property
     def references(self) -> dict[str, Any]:

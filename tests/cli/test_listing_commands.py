@@ -1,4 +1,4 @@
-"""``judgestats formats``."""
+"""``judgestats formats`` and ``judgestats prompts``."""
 
 from command_line import run, words
 from judgestats.cli import app

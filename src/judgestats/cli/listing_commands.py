@@ -1,4 +1,4 @@
-"""``judgestats prompts``: the prompts of the package."""
+"""``judgestats formats`` and ``judgestats prompts``: what the package reads, and what it asks."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def prompts(name: Annotated[str, typer.Argument(metavar="NAME", help="One of the
     typer.echo(visible(f"{head}\n\n[system]\n{prompt.system}\n\n[user]\n{prompt.user.strip()}"))
     if prompt.schema:
         typer.echo(visible(f"\n[schema]\n{json.dumps(dict(prompt.schema), indent=1)}"))
+
+
+@readable_errors
+def formats() -> None:
+    """List the formats that can be read."""
+    from judgestats import ingest
+
+    print_table(wide_console(), "Formats", ingest.formats()[["name", "frame", "about", "example"]])
