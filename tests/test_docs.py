@@ -18,7 +18,7 @@ ROOMS = (
     "judgestats.metrics.",
     "judgestats.verdicts.",
     "judgestats.design.simulation",
-    "judgestats.design.detectable_effects",
+    "judgestats.design.power",
 )
 HEAD = ["function", "what it answers", "input", "interval", "source", "picture"]
 MODELS_HEAD = ["function", "what it answers", "input", "interval", "source"]
@@ -36,7 +36,7 @@ def tables(text: str) -> list[list[str]]:
 def functions(rooms: str | tuple[str, ...]) -> set[str]:
     """Public functions of some rooms."""
     named = [*((js, n) for n in js.__all__), *((js.models, n) for n in js.models.__all__)]
-    named += [(js.design, n) for n in js.design.__all__ if n != "answer_probabilities"]
+    named += [(js.design, n) for n in js.design.__all__ if n not in ("answer_probabilities", "detectable", "power")]
     things = [(name, getattr(room, name)) for room, name in named]
     return {n for n, t in things if inspect.isfunction(t) and t.__module__.startswith(rooms)}
 

@@ -9,18 +9,17 @@ from judgestats.design.checklists import Checklist, checklists
 from judgestats.design.collection import collect, remaining
 from judgestats.design.controlled import annotation_form, controlled
 from judgestats.design.cues import cues, equal_pairs
-from judgestats.design.detectable_effects import minimum_detectable_effect
 from judgestats.design.evidence import evidence_lock
 from judgestats.design.explanations import explanations, read_explanations
 from judgestats.design.exports import export
 from judgestats.design.extraction import extracts
 from judgestats.design.judges import Judge
 from judgestats.design.labels import label_plan
-from judgestats.design.merg import merg
+from judgestats.design.merg import generated_rubrics, merg
 from judgestats.design.pair_files import read_controlled, write_controlled
 from judgestats.design.pair_kinds import controlled_pairs
 from judgestats.design.plans import Plan, build
-from judgestats.design.power import detectable, power
+from judgestats.design.power import detectable, minimum_detectable_effect, power
 from judgestats.design.prompts import Prompt, prompt, prompts
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
@@ -35,7 +34,6 @@ from judgestats.design.strategies import STRATEGIES, Strategy, strategies, strat
 from judgestats.design.studies import study, study_verdicts
 from judgestats.design.text_changes import truncated, with_markdown, without_markdown
 from judgestats.design.text_generation import generations, questions
-from judgestats.design.written_rubrics import generated_rubrics
 
 __all__ = [
     "STRATEGIES",

@@ -23,6 +23,7 @@ HEDGES: dict[str, str] = {hedge.lower(): sure for sure, hedges in _WORDS["hedges
 #: Words of which one cannot stand for the other.
 ANTONYMS = [pair.split("/") for pairs in _WORDS["antonyms"].values() for pair in pairs]
 _DENIALS = re.compile(r"\b(?:no|not|never|none|neither|nor|nothing|nobody|without|cannot)\b|n[’']t\b", re.IGNORECASE)
+_SHORT = dict.fromkeys(("cannot", "n't", "n’t"), "not")
 _NUMBERS = re.compile(
     r"\d+(?:[.,:]\d+)*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|"
     r"seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|twice|double|third|quarter)\b",
@@ -100,7 +101,8 @@ def lost_content(text: str, changed: str) -> str:
     said = sentences(text)
     once = [_said_once(t, said) for t in (text, changed)]
     for what, pattern in (("numbers", _NUMBERS), ("denials", _DENIALS)):
-        before, after = (Counter(map(_plain_denial, pattern.findall(t.lower()))) for t in once)
+        several = ([_SHORT.get(word, word) for word in pattern.findall(t.lower())] for t in once)
+        before, after = map(Counter, several)
         if what == "numbers":  # in a paraphrase a number may be named once more
             before, after = Counter(set(before)), Counter(set(after))
         if before != after:
@@ -112,8 +114,7 @@ def lost_content(text: str, changed: str) -> str:
             if words[0][one] > words[1][one] and words[1][two] > words[0][two]:
                 return f"opposite: {two} for {one}"
     for what, earlier, later in (("names lost", text, changed), ("names added", changed, text)):
-        absent = _names(earlier) - set(re.findall(r"\w+", later))
-        if absent:
+        if absent := _names(earlier) - set(re.findall(r"\w+", later)):
             return f"{what}: {', '.join(sorted(absent))}"
     long_words, later_words = _long_words(text), _long_words(changed)
     if len(long_words & later_words) < _KEPT * len(long_words):
@@ -127,10 +128,6 @@ def _said_once(text: str, said: list[str]) -> str:
         head, same, rest = text.partition(sentence)
         text = head + same + rest.replace(sentence, "")
     return text
-
-
-def _plain_denial(word: str) -> str:
-    return "not" if word in ("cannot", "n't", "n’t") else word
 
 
 def _names(text: str) -> set[str]:
@@ -180,7 +177,6 @@ def attacked(text: str, attack: Attack, keeps: Keeps = lost_content) -> str:
     changed = ATTACKS[attack](text) if isinstance(attack, str) else attack(text)
     if not isinstance(changed, str) or changed.strip() == text.strip():
         raise DesignError(f"{name!r} changes nothing in {text[:60]!r}.")
-    lost = keeps(text, changed)
-    if lost:
+    if lost := keeps(text, changed):
         raise DesignError(f"{name!r} does not keep the content of {text[:60]!r}: {lost}. Change it, or give keeps=.")
     return changed

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.csv_files import unguarded
-from judgestats.design.chain_replies import lost_replies, unreached
 from judgestats.design.plans import CALL, EARLIER, ID_LETTER, TEXTS, Plan, opened
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompts import REPLIES, Prompt
 from judgestats.design.ranked_responses import ranked_pairs
 from judgestats.design.reply_contents import SIDES, Mark, criterion_marks, dimension_marks, explanation, side_scores
 from judgestats.design.reply_schemas import WHOLE, schema_faults
@@ -38,6 +37,7 @@ from judgestats.ingest.json_lines import lines_or_errors
 from judgestats.ingest.json_values import member_object
 from judgestats.ingest.record_fields import object_in
 from judgestats.ingest.replies import parse_verdicts
+from judgestats.ingest.reply_meaning import AnswerKind
 from judgestats.ingest.sources import resolve
 from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings
@@ -45,6 +45,10 @@ from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.findings import Finding
 
 _NO_ANSWER = "no answer came back"
+#: Statuses of replies that no later call goes on from.
+_LOST = ("refused", "empty", "truncated")
+#: Columns that a reply of the wrong form has nothing in.
+_ANSWERS = {"choice", "score", "mean", "sd", "strength"}
 #: A ranking of two, which a prompt that asks for it explains: the candidate shown first is 1.
 LISTED = {"[1,2]": "first", "[2,1]": "second"}
 
@@ -181,10 +185,8 @@ def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: b
     rows = rows.dropna(axis="columns", how="all").reset_index(drop=True)
     lost = unreached(plan, answered)
     unanswered = [c for c in rows[CALL] if c not in answered]
-    came = dict(answered) | {
-        c: (f"call {c}", lost.get(c) or Reply(c, None, status="missing", error=_NO_ANSWER)) for c in unanswered
-    }
-    places, replies = zip(*(came[call] for call in rows[CALL]), strict=True)
+    lost |= {c: Reply(c, None, status="missing", error=_NO_ANSWER) for c in unanswered if c not in lost}
+    places, replies = zip(*(answered.get(c) or (f"call {c}", lost[c]) for c in rows[CALL]), strict=True)
     passed = len(answered) + len(unanswered) - len(rows)
     notes = (Finding("counted", "", "replies that later calls go on from", (), unread=passed),) if passed else ()
     account = partial(Account, n + len(unanswered) - passed, excluded=tuple(excluded), notes=notes)
@@ -207,10 +209,8 @@ def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: b
         prompt_reading = how._replace(scale=how.scale or prompt.scale)
         if prompt.criteria_in:
             parts.append(_by_rubric(plan, prompt, calls, part, prompt_reading))
-        elif prompt.criteria:
-            parts += [calls.join(read) for read in _by_criterion(prompt, calls, part, prompt_reading)]
         else:
-            parts.append(calls.join(_read(prompt, part, prompt_reading).set_index(calls.index)))
+            parts += _read(prompt, calls, part, prompt_reading)
     order = pd.concat(parts).sort_index(kind="stable")
     if kind == "preferences":
         order = _with_scores(plan, answered, order)
@@ -245,10 +245,8 @@ def _with_tokens(rows: pd.DataFrame, replies: Sequence[Reply]) -> pd.DataFrame:
 
 def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd.DataFrame) -> pd.DataFrame:
     """Verdicts with the mean scores of both candidates in the reply, or in one before it, and whether these agree."""
-    scored = [
-        name for name, p in plan.prompts.items() if any(k.startswith("scores") for k in p.schema.get("properties", {}))
-    ]
-    if not scored:
+    parts = {name: p.schema.get("properties", {}) for name, p in plan.prompts.items()}
+    if not (scored := [name for name, fields in parts.items() if any(k.startswith("scores") for k in fields)]):
         return rows
     before = dict(zip(plan.calls[CALL], plan.calls["after"], strict=True)) if "after" in plan.calls else {}
     means = {}
@@ -267,58 +265,37 @@ def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd
     conflict = (by_score != "") & (rows["status"] == "ok").to_numpy() & (by_score != rows["choice"].to_numpy())
     rows = rows.assign(score_first=first, score_second=second, score_conflict=conflict)
     strict = conflict & rows["prompt"].map({n: p.by_scores for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
-    rows.loc[strict, ["choice", "status", "reply_note"]] = [
-        "invalid",
-        "semantic",
-        "the verdict is not that of the scores",
-    ]
+    what = "the verdict is not that of the scores"
+    rows.loc[strict, ["choice", "status", "reply_note"]] = ["invalid", "semantic", what]
     return rows
 
 
-def _read(prompt: Prompt, replies: Sequence[Reply], how: Reading) -> pd.DataFrame:
-    """The answer in each reply."""
-    compared = prompt.frame == "preferences"
+def _read(prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading) -> Iterator[pd.DataFrame]:
+    """The answers to a prompt, or to each of its criteria; a reply that came several times is looked into once."""
+    compared = prompt.frame == "preferences" and not prompt.criteria
     listed = '"[1,2]"' in json.dumps(dict(prompt.schema))  # the prompt says what it means: the first is preferred
-    read = parse_verdicts(
-        [r.text for r in replies],
-        form=how.form,
-        answer="choice" if compared else "score",
-        labels={**(LISTED if listed else {}), **(how.labels or {})} or None,
-        scale=None if compared else how.scale,
-        finish=[r.finish for r in replies],
-    )
-    read["rationale"] = [explanation(r.text or "") or None for r in replies]
-    wrong: dict[tuple[str | None, bool], str] = {}
-    for reply in replies:
-        if (key := (reply.text, reply.by_hand)) not in wrong:
-            wrong[key] = next(iter(_faults(prompt, reply, how).values()), "")
-    return _with_states(read, replies, [wrong[r.text, r.by_hand] for r in replies])
-
-
-def _by_criterion(
-    prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading
-) -> Iterator[pd.DataFrame]:
-    """The answers to each criterion of a prompt; the JSON of a reply is read once for all."""
-    said: dict[tuple[str | None, bool], dict[str, Mark]] = {}
-    wrong: dict[tuple[str | None, bool], dict[str, str]] = {}
-    for reply in replies:
-        if (key := (reply.text, reply.by_hand)) not in said:
-            said[key] = criterion_marks(reply.text or "", prompt.criteria)
-            wrong[key] = _faults(prompt, reply, how)
-    marks = {text: each for (text, _), each in said.items()}
-    for criterion in prompt.criteria:
+    marks, wrong = {}, {}
+    for key, reply in {(r.text, r.by_hand): r for r in replies}.items():  # both before the JSON of the next is read
+        marks[reply.text] = criterion_marks(reply.text or "", prompt.criteria) if prompt.criteria else {}
+        wrong[key] = _faults(prompt, reply, how)
+    faults = [wrong[r.text, r.by_hand] for r in replies]
+    for criterion in prompt.criteria or [""]:
         read = parse_verdicts(
             [r.text for r in replies],
-            form=partial(_score_of, marks, criterion) if how.form is None else how.form,
-            answer="score",
-            labels=how.labels,
-            scale=how.scale,
+            form=partial(_score_of, marks, criterion) if criterion and how.form is None else how.form,
+            answer="choice" if compared else "score",
+            labels={**(LISTED if listed else {}), **(how.labels or {})} or None,
+            scale=None if compared else how.scale,
             finish=[r.finish for r in replies],
         )
-        read["rationale"] = [marks[r.text][criterion][1] for r in replies]
-        faults = [wrong[r.text, r.by_hand] for r in replies]
-        read = _with_states(read, replies, [each.get(WHOLE) or each.get(plain(criterion), "") for each in faults])
-        yield read.assign(criterion=criterion).set_index(calls.index)
+        if criterion:
+            read["rationale"] = [marks[r.text][criterion][1] for r in replies]
+            notes = [each.get(WHOLE) or each.get(plain(criterion), "") for each in faults]
+        else:
+            read["rationale"] = [explanation(r.text or "") or None for r in replies]
+            notes = [next(iter(each.values()), "") for each in faults]
+        read = _with_states(read, replies, notes)
+        yield calls.join((read.assign(criterion=criterion) if criterion else read).set_index(calls.index))
 
 
 def _score_of(marks: Mapping[str | None, Mapping[str, Mark]], criterion: str, text: str) -> object:
@@ -338,15 +315,8 @@ def _with_states(read: pd.DataFrame, replies: Sequence[Reply], faults: Sequence[
     wrong = pd.Series(faults, index=read.index, dtype=object)
     rows = (wrong != "") & (read["status"] == "ok")
     read.loc[rows, "status"], read.loc[rows, "reply_note"] = "schema", wrong[rows]
-    for column, nothing in (
-        ("choice", "invalid"),
-        ("score", np.nan),
-        ("mean", np.nan),
-        ("sd", np.nan),
-        ("strength", np.nan),
-    ):
-        if column in read:
-            read.loc[rows, column] = nothing
+    for column in _ANSWERS & {*read}:
+        read.loc[rows, column] = "invalid" if column == "choice" else np.nan
     return read
 
 
@@ -416,10 +386,8 @@ def remaining(plan: Plan | str | Path, answers: Answers) -> Plan:
 def _replies(answers: Answers, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
     """The answers with their places, and what is none; a SchemaError if nothing is an answer."""
     calls = set(plan.calls[CALL])
-    forms: tuple[Form, ...] = (
-        partial(people_form, criteria={c for p in plan.prompts.values() for c in p.criteria}),
-        *RUNNER_FORMS,
-    )
+    criteria = {c for p in plan.prompts.values() for c in p.criteria}
+    forms: tuple[Form, ...] = (partial(people_form, criteria=criteria), *RUNNER_FORMS)
     problem: SchemaError | None = None
     answered = False
     for place, record in _entries(answers):
@@ -514,25 +482,10 @@ def matched(plan: Plan, answers: Answers) -> Matched:
         place, reply = entry
         if f"{ID_LETTER}{reply.call}" in planned:  # an id from before ids began with a letter
             reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
-        if reply.call not in planned:
-            excluded.append(
-                Exclusion(place, "the call is not of this plan", "Give the plan that these answers are to.")
-            )
-            continue
-        if reply.by_hand and not (reply.text or "").strip():
-            excluded.append(
-                Exclusion(place, "the row of a form is not filled in", "Have it filled in; the call is left to ask.")
-            )
-            continue
-        if reply.messages is not None:
-            sent = sent or _sent(plan)
-            texts = [tuple(map(str.strip, messages)) for messages in (reply.messages, map(unguarded, reply.messages))]
-            if not {sent[reply.call], sent[reply.call][-1:]}.intersection(texts):
-                excluded.append(Exclusion(place, "the message sent is not that of the plan", "Ask the call again."))
-                continue
         before = answered.get(reply.call)
-        if before is not None and before[1].rank >= reply.rank:
-            excluded.append(Exclusion(place, "the call was answered before", "The first answer is kept."))
+        sent = sent or (_sent(plan) if reply.messages is not None else {})
+        if why := _unusable(reply, planned, sent, None if before is None else before[1]):
+            excluded.append(Exclusion(place, *why))
             continue
         if before is not None:
             what = "failed" if before[1].text is None else "had an empty reply"
@@ -541,9 +494,84 @@ def matched(plan: Plan, answers: Answers) -> Matched:
     return Matched(answered, excluded, n)
 
 
+def _unusable(
+    reply: Reply, planned: set[str], sent: Mapping[str, tuple[str, ...]], before: Reply | None
+) -> tuple[str, str] | None:
+    """Why a reply does not count, and what to do; `before`: the reply that its call has."""
+    if reply.call not in planned:
+        return "the call is not of this plan", "Give the plan that these answers are to."
+    if reply.by_hand and not (reply.text or "").strip():
+        return "the row of a form is not filled in", "Have it filled in; the call is left to ask."
+    if reply.messages is not None:
+        texts = [tuple(map(str.strip, messages)) for messages in (reply.messages, map(unguarded, reply.messages))]
+        if not {sent[reply.call], sent[reply.call][-1:]}.intersection(texts):
+            return "the message sent is not that of the plan", "Ask the call again."
+    if before is not None and before.rank >= reply.rank:
+        return "the call was answered before", "The first answer is kept."
+    return None
+
+
 def _sent(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The messages of each call."""
     return {
         call: tuple(m.strip() for m in (*([system] if system else []), *(m["content"] for m in earlier), user))
         for call, system, earlier, user in plan.dialogues()
     }
+
+
+def lost_replies(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str, tuple[str, str]]:
+    """Status and note of the replies that failed, were refused, are empty or cut off."""
+    texts = {call: reply.text for call, (_, reply) in answered.items() if reply.text is not None}
+    lost = {call: ("error", reply.note) for call, (_, reply) in answered.items() if reply.text is None}
+    if not texts:
+        return lost
+    answer: AnswerKind = "choice" if plan.kind == "preferences" else "score"
+    read = parse_verdicts(list(texts.values()), answer=answer, finish=[answered[c][1].finish for c in texts])
+    states = zip(texts, read["status"], read["reply_note"], strict=True)
+    return lost | {call: (status, note) for call, status, note in states if status in _LOST}
+
+
+def rubric_faults(plan: Plan, replies: Mapping[str, str]) -> dict[str, str]:
+    """Why the rubric in a reply cannot be used, of the calls that were asked for one by which later calls score."""
+    stages = {REPLIES.index(p.criteria_in) + 1 for p in plan.prompts.values() if p.criteria_in in REPLIES}
+    if not stages or "stage" not in plan.calls:
+        return {}
+    calls = plan.calls[plan.calls["stage"].isin(stages) & plan.calls[CALL].isin(set(replies))]
+    templates = {c: plan.prompts[name] for c, name in zip(calls[CALL], calls["prompt"], strict=True)}
+    faults = {c: read_dimensions(replies[c], p).fault for c, p in templates.items() if p.frame == "texts"}
+    return {call: fault for call, fault in faults.items() if fault}
+
+
+def stopping_replies(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str, tuple[str, str]]:
+    """Status and note of the replies after which calls were planned, that cannot be gone on from."""
+    if not len(plan.later):
+        return {}
+    calls = dict(zip(plan.calls["planned"], plan.calls[CALL], strict=True)) if "planned" in plan.calls else {}
+    ends = {str(calls.get(call, call)) for call in plan.later["after"]} & set(answered)
+    answered = {call: answered[call] for call in plan.calls[CALL] if call in ends}
+    faults = rubric_faults(plan, {call: r.text for call, (_, r) in answered.items() if r.text is not None})
+    return {call: ("schema", fault) for call, fault in faults.items()} | lost_replies(plan, answered)
+
+
+def unreached(plan: Plan, answered: Mapping[str, tuple[str, Reply]]) -> dict[str, Reply]:
+    """The calls of later stages that were never asked, each with the status of what stopped its chain."""
+    if not len(plan.later):
+        return {}
+    before = dict(zip(plan.later[CALL], plan.later["after"], strict=True))
+    calls = dict(zip(plan.calls["planned"], plan.calls[CALL], strict=True)) if "planned" in plan.calls else {}
+    stages = dict(zip(plan.calls[CALL], plan.calls["stage"], strict=True))
+    lost = stopping_replies(plan, answered)
+
+    def stopped(call: object) -> tuple[str, str]:
+        previous = calls.get(before[call], before[call])
+        if previous in before:
+            return stopped(previous)
+        stage = stages.get(previous, "?")
+        if previous not in answered:
+            return "missing", f"stage {stage}: {_NO_ANSWER}"
+        if previous not in lost:
+            return "missing", f"the stage after stage {stage} was not asked"
+        status, note = lost[previous]
+        return status, f"stage {stage}: {note}"
+
+    return {call: Reply(call, None, status=status, error=note) for call in before for status, note in [stopped(call)]}

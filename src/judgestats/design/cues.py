@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
-from judgestats.design.plans import Plan, build, need_columns, opened_table
+from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.resampling import generator
+from judgestats.typing import Record
 
 PROBES = ("blind", "truth", "flip", "placebo", "reveal")
 #: Scheme -> its prompts, a turn each.
@@ -117,33 +118,15 @@ def cues(
     if len({*labels}) < 2 or len({*placebo}) < 2:
         raise DesignError(f"labels={labels} and placebo={placebo} are two different labels each.")
     styles: dict[str, Attack] = dict(attacks) if isinstance(attacks, Mapping) else {a: a for a in attacks}
-    taken = sorted(set(styles) & set(PROBES))
-    if taken:
+    if taken := sorted(set(styles) & set(PROBES)):
         raise DesignError(f"The attack {taken[0]!r} has the name of a probe. Rename it.")
     table = _probed(opened_table(pairs).reset_index(drop=True), labelled_probes, labels, placebo, styles, keeps, seed)
-    about = {
-        "cues": {
-            "probes": list(probes),
-            "schemes": list(chains),
-            "labels": list(labels),
-            "placebo": list(placebo),
-            "attacks": list(styles),
-            "orders": orders,
-            "seed": seed if isinstance(seed, int) else str(seed),
-        }
-    }
+    lists = {"probes": probes, "schemes": chains, "labels": labels, "placebo": placebo, "attacks": styles}
+    about = {"cues": {**{k: list(v) for k, v in lists.items()}, "orders": orders, "seed": seed_noted(seed)}}
+    calls: Record = {"judges": judges, "temperature": temperature, "replicates": replicates, "about": about}
     plans = []
     for scheme, chain in chains.items():
-        plan = build(
-            table.assign(scheme=scheme),
-            judges=judges,
-            prompts=chain[0],
-            temperature=temperature,
-            replicates=replicates,
-            orders=orders,
-            seed=seed,
-            about=about,
-        )
+        plan = build(table.assign(scheme=scheme), prompts=chain[0], orders=orders, seed=seed, **calls)
         for prompt in chain[1:]:
             plan = plan.then(prompt)
         if "reveal" in probes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -95,8 +96,8 @@ def evidence_lock(
     """
     plan = opened(plan)
     replies = matched(plan, answers).usable(plan)
-    rows = list(_dialogues(plan, replies, weights, margin, min_words))
-    if not rows:
+    checked = partial(_checked, weights=weights, margin=margin, min_words=min_words)
+    if not (rows := list(_dialogues(plan, replies, checked))):
         raise DesignError(
             "No dialogue of the plan has notes, scores and a verdict with answers to all. Give the plan of all stages "
             "(plan + later) and all answers."
@@ -104,24 +105,19 @@ def evidence_lock(
     return pd.DataFrame(rows)
 
 
-def _dialogues(
-    plan: Plan, replies: Mapping[str, str], weights: Mapping[str, float] | None, margin: float, min_words: int
-) -> Iterator[Record]:
+def _dialogues(plan: Plan, replies: Mapping[str, str], checked: Callable[..., Record]) -> Iterator[Record]:
     parts = {n: set(p.schema.get("properties", {})) for n, p in plan.prompts.items()}
     calls = {row[CALL]: row for row in plan.calls.to_dict("records")}
     for call, row in calls.items():
         before = calls.get(row.get("after"), {})
         start = calls.get(before.get("after"), {})
         turns = [start, before, row]
-        if not all(t and t[CALL] in replies for t in turns):
+        wanted = zip(turns, ("notes", "scores", "verdict"), strict=True)
+        if not all(t and t[CALL] in replies and part in parts[t["prompt"]] for t, part in wanted):
             continue
-        wanted = ("notes", "scores", "verdict")
-        if not all(part in parts[t["prompt"]] for t, part in zip(turns, wanted, strict=True)):
-            continue
-        notes, scores, verdict = (replies[t[CALL]] for t in turns)
         texts = [plan.texts[start[c]] for c in ("task_text", "first_text", "second_text") if start.get(c) in plan.texts]
         keys = {CALL: call, **{c: row[c] for c in _KEPT if c in row}}
-        yield {**keys, **_checked(notes, scores, verdict, texts, weights, margin, min_words)}
+        yield {**keys, **checked(*(replies[t[CALL]] for t in turns), texts)}
 
 
 def _checked(
@@ -138,7 +134,6 @@ def _checked(
     quotes = [str(n.get("quotation") or "") for n in written or ()]
     quotations = [q for q in quotes if words(q)]
     sources = [spaced(t) for t in texts]
-    absent = sum(not any(spaced(q) in t for t in sources) for q in quotations)
     noted = {(n.get("response"), n.get("criterion")) for n in written or ()}
     scored = side_scores(scores)
     scored_criteria = {(side, c) for side, each in scored.items() for c in each}
@@ -154,7 +149,7 @@ def _checked(
     row = {
         "early_verdict": early,
         "quotes": len(quotations),
-        "quotes_absent": absent,
+        "quotes_absent": sum(not any(spaced(q) in t for t in sources) for q in quotations),
         "notes_without_quote": len(quotes) - len(quotations),
         "scores_without_note": len(scored_criteria - noted) if scored_criteria else math.nan,
         "new_quotes": sum(spaced(q) not in locked for q in explanation),
@@ -167,8 +162,8 @@ def _checked(
 
 
 def _mean(scores: Mapping[str, float], weights: Mapping[str, float] | None) -> float:
-    if weights is not None and (unknown := sorted(set(scores) - set(weights))):
+    weights = dict.fromkeys(scores, 1.0) if weights is None else weights
+    if unknown := sorted(set(scores) - set(weights)):
         raise DesignError(f"weights= has no weight of {unknown[0]!r}. It has: {', '.join(weights)}.")
-    weight = {c: 1.0 if weights is None else float(weights[c]) for c in scores}
-    total = sum(weight.values())
-    return sum(weight[c] * x for c, x in scores.items()) / total if total > 0 else math.nan
+    total = sum(float(weights[c]) for c in scores)
+    return sum(float(weights[c]) * x for c, x in scores.items()) / total if total > 0 else math.nan

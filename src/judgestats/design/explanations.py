@@ -88,13 +88,8 @@ def explanations(
         raise DesignError(
             f"picks={picks!r} for each of {len(levels)} levels needs that many categories; there are {len(categories)}."
         )
-    task = "\n".join(
-        [
-            f"Levels, lowest first: {'; '.join(levels)}.",
-            f"Dimensions: {'; '.join(dimensions)}.",
-            f"Example categories for each level: {picks}.",
-        ]
-    )
+    task = f"Levels, lowest first: {'; '.join(levels)}.\nDimensions: {'; '.join(dimensions)}.\n"
+    task += f"Example categories for each level: {picks}."
     note = "\n".join(f"{code}: {name}" for code, name in categories.items())
     table = pd.DataFrame({"item": ["levels"], "task_text": [task], "note_text": [note]})
     about = {"explanations": {"levels": list(levels), "dimensions": list(dimensions), "picks": picks}}
@@ -141,8 +136,7 @@ def read_explanations(
     >>> picked[["judge", "item", "score", "name"]].to_dict("records")
     [{'judge': 'gpt', 'item': '1', 'score': 1, 'name': 'Grocery'}]
     """
-    absent = [c for c in ("judge", "item", "task_text", "text") if c not in written.columns]
-    if absent:
+    if absent := [c for c in ("judge", "item", "task_text", "text") if c not in written.columns]:
         raise SchemaError(
             f"The answers lack {', '.join(absent)}. Columns: {', '.join(written.columns)}. Give what collect() gave."
         )
@@ -152,11 +146,8 @@ def read_explanations(
     for judge, text, state in zip(written["judge"], texts, status, strict=True):
         level_codes, fault = _levels(text, categories, list(levels), picks)
         faults.append(fault if state == "ok" else state)
-        rows += [
-            {"judge": judge, "system": "levels", "item": code, "score": place, "name": categories.get(code, "")}
-            for place, codes in enumerate(level_codes, start=1)
-            for code in codes
-        ]
+        for place, codes in enumerate(level_codes, start=1):
+            rows += [(judge, "levels", code, place, categories.get(code, "")) for code in codes]
     columns = {"item": written["item"], "system": written["judge"], "task_text": written["task_text"]}
     responses = pd.DataFrame({**columns, "response_text": texts, "fault": faults})
     return responses, pd.DataFrame(rows, columns=["judge", "system", "item", "score", "name"])
@@ -171,9 +162,8 @@ def _levels(text: object, categories: Mapping[str, str], levels: list[str], pick
         several_parts = [_part(part) for part in array]
     except (ValueError, KeyError, TypeError):
         return [], "no JSON array of levels"
-    names, codes = [name for name, _, _ in several_parts], [part for _, part, _ in several_parts]
-    told = " ".join(text for _, _, text in several_parts)
-    if names != [level.casefold() for level in levels]:
+    names, codes, told = zip(*several_parts, strict=True) if several_parts else ((), (), ())
+    if list(names) != [level.casefold() for level in levels]:
         return [], f"levels are not {', '.join(levels)}"
     several = [code for part in codes for code in part]
     unknown = [code for code in several if code not in categories]
@@ -181,9 +171,9 @@ def _levels(text: object, categories: Mapping[str, str], levels: list[str], pick
         f"not {picks} categories at every level" if any(len(part) != picks for part in codes) else "",
         f"unknown category {unknown[0]}" if unknown else "",
         "a category at two levels" if len(set(several)) < len(several) else "",
-        "a figure in a text" if re.search(r"\d", told) else "",
+        "a figure in a text" if re.search(r"\d", " ".join(told)) else "",
     ]
-    return codes, "; ".join(filter(None, faults))
+    return list(codes), "; ".join(filter(None, faults))
 
 
 def _part(part: Record) -> tuple[str, list[str], str]:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, NamedTuple
 
 import pandas as pd
 
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plan_files import write_plan
 from judgestats.design.plans import CALL, TEXTS, Plan, by_people
+from judgestats.design.prompts import NEEDED
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
 from judgestats.typing import Record
@@ -50,15 +51,15 @@ def calls(judge: str = "") -> Task:
 '''
 
 
-class CallRow(TypedDict):
+class CallRow(NamedTuple):
     """A call, as it is written for a runner."""
 
     call: str
     judge: str
     system: str
-    earlier: list[dict[str, str]]
     user: str
     temperature: float
+    earlier: list[dict[str, str]]
     schema: Record
 
 
@@ -66,50 +67,45 @@ class CallRow(TypedDict):
 _TAG = re.compile(r"\{(?=[{%#])|[}%#](?=\})")
 
 
-def _messages(row: CallRow, system: str | None = None) -> list[dict[str, str]]:
+def _messages(row: CallRow, system: bool = True) -> list[dict[str, str]]:
     """All messages of a call: system, the earlier ones of a dialogue, user."""
-    system = row["system"] if system is None else system
-    head = [{"role": "system", "content": system}] if system else []
-    return [*head, *row["earlier"], {"role": "user", "content": row["user"]}]
+    head = [{"role": "system", "content": row.system}] if system and row.system else []
+    return [*head, *row.earlier, {"role": "user", "content": row.user}]
 
 
 def _jsonl(row: CallRow) -> Record:
-    fields = {k: v for k, v in row.items() if k not in ("earlier", "schema")}
-    return {**fields, **({"earlier": row["earlier"]} if row["earlier"] else {})}
-
-
-def _csv(row: CallRow) -> Record:
-    earlier = json.dumps(row["earlier"], ensure_ascii=False) if row["earlier"] else ""
-    return {**_jsonl(row), "earlier": earlier}
+    fields = row._asdict()
+    del fields["schema"]
+    return fields if row.earlier else {k: v for k, v in fields.items() if k != "earlier"}
 
 
 def _openai(row: CallRow) -> Record:
-    body = {"model": row["judge"], "messages": _messages(row), "temperature": row["temperature"]}
-    if row["schema"]:
-        schema = {"name": "answer", "strict": True, "schema": row["schema"]}
+    body: Record = {"model": row.judge, "messages": _messages(row), "temperature": row.temperature}
+    if row.schema:
+        schema = {"name": "answer", "strict": True, "schema": row.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return {"custom_id": row["call"], "method": "POST", "url": "/v1/chat/completions", "body": body}
+    return {"custom_id": row.call, "method": "POST", "url": "/v1/chat/completions", "body": body}
 
 
 def _anthropic(row: CallRow) -> Record:
-    params = {"model": row["judge"], "max_tokens": 4096, "temperature": row["temperature"]}
-    params |= {"system": row["system"]} if row["system"] else {}
-    return {"custom_id": row["call"], "params": {**params, "messages": _messages(row, "")}}
+    params = {"model": row.judge, "max_tokens": 4096, "temperature": row.temperature}
+    params |= {"system": row.system} if row.system else {}
+    return {"custom_id": row.call, "params": {**params, "messages": _messages(row, system=False)}}
 
 
 def _inspect(row: CallRow) -> Record:
-    return {"id": row["call"], "input": _messages(row), "metadata": {k: row[k] for k in ("judge", "temperature")}}
+    return {"id": row.call, "input": _messages(row), "metadata": {"judge": row.judge, "temperature": row.temperature}}
 
 
 def _promptfoo(row: CallRow) -> Record:
     """The messages as JSON without first bracket and tags, since promptfoo renders variables and rewrites JSON."""
     text = _TAG.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(_messages(row)))
-    return {"vars": {"call": row["call"], "messages": text.removeprefix("[")}}
+    return {"vars": {"call": row.call, "messages": text.removeprefix("[")}}
 
 
 #: Format -> record of one call.
 LINES: dict[str, Callable[[CallRow], Record]] = {
-    "csv": _csv,
+    "csv": lambda row: {**_jsonl(row), "earlier": json.dumps(row.earlier, ensure_ascii=False) if row.earlier else ""},
     "jsonl": _jsonl,
     "openai": _openai,
     "anthropic": _anthropic,
@@ -195,13 +191,6 @@ def _write(plan: Plan, files: Mapping[Path, _Writer], outputs: Outputs) -> None:
         raise DesignError(f"{len(plan):,} calls are planned, and {n_calls:,} would be written. Nothing was written.")
 
 
-#: What a form shows of a call.
-_FORM_PARTS = {
-    "preferences": ("task", "first", "second"),
-    "ratings": ("task", "rubric", "response"),
-    "rankings": ("task", "responses"),
-    "texts": ("task",),
-}
 #: Writes to an open file, and returns the number of calls in it.
 _Writer = Callable[[IO[str]], int]
 
@@ -259,7 +248,7 @@ def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
             "ratings by people with rubric()."
         )
     calls = plan.calls[plan.calls["judge"] == annotator].sort_values(CALL)
-    placeholders = _FORM_PARTS[plan.kind]
+    placeholders = dict.fromkeys(["task", *(["rubric"] if plan.kind == "ratings" else []), *NEEDED[plan.kind]])
     criteria = list(dict.fromkeys(c for p in plan.prompts.values() for c in p.criteria))
     blank = ["verdict"] if plan.kind == "preferences" else criteria or ["answer"]
     columns = {p: TEXTS[p] for p in placeholders if TEXTS[p] in calls}
@@ -303,13 +292,4 @@ def _rows(plan: Plan) -> Iterator[CallRow]:
     calls = plan.calls
     columns = zip(calls["judge"], calls["prompt"], calls["temperature"].tolist(), plan.dialogues(), strict=True)
     for judge, prompt, temperature, (call, system, earlier, user) in columns:
-        schema = dict(plan.prompts[prompt].schema)
-        yield {
-            "call": call,
-            "judge": judge,
-            "system": system,
-            "earlier": earlier,
-            "user": user,
-            "temperature": temperature,
-            "schema": schema,
-        }
+        yield CallRow(call, judge, system, user, temperature, earlier, dict(plan.prompts[prompt].schema))

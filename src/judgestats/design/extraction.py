@@ -60,8 +60,7 @@ def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "
     summarise = None if method == "centrality" else _summariser(method)
     summaries = []
     for i, document in enumerate(documents):
-        texts = split(document)
-        if not texts:
+        if not (texts := split(document)):
             raise DesignError(f"Document {i + 1} is empty, so it has no sentences to extract.")
         if len(texts) > sentences and not any(map(_Words.to_words, texts)):
             raise DesignError(f"Document {i + 1} has no words: {document[:60]!r}.")
@@ -94,12 +93,8 @@ def _summariser(method: str) -> Any:
         from sumy.summarizers import kl, lex_rank, sum_basic, text_rank
     except ImportError as error:
         raise DesignError(f'method={method!r} needs sumy. Do: pip install "judgestats[extracts]"') from error
-    return {
-        "textrank": text_rank.TextRankSummarizer,
-        "lexrank": lex_rank.LexRankSummarizer,
-        "kl-sum": kl.KLSummarizer,
-        "sumbasic": sum_basic.SumBasicSummarizer,
-    }[method]()
+    graphs = {"textrank": text_rank.TextRankSummarizer, "lexrank": lex_rank.LexRankSummarizer}
+    return {**graphs, "kl-sum": kl.KLSummarizer, "sumbasic": sum_basic.SumBasicSummarizer}[method]()
 
 
 def _chosen(summarise: Any, texts: list[str], n: int) -> list[str]:

@@ -185,25 +185,22 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
 
 def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]) -> dict[str, Judge]:
     """Judges by name, in the order of their names; a mapping gives each name a judge or its properties."""
-    if isinstance(judges, Judge):
-        judges = [judges]
-    several: list[Judge] = []
     if isinstance(judges, Mapping):
-        for name, properties in judges.items():
-            if isinstance(properties, Judge):
-                several.append(replace(properties, name=str(name)))
-            else:
-                several.append(changed(Judge(str(name)), properties, f"Judge {name!r}"))
+        several = [
+            replace(said, name=str(name))
+            if isinstance(said, Judge)
+            else changed(Judge(str(name)), said, f"Judge {name!r}")
+            for name, said in judges.items()
+        ]
     else:
-        for judge in judges:
-            if not isinstance(judge, Judge):
-                raise DesignError(f"judges= holds {judge!r}. Give Judge(name, ...), or a mapping {{name: properties}}.")
-            several.append(judge)
+        several = [judges] if isinstance(judges, Judge) else list(judges)
+    for judge in several:
+        if not isinstance(judge, Judge):
+            raise DesignError(f"judges= holds {judge!r}. Give Judge(name, ...), or a mapping {{name: properties}}.")
     if not several:
         raise DesignError("judges= is empty. Give a list of Judge(name, ...), or {name: properties}.")
     names = [j.name for j in several]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
+    if twice := sorted({n for n in names if names.count(n) > 1}):
         raise DesignError(f"Two judges are called {twice[0]!r}. Give each its own name.")
     return {j.name: j for j in sorted(several, key=lambda j: j.name)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -199,21 +200,15 @@ def _planned(
     seed = int(rng.integers(2**63))
 
     def sizes_for(part: float) -> Sizes:
-        return cheapest_sizes(
-            lambda m: study.needed(open_, m, part * precision),
-            study.kinds,
-            price,
-            assurance,
-            within=study.kinds == 1,
-            verdicts=verdicts,
-        )
+        kinds = study.kinds
+        needed = partial(study.needed, open_, precision=part * precision)
+        return cheapest_sizes(needed, kinds, price, assurance, within=kinds == 1, verdicts=verdicts)
 
     def share_within(sizes: Sizes) -> float:
         """Share of simulated studies that are precise enough; the same draws for all sizes."""
         draws = np.random.default_rng(seed)
-        return float(
-            np.mean(study.half_widths(study.draws(draws, replications), sizes, replications, draws) <= precision)
-        )
+        widths = study.half_widths(study.draws(draws, replications), sizes, replications, draws)
+        return float(np.mean(widths <= precision))
 
     sizes = sizes_for(1.0)
     alone = np.quantile(study.label_variance(open_), assurance, method="inverted_cdf")
@@ -231,23 +226,15 @@ def _planned(
             sizes, share, low = trial, within, middle
         else:
             high = middle
-    same = study.half_widths(study.estimates(), sizes, replications, rng)
-    return {
-        "n": sizes.n,
-        "m": sizes.m.sum(),
-        **({"m0": sizes.m[0], "m1": sizes.m[1]} if sizes.m.size == 2 else {}),
-        "cost": sizes.cost,
-        "predicted_half_width": study.predicted(sizes),
-        "simulated_half_width": float(np.mean(same[np.isfinite(same)])) if np.isfinite(same).any() else math.nan,
-        "simulated_share": share,
-        **instead,
-        "method": study.method,
-        "flag": flags.join(
-            flags.FEW_LABELS if sizes.m.sum() < 30 else "",
-            flags.LESS_SURE.of(share=f"{100 * share:.0f} %") if share < assurance else "",
-            flags.LABELS_ALONE if price[1] * labels_only <= sizes.cost else "",
-        ),
-    }
+    same = study.half_widths(study.shares[None], sizes, replications, rng)
+    finite = same[np.isfinite(same)]
+    row: Record = {"n": sizes.n, "m": sizes.m.sum(), "cost": sizes.cost, "method": study.method, **instead}
+    row |= {"m0": sizes.m[0], "m1": sizes.m[1]} if sizes.m.size == 2 else {}
+    row |= {"predicted_half_width": study.predicted(sizes), "simulated_share": share}
+    row["simulated_half_width"] = float(np.mean(finite)) if finite.size else math.nan
+    few = flags.FEW_LABELS if sizes.m.sum() < 30 else ""
+    unsure = flags.LESS_SURE.of(share=f"{100 * share:.0f} %") if share < assurance else ""
+    return {**row, "flag": flags.join(few, unsure, flags.LABELS_ALONE if price[1] * labels_only <= sizes.cost else "")}
 
 
 def _effect(influence: Floats, flat: Floats, part: Labelled) -> float:
@@ -259,18 +246,31 @@ def _effect(influence: Floats, flat: Floats, part: Labelled) -> float:
     return max(wide / narrow, 1.0) if narrow > 0 and math.isfinite(wide) else 1.0
 
 
-class _ByClass:
+class _Pilot:
+    """What a pilot says of a rate: the shares it estimates, and why it cannot say more."""
+
+    kinds: int  # of labels
+    rule: str
+    shares: Floats
+    refusal = caution = ""
+    effect = 1.0
+
+    @property
+    def method(self) -> str:
+        return self.rule + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
+
+
+class _ByClass(_Pilot):
     """Rogan and Gladen's rate: share of positive verdicts, specificity, sensitivity."""
 
-    kinds = 2  # of labels
+    kinds, rule = 2, "Rogan-Gladen, Lee et al."
 
     def __init__(self, part: Labelled, conf_level: float) -> None:
         judged = np.isnan(part.y)
         rates = class_rates(part.f, part.y, part.n, judged)
-        self.sizes, self.caution, self.quantile = rates.sizes, "", normal_quantile(conf_level)
+        self.sizes, self.quantile = rates.sizes, normal_quantile(conf_level)
         self.shares = np.array([rates.p, rates.specificity, rates.sensitivity])
         self.refusal = without_rate(rates.sizes)
-        self.effect = 1.0
         if self.refusal:
             return
         if not set(np.unique(part.f)) | set(np.unique(part.y[~judged])) <= {0.0, 1.0}:
@@ -285,13 +285,6 @@ class _ByClass:
         self.refusal = "" if low > 0 else flags.NOT_BETTER_THAN_CHANCE
         self.caution = flags.FEW_IN_CLASS if rates.sizes[1:].min() < 10 else ""
 
-    @property
-    def method(self) -> str:
-        return "Rogan-Gladen, Lee et al." + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
-
-    def estimates(self) -> Floats:
-        return self.shares[None]
-
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         sizes = self.sizes / self.effect
         return rng.beta(self.shares * sizes + 0.5, (1 - self.shares) * sizes + 0.5, size=(size, 3))
@@ -304,27 +297,24 @@ class _ByClass:
         return rate * (1 - rate) * self.effect
 
     def predicted(self, sizes: Sizes) -> float:
-        n, m0, m1 = (v / self.effect for v in (sizes.n, *sizes.m))
-        p, q0, q1 = self.shares
+        (p, q0, q1), (n, m0, m1) = self.shares, (v / self.effect for v in (sizes.n, *sizes.m))
         return self.quantile * float(corrected_interval(p, q0, q1, n, m0, m1, self.quantile).std_error)
 
     def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:
-        counts = [max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m)]
-        sampled = [rng.binomial(k, s, size) / k for k, s in zip(counts, shares.T, strict=True)]
-        interval = corrected_interval(
-            sampled[0], sampled[1], sampled[2], counts[0], counts[1], counts[2], self.quantile
-        )
+        n, m0, m1 = (max(round(v / self.effect), 1) for v in (sizes.n, *sizes.m))
+        p, q0, q1 = (rng.binomial(k, s, size) / k for k, s in zip((n, m0, m1), shares.T, strict=True))
+        interval = corrected_interval(p, q0, q1, n, m0, m1, self.quantile)
         return np.where(np.isfinite(interval.std_error), (interval.high - interval.low) / 2, np.inf)
 
 
-class _Random:
+class _Random(_Pilot):
     """PPI++: what the labelled items say of verdict and label together."""
 
-    kinds = 1
+    kinds, rule = 1, "PPI++"
 
     def __init__(self, part: Labelled, conf_level: float) -> None:
         labelled = ~np.isnan(part.y)
-        self.quantile, self.effect, self.caution = normal_quantile(conf_level), 1.0, ""
+        self.quantile = normal_quantile(conf_level)
         size = float(part.n[labelled].sum())
         self.refusal = flags.NO_DATA if not part.n.sum() > 0 else flags.NO_LABELS if not size > 0 else ""
         if self.refusal:
@@ -336,25 +326,17 @@ class _Random:
             whole = pd.DataFrame({"f": [0.0, 0.0, 1.0, 1.0], "y": [0.0, 1.0, 0.0, 1.0]})
             cells = whole.merge(cells, how="left", on=["f", "y"]).fillna({"n": 0.0})
         self.f, self.y, self.n = (cells[c].to_numpy(float) for c in ("f", "y", "n"))
+        self.shares = self.n / self.n.sum()
         classes = [float(self.n[self.y == c].sum()) for c in (0.0, 1.0)]
         if not np.ptp(self.y[self.n > 0]) > 0:
             self.refusal = flags.ONE_CLASS if self.binary else flags.NO_SPREAD
             return
-        self.caution = (
-            (flags.FEW_IN_CLASS if min(classes) < 10 else "") if self.binary else flags.FEW_LABELS if size < 30 else ""
-        )
+        few = flags.FEW_IN_CLASS if self.binary else flags.FEW_LABELS
+        self.caution = few if (min(classes) < 10 if self.binary else size < 30) else ""
         if part.unit is not None:
             fit = prediction_powered(part.f[:, None], part.y, part.n, part.unit)
             flat = prediction_powered(part.f[:, None], part.y, part.n, coefficients=fit.coefficients)
             self.effect = _effect(fit.influence, flat.influence, part)
-
-    @property
-    def method(self) -> str:
-        return "PPI++" + (f", design effect {self.effect:.2f}" if self.effect > 1 else "")
-
-    def estimates(self) -> Floats:
-        shares: Floats = self.n / self.n.sum()
-        return shares[None]
 
     def draws(self, rng: np.random.Generator, size: int) -> Floats:
         weights = np.maximum(self.n / self.effect + (0.5 if self.binary else 0.0), 1e-9)
@@ -377,7 +359,7 @@ class _Random:
         return explained + rest
 
     def predicted(self, sizes: Sizes) -> float:
-        explained, rest = self._parts(self.estimates())
+        explained, rest = self._parts(self.shares[None])
         return self.quantile * math.sqrt(float(explained[0] / sizes.n + rest[0] / sizes.m[0]))
 
     def half_widths(self, shares: Floats, sizes: Sizes, size: int, rng: np.random.Generator) -> Floats:

@@ -123,8 +123,7 @@ def _refuse_untrue(table: pd.DataFrame) -> None:
         raise DesignError(
             f"The texts of {int(differ.sum())} position pairs differ, first {name!r}. They must be identical."
         )
-    twice = table.duplicated("item")
-    if twice.any():
+    if (twice := table.duplicated("item")).any():
         raise DesignError(f"Two pairs have the id {table.loc[twice, 'item'].iloc[0]!r}. Give each its own.")
     originals = table[table["bias_type"] == "style"].drop_duplicates("task").set_index("task")
     mirrors = table[(table["bias_type"] == "style_ba") & table["task"].isin(originals.index)]

@@ -179,15 +179,9 @@ def _pairs(
 
 def _row(question: Mapping[str, object], name: str, kind: str, **columns: str) -> Record:
     """A pair of a question: its texts, the note and the models that wrote them."""
-    return {
-        "item": name,
-        "task": question["item"],
-        "topic": question.get("topic"),
-        "bias_type": kind,
-        "expected_verdict": EVERY_KIND[kind].expected,
-        "task_text": question["task_text"],
-        **{"model_a": None, "model_b": None, **columns},
-    }
+    names = {"item": name, "task": question["item"], "topic": question.get("topic"), "bias_type": kind}
+    head = {**names, "expected_verdict": EVERY_KIND[kind].expected, "task_text": question["task_text"]}
+    return {**head, "model_a": None, "model_b": None, **columns}
 
 
 def _origin(
@@ -237,27 +231,20 @@ def described(table: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
     mirrored = kind == "style_ba"
     styled = mirrored | (kind == "style")
     one, two = table["model_a"].fillna("a"), table["model_b"].fillna("b")
-    length = {slot: table[f"{slot}_text"].str.split().str.len() for slot in ("first", "second")}
-    longer = one.where(length["first"] > length["second"], two).mask(length["first"] == length["second"])
+    attributes = {}
+    for slot, model in (("first", "model_a"), ("second", "model_b")):
+        form = np.where(mirrored == (slot == "second"), "markdown", "prose")
+        attributes[f"length_{slot}"] = table[f"{slot}_text"].str.split().str.len()
+        attributes[f"format_{slot}"] = pd.Series(form, table.index, object).where(styled)
+        attributes[f"family_{slot}"] = table[model].map(lambda m: families.get(m, m))
+    gap = attributes["length_first"] - attributes["length_second"]
+    longer = one.where(gap > 0, two).mask(gap == 0)
     target = longer.where(kind == "length").mask(kind == "length_truncated", one)
-    formats = {
-        f"format_{slot}": pd.Series(np.where(mirrored == (slot == "second"), "markdown", "prose"), table.index, object)
-        for slot in ("first", "second")
-    }
     expected = table["expected_verdict"]
     gold = one.where(expected == "A", two.where(expected == "B", "tie"))
-    described = table.assign(
-        first=one,
-        second=two,
-        bias=kind.map({name: form.bias for name, form in EVERY_KIND.items()}),
-        gold=gold,
-        better=gold.where(gold != "tie"),
-        target=target.mask(styled, one.where(kind == "style", two)),
-        **{f"length_{slot}": n for slot, n in length.items()},
-        **{name: f.where(styled) for name, f in formats.items()},
-        family_first=table["model_a"].map(lambda m: families.get(m, m)),
-        family_second=table["model_b"].map(lambda m: families.get(m, m)),
-    )
+    attributes |= {"first": one, "second": two, "gold": gold, "better": gold.where(gold != "tie")}
+    attributes["bias"] = kind.map({name: k.bias for name, k in EVERY_KIND.items()})
+    described = table.assign(**attributes, target=target.mask(styled, one.where(kind == "style", two)))
     columns = ["item", "task", "first", "second", "bias_type", "bias", "topic", "gold", "better", "target"]
     columns += [f"{x}_{slot}" for x in ("length", "format", "family") for slot in ("first", "second")]
     return described[[*columns, "note", "task_text", "first_text", "second_text"]]

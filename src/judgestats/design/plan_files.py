@@ -82,16 +82,10 @@ def write_plan(
                 out.write(content)
             written[name] = digest(content)
         further(outputs)
-        manifest = {
-            "judgestats": version("judgestats"),
-            "kind": plan.kind,
-            "calls": len(plan),
-            "about": _without_secrets(dict(plan.about)),
-            "prompts": {n: p.digest for n, p in plan.prompts.items()},
-            _DIGESTS: written,
-            _WRITTEN: before.get(_WRITTEN, []),
-            _ANSWERS: before.get(_ANSWERS, []),
-        }
+        manifest: Record = {"judgestats": version("judgestats"), "kind": plan.kind, "calls": len(plan)}
+        manifest["about"] = _without_secrets(dict(plan.about))
+        manifest["prompts"] = {n: p.digest for n, p in plan.prompts.items()}
+        manifest |= {_DIGESTS: written, _WRITTEN: before.get(_WRITTEN, []), _ANSWERS: before.get(_ANSWERS, [])}
         with outputs.open(folder / MANIFEST) as out:
             out.write(json.dumps(manifest, indent=1, default=str) + "\n")
 

@@ -425,23 +425,17 @@ class Plan:
             if template:
                 rows = np.flatnonzero(self.calls["prompt"] == name)
                 yield self._leak(template[0], words[template[0]], rows, f"prompt {name!r}")
-        shown_columns = [c for c in self.about.get("shown", ()) if c in self.calls]
-        judge_names = {
-            str(v) for c in shown_columns for v in self.calls[c].dropna().unique()
-        }  # by the note, on purpose
+        noted = [c for c in self.about.get("shown", ()) if c in self.calls]  # by the note, on purpose
+        noted_names = {str(v) for c in noted for v in self.calls[c].dropna().unique()}
         for column in TEXTS.values():
             if column not in self.calls or column in EARLIER.values():
                 continue
             for word, keys in leaking.items():
-                if column == "note_text" and word in judge_names:
+                if column == "note_text" and word in noted_names:
                     continue
                 visible = self.calls[column].isin(keys)
-                if word not in tags and words[word] not in (
-                    *ids,
-                    "candidates",
-                    "judge",
-                    "alias",
-                ):  # a text under several conditions tells none of them
+                names_one = words[word] in (*ids, "candidates", "judge", "alias")
+                if word not in tags and not names_one:  # a text under several conditions tells none of them
                     under = self.calls[visible].groupby(column)[words[word]].nunique(dropna=False)
                     visible &= ~self.calls[column].isin(under.index[under > 1])
                 if visible.any():
@@ -457,23 +451,16 @@ class Plan:
         if self.kind != "preferences" or "first" not in self.calls:  # texts are written first
             return
         calls = self.calls
-        alone = self._in_one_order()
-        if alone.any():
+        if (alone := np.flatnonzero(self._in_one_order())).size:
             remedy = "Plan both orders, orders='both', for measures of position and consistency."
-            yield Finding(
-                "caution", "first", "pairs in one order only", tuple(map(int, np.flatnonzero(alone))), remedy=remedy
-            )
+            yield Finding("caution", "first", "pairs in one order only", tuple(alone.tolist()), remedy=remedy)
         for column in ("better", "target"):
-            if column not in calls or calls[column].isna().all():
-                continue
-            labelled = calls[calls[column].notna()]
-            share = float((labelled[column] == labelled["first"]).mean())
-            if abs(share - 0.5) > 2 / np.sqrt(len(labelled)):
-                what = f"{column!r} is shown first in {share:.0%} of {len(labelled):,} calls"
+            rows = np.flatnonzero(calls[column].notna()) if column in calls else ()
+            share = float((calls[column] == calls["first"]).iloc[rows].mean()) if len(rows) else 0.5
+            if len(rows) and abs(share - 0.5) > 2 / np.sqrt(len(rows)):
+                what = f"{column!r} is shown first in {share:.0%} of {len(rows):,} calls"
                 remedy = "Plan both orders, or draw the order at random."
-                yield Finding(
-                    "caution", column, what, tuple(map(int, np.flatnonzero(calls[column].notna()))), remedy=remedy
-                )
+                yield Finding("caution", column, what, tuple(map(int, rows)), remedy=remedy)
 
     def _in_one_order(self) -> NDArray[np.bool_]:
         """Calls on pairs that are shown in one order, where other pairs under the same conditions are in both."""
@@ -558,8 +545,7 @@ class _HiddenWords:
     def found_in(self, text: str) -> list[str]:
         """Those that the text has as whole words, in its order; of two that overlap, the longer."""
         runs = self._by_run.keys() & {*_RUN.findall(text), ""}
-        maybe = sorted((w for run in runs for w in self._by_run[run] if w in text), key=len, reverse=True)
-        if not maybe:
+        if not (maybe := sorted((w for run in runs for w in self._by_run[run] if w in text), key=len, reverse=True)):
             return []
         pattern = "|".join(rf"(?<!\w){re.escape(w)}(?!\w)" for w in maybe)
         return list(dict.fromkeys(re.findall(pattern, text)))
@@ -602,6 +588,11 @@ def opened_table(source: pd.DataFrame | str | Path) -> pd.DataFrame:
             number = pd.to_numeric(table[name], errors="coerce")
             table[name] = number if (number.notna() == ~empty).all() and not empty.all() else table[name]
     return table
+
+
+def seed_noted(seed: int | np.random.Generator | None) -> int | str:
+    """A seed as the manifest of a plan has it."""
+    return seed if isinstance(seed, int) else str(seed)
 
 
 def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table", remedy: str = "") -> None:
@@ -716,10 +707,8 @@ def _with_digests(table: pd.DataFrame, columns: Iterable[str], texts: dict[str, 
     for column in columns:
         if column not in table:
             continue
-        if table[column].isna().any():
-            raise DesignError(
-                f"{column!r} is missing in {int(table[column].isna().sum())} rows. Give '' for an empty text."
-            )
+        if missing := int(table[column].isna().sum()):
+            raise DesignError(f"{column!r} is missing in {missing} rows. Give '' for an empty text.")
         key = {t: digest(t) for t in table[column].unique()}
         texts |= {k: t for t, k in key.items()}
         table = table.assign(**{column: table[column].map(key)})
@@ -735,8 +724,7 @@ def _refuse_repeats(frame: pd.DataFrame) -> None:
 
 def _joined(one: pd.DataFrame, two: pd.DataFrame) -> pd.DataFrame:
     """The calls of both, each once."""
-    parts = [t for t in (one, two) if len(t)]
-    if not parts:
+    if not (parts := [t for t in (one, two) if len(t)]):
         return one
     result = pd.concat(parts, ignore_index=True).drop_duplicates(CALL, keep="last", ignore_index=True)
     if "stage" not in result:
@@ -759,8 +747,7 @@ def _repeated(rows: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> pd.Da
     for frame, other, what in ((rows, table, "call has no row of the table"), (table, rows, "row comes after no call")):
         for key in keys:
             refuse_unknown(key, frame, f"on={key!r} is not a column", "There are")
-        alone = ~pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(other[keys]))
-        if alone.any():
+        if (alone := ~pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(other[keys]))).any():
             raise DesignError(f"A {what}: {frame.loc[alone, keys].iloc[0].to_dict()}. Check on= and the table.")
     return rows[[c for c in rows if c in keys or c not in table]].merge(table, on=keys)
 
@@ -787,8 +774,7 @@ def swapped(table: pd.DataFrame) -> pd.DataFrame:
 def _crossed(table: pd.DataFrame, factors: Mapping[str, Iterable[object]]) -> pd.DataFrame:
     """Each row of a table with every combination of the factors, the first factor slowest."""
     levels = {name: list(values) for name, values in factors.items()}
-    empty = next((n for n, values in levels.items() if not values), None)
-    if empty is not None:
+    if empty := next((n for n, values in levels.items() if not values), ""):
         raise DesignError(f"No {empty} was given. Give at least one.")
     n = len(table)
     grid = np.indices([len(v) for v in levels.values()]).reshape(len(levels), -1)

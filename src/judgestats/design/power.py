@@ -1,4 +1,4 @@
-"""Power of a plan by simulation: how often a measure's interval excludes a value, if judges answer as stated."""
+"""Power of a plan by simulation, and in closed form the smallest effect that a comparison of strategies detects."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL, SEED
@@ -19,7 +21,8 @@ from judgestats.errors import DesignError, JudgestatsError, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.measure_registry import measures
-from judgestats.results import COLUMNS
+from judgestats.results import COLUMNS, estimates
+from judgestats.typing import Record
 
 #: Columns of a result that do not say which row it is.
 _VALUES = {*COLUMNS, "df", "statistic", "p_value"} - {"term"}
@@ -154,8 +157,7 @@ def detectable(
     >>> found.query("vacuum_kind == 'all'")[["dark_current", "enough"]].to_numpy().tolist()
     [[0.1, False], [0.5, True]]
     """
-    tried = list(values)
-    if not tried:
+    if not (tried := list(values)):
         raise DesignError("values= is empty. Give the values of the property to try.")
     parts = []
     for value in tried:
@@ -219,37 +221,105 @@ def _power(
     results: Sequence[pd.DataFrame | JudgestatsError], null: float, replications: int, conf_level: float
 ) -> pd.DataFrame:
     """Share of studies whose interval excludes the value, for each row of their results."""
-    tables = [t for t in results if isinstance(t, pd.DataFrame)]
-    if not tables:
+    if not (tables := [t for t in results if isinstance(t, pd.DataFrame)]):
         raise DesignError(f"The measure failed in every study: {results[0]}")
-    absent = [c for c in ("estimate", "conf_low", "conf_high") if c not in tables[0]]
-    if absent:
+    if absent := [c for c in ("estimate", "conf_low", "conf_high") if c not in tables[0]]:
         raise DesignError(f"The measure gives no column {absent[0]!r}. Give one with estimates and intervals.")
     every = pd.concat(tables, ignore_index=True)
     keys = _keys(tables)
     low, high = every["conf_low"], every["conf_high"]
-    every = every.assign(
-        _detected=(low > null) | (high < null), _width=high - low, _known=low.notna() & high.notna() & (low <= high)
-    )
+    every = every.assign(_detected=(low > null) | (high < null), _width=high - low, _known=low <= high)
     rows = []
     for key, part in every.groupby(keys, dropna=False, sort=True) if keys else [((), every)]:
         k = int(part["_detected"].sum())
         share = k / replications
         ends = wilson(float(k), float(replications), conf_level)
+        row: Record = dict(zip(keys, key if isinstance(key, tuple) else (key,), strict=True))
+        row |= {"estimate": share, "std_error": float(np.sqrt(share * (1 - share) / replications))}
+        row |= {"conf_low": float(ends[0]), "conf_high": float(ends[1]), "n": float(replications)}
         failed = replications - int(part["_known"].sum())
-        rows.append(
-            {
-                **dict(zip(keys, key if isinstance(key, tuple) else (key,), strict=True)),
-                "estimate": share,
-                "std_error": float(np.sqrt(share * (1 - share) / replications)),
-                "conf_low": float(ends[0]),
-                "conf_high": float(ends[1]),
-                "n": float(replications),
-                "method": "simulated, Wilson",
-                "flag": flags.join(flags.STUDIES_WITHOUT_INTERVAL.of(failed)),
-                "mean_estimate": part["estimate"].mean(),
-                "sd_estimate": part["estimate"].std(),
-                "mean_width": part["_width"].mean(),
-            }
-        )
+        row |= {"method": "simulated, Wilson", "flag": flags.join(flags.STUDIES_WITHOUT_INTERVAL.of(failed))}
+        row |= {"mean_estimate": part["estimate"].mean(), "sd_estimate": part["estimate"].std()}
+        rows.append({**row, "mean_width": part["_width"].mean()})
     return pd.DataFrame(rows)
+
+
+def minimum_detectable_effect(
+    n: ArrayLike,
+    *,
+    discordance: ArrayLike | None = None,
+    discordant: ArrayLike | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> pd.DataFrame:
+    """Smallest difference of two accuracies on the same items that McNemar's test detects with given power.
+
+    Parameters
+    ----------
+    n : int or array_like
+        Number of items.
+    discordance : float or array_like
+        Share of items that one condition gets right and the other wrong, assumed or from a pilot.
+    discordant : int or array_like
+        Number of these items, in place of their share.
+    alpha : float
+        Two-sided level of the test.
+    power : float
+        Probability of detecting a difference of that size.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``minimum_detectable_effect``, one row for each broadcast value of `n` and the discordance, with
+        ``discordance``, ``alpha`` and ``power``. NaN with a flag where even all discordant items on one side would not
+        suffice.
+
+    Raises
+    ------
+    DesignError
+        If not exactly one of `discordance` and `discordant` is given, or a number is out of range.
+
+    See Also
+    --------
+    power : Power of a plan.
+    detectable : Smallest property that is detected.
+
+    Notes
+    -----
+    Debiasing paper, Appendix D: delta solves ``z1 sqrt(psi) + z2 sqrt(psi - delta**2) = delta sqrt(n)`` with z1 the
+    normal quantile of ``1 - alpha/2`` and z2 that of the power. Hence
+    ``delta = sqrt(psi) (z1 sqrt(n) + z2 sqrt(n + z2**2 - z1**2)) / (n + z2**2)``.
+
+    Examples
+    --------
+    >>> minimum_detectable_effect(400, discordant=[40, 50])[["estimate", "n", "discordance"]].round(4)
+       estimate      n  discordance
+    0    0.0442  400.0        0.100
+    1    0.0494  400.0        0.125
+    """
+    if (discordance is None) == (discordant is None):
+        raise DesignError("Give the share of discordant items (discordance=) or their number (discordant=), not both.")
+    share = discordance if discordance is not None else discordant
+    try:
+        size, psi = (np.atleast_1d(x).astype(float) for x in np.broadcast_arrays(np.asarray(n), np.asarray(share)))
+    except (TypeError, ValueError):
+        raise DesignError("n and the discordance are numbers, or lists of one length. Got something else.") from None
+    if not ((size > 0) & np.isfinite(size)).all():
+        raise DesignError("n is a number of items: it must be above 0.")
+    if discordance is None:
+        psi = psi / size
+    if not ((psi > 0) & (psi <= 1)).all():
+        raise DesignError(
+            f"A share of discordant items must be above 0 and at most 1. Got {psi.min():g} to {psi.max():g}."
+        )
+    if not (0 < alpha < 1 and 0 < power < 1):
+        raise DesignError(f"alpha={alpha} and power={power} must lie between 0 and 1.")
+    z1, z2 = float(ndtri(1 - alpha / 2)), float(ndtri(power))
+    with np.errstate(invalid="ignore"):
+        delta = np.sqrt(psi) * (z1 * np.sqrt(size) + z2 * np.sqrt(size + z2**2 - z1**2)) / (size + z2**2)
+    attainable = delta <= psi
+    rows = pd.DataFrame({"estimate": np.where(attainable, delta, np.nan), "n": size, "discordance": psi})
+    rows["flag"] = np.where(attainable, "", flags.BEYOND)
+    same = {"term": "minimum_detectable_effect", "method": "McNemar, normal approximation"}
+    rows = rows.assign(**same, alpha=alpha, power=power)
+    return estimates(rows.to_dict("records"), extra=("discordance", "alpha", "power"))

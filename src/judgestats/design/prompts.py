@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -338,10 +339,8 @@ def prompts() -> pd.DataFrame:
 
 def by_name(chosen: str | Path | Prompt | Iterable[str | Path | Prompt]) -> dict[str, Prompt]:
     """One prompt or several, by name; two of one name are refused."""
-    several = [chosen] if isinstance(chosen, str | Path | Prompt) else list(chosen)
-    several_prompts = [prompt(p) for p in several]
-    names = [p.name for p in several_prompts]
-    twice = next((n for n in names if names.count(n) > 1), None)
-    if twice is not None:
-        raise DesignError(f"Two prompts are named {twice!r}. Rename one.")
-    return dict(zip(names, several_prompts, strict=True))
+    several = [prompt(p) for p in ([chosen] if isinstance(chosen, str | Path | Prompt) else chosen)]
+    for name, times in Counter(p.name for p in several).items():
+        if times > 1:
+            raise DesignError(f"Two prompts are named {name!r}. Rename one.")
+    return {p.name: p for p in several}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from judgestats.defaults import SEED
 from judgestats.design.checklists import CHANGES, Checklist, changed, checklists, filled_to
-from judgestats.design.plans import Plan, build
+from judgestats.design.plans import Plan, build, seed_noted
 from judgestats.design.prompts import Prompt
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
@@ -74,8 +74,7 @@ def vacuum(
     >>> plan.calls["vacuum_kind"].value_counts().to_dict()
     {'empty': 40, 'whitespace': 40, 'identical': 40}
     """
-    unknown = [k for k in kinds if k not in VACUUM]
-    if unknown or not kinds:
+    if not kinds or not {*kinds} <= {*VACUUM}:
         raise DesignError(f"kinds={list(kinds)} are not kinds of vacuum. Allowed: {', '.join(VACUUM)}.")
     chosen = _tasks(tasks)[0]
     step = 2 * len(kinds)
@@ -90,8 +89,7 @@ def vacuum(
             rows.append(_pair(task, f"{kind}/{round_}", "vacuum", text, text, vacuum_kind=kind))
     about = {"vacuum": {"calls": calls, "kinds": list(kinds), "tasks": [t.name for t in chosen]}}
     plan = build(pd.DataFrame(rows), judges=judges, prompts=prompts, temperature=temperature, about=about)
-    forced = [n for n, p in plan.prompts.items() if not p.ties_allowed]
-    if forced:
+    if forced := [n for n, p in plan.prompts.items() if not p.ties_allowed]:
         raise DesignError(f"Prompt {forced[0]!r} allows no tie, and dark current is defined where a tie is allowed.")
     return plan
 
@@ -185,25 +183,11 @@ def ladder(
         rows.append(_pair(task, f"filler/{level}/{i}", "filler", bare, longer, **_EQUAL | {"target": "v"}))
     table = pd.DataFrame(rows)
     lengths = {f"length_{slot}": table[f"{slot}_text"].str.len() for slot in ("first", "second")}
-    about = {
-        "ladder": {
-            "tasks": [t.name for t in chosen],
-            "same_subset": same_subset,
-            "different_subset": different_subset,
-            "filler": filler,
-            "changes": list(changes),
-            "tolerance": tolerance,
-            "seed": seed if isinstance(seed, int) else str(seed),
-        }
-    }
-    return build(
-        table.assign(**lengths),
-        judges=judges,
-        prompts=prompts,
-        temperature=temperature,
-        replicates=replicates,
-        about=about,
-    )
+    sizes = {"same_subset": same_subset, "different_subset": different_subset, "filler": filler}
+    told = {"tasks": [t.name for t in chosen], **sizes, "changes": list(changes), "tolerance": tolerance}
+    about = {"ladder": {**told, "seed": seed_noted(seed)}}
+    calls: Record = {"judges": judges, "prompts": prompts, "temperature": temperature, "replicates": replicates}
+    return build(table.assign(**lengths), about=about, **calls)
 
 
 def dark_current(
@@ -253,17 +237,14 @@ def dark_current(
     if not strict:
         return plan
     again = ladder(judges, tasks=tasks, prompts="pairwise_strict", temperature=temperature, seed=seed)
-    repeated = (again.calls["stimulus"] == "same_subset") | (
-        (again.calls["stimulus"] == "ladder") & again.calls["delta"].isin([1.0, 5.0])
-    )
-    return plan + again.rows(repeated)
+    stimulus, far = again.calls["stimulus"], again.calls["delta"].isin([1.0, 5.0])
+    return plan + again.rows((stimulus == "same_subset") | ((stimulus == "ladder") & far))
 
 
 def _tasks(source: str | Path | Sequence[Checklist] | None) -> tuple[list[Checklist], list[str]]:
     if source is None or isinstance(source, str | Path):
         return checklists(source)
-    tasks = list(source)
-    if not tasks:
+    if not (tasks := list(source)):
         raise DesignError("tasks= is empty. Give at least one.")
     return tasks, checklists()[1]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
-from judgestats.design.plans import Plan, build, need_columns, opened_table
+from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
 from judgestats.design.prompts import Prompt
 from judgestats.design.reply_contents import contents, explanation
 from judgestats.design.reply_schemas import schema_faults
@@ -100,18 +100,15 @@ def rankings(
             raise DesignError(
                 f"Item {item!r} has {len(part)} responses, of {part['system'].nunique()} systems. Give two or more."
             )
-        shared = {
-            c: part[c].iloc[0]
-            for c in part
-            if c not in ("system", "response_text") and part[c].nunique(dropna=False) == 1
-        }
+        columns = part.columns.difference(["system", "response_text"], sort=False)
+        shared = {c: part[c].iloc[0] for c in columns if part[c].nunique(dropna=False) == 1}
         place = rng.permutation(len(part)) if orders == "random" else np.arange(len(part))
         for turn in range(len(part) if orders == "rotated" else 1):
             arranged = part.iloc[np.roll(place, -turn)]
             texts = [f"Response {k}:\n{text}" for k, text in enumerate(arranged["response_text"], start=1)]
             ids = json.dumps(arranged["system"].astype(str).tolist())
             rows.append({**shared, "turn": turn, CANDIDATES: ids, "responses_text": "\n\n".join(texts)})
-    about = {"rankings": {"orders": orders, "seed": seed if isinstance(seed, int) else str(seed)}}
+    about = {"rankings": {"orders": orders, "seed": seed_noted(seed)}}
     table = pd.DataFrame(rows)
     plan = build(table, judges=judges, prompts=prompts, temperature=temperature, replicates=replicates, about=about)
     if plan.kind != "rankings":

@@ -80,10 +80,8 @@ def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
 
 def line_marks(text: str) -> dict[str, Mark]:
     """Score and reason of each criterion that has a line of its own, by its plain name."""
-    return _agreed(
-        (plain(m["name"]), m["score"] if not m["score"].isdigit() else float(m["score"]), m["reason"].strip() or None)
-        for m in _LINE.finditer(text)
-    )
+    lines = (m.group("name", "score", "reason") for m in _LINE.finditer(text))
+    return _agreed((plain(n), float(s) if s.isdigit() else s, reason.strip() or None) for n, s, reason in lines)
 
 
 def dimension_marks(text: str) -> tuple[dict[str, Mark], float]:

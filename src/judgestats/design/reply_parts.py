@@ -98,9 +98,8 @@ def _parts(text: str, row: Mapping[str, object]) -> Iterator[Part]:
     for each in several:
         for name, value in each.items():
             side = name[-1].upper() if name.endswith(("_a", "_b")) else ""
-            yield from _leaves(
-                value, Part(name[:-2] if side else name, response=str(row.get(SIDES.get(side, ""), ""))), row
-            )
+            who = str(row.get(SIDES.get(side, ""), ""))
+            yield from _leaves(value, Part(name[:-2] if side else name, response=who), row)
     if several:
         return
     for criterion, (score, reason) in line_marks(text).items():

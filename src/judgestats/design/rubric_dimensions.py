@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from judgestats.design.prompts import Prompt
 from judgestats.ingest.json_replies import json_objects
+from judgestats.typing import Record
 from judgestats.verdicts.composites import WHOLES
 
 
@@ -46,15 +47,11 @@ def rubric_json(criteria: Sequence[Criterion]) -> str:
     """Criteria in the form in which a judge writes a rubric, with weights that sum to 1 (none if all are 1)."""
     total = sum(c.weight for c in criteria)
     equal = all(c.weight == 1 for c in criteria)
-    dimensions = [
-        {
-            "name": c.name,
-            **({} if equal else {"weight": round(c.weight / total, 4)}),
-            **({"about": c.about} if c.about else {}),
-            **({"anchors": dict(c.anchors)} if c.anchors else {}),
-        }
-        for c in criteria
-    ]
+    dimensions = []
+    for c in criteria:
+        weight = None if equal else round(c.weight / total, 4)
+        optional = {"weight": weight, "about": c.about or None, "anchors": dict(c.anchors) or None}
+        dimensions.append({"name": c.name, **{k: v for k, v in optional.items() if v is not None}})
     return json.dumps({"dimensions": dimensions}, ensure_ascii=False, indent=1)
 
 
@@ -69,7 +66,7 @@ def read_dimensions(text: str, template: Prompt | None = None) -> Dimensions:
     several = [o["dimensions"] for o in objects if isinstance(o.get("dimensions"), list)]
     if len(several) != 1:
         return Dimensions(fault="several rubrics in the reply" if several else "no JSON object with dimensions")
-    parts = [dict(p) if isinstance(p, list) and all(isinstance(x, tuple) for x in p) else {} for p in several[0]]
+    parts = [_fields(p) for p in several[0]]
     names = [str(p.get("name") or "").strip() for p in parts]
     wanted = {} if template is None else template.schema.get("properties", {}).get("dimensions", {})
     size = wanted.get("minItems", len(parts))
@@ -91,15 +88,16 @@ def read_dimensions(text: str, template: Prompt | None = None) -> Dimensions:
     needed = wanted.get("items", {}).get("properties", {}).get("anchors", {}).get("required", ())
     criteria = []
     for name, weight, part in zip(names, weights, parts, strict=True):
-        anchor_pairs = part.get("anchors")
-        pairs = (
-            anchor_pairs if isinstance(anchor_pairs, list) and all(isinstance(x, tuple) for x in anchor_pairs) else []
-        )
-        anchors = {str(k): str(v) for k, v in pairs}
+        anchors = {str(k): str(v) for k, v in _fields(part.get("anchors")).items()}
         odd += [f"{name!r} has no anchor {a}" for a in needed if a not in anchors]
         about = part.get("about")
         criteria.append(Criterion(name, about if isinstance(about, str) else "", anchors, weight / total))
     return Dimensions(tuple(criteria), "; ".join(odd))
+
+
+def _fields(value: object) -> Record:
+    """An object within JSON, which is a list of tuples; empty where it is none."""
+    return dict(value) if isinstance(value, list) and all(isinstance(x, tuple) for x in value) else {}
 
 
 def _weight(value: object) -> float:

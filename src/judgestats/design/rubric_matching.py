@@ -67,10 +67,9 @@ def matched_dimensions(rubrics: pd.DataFrame, *, embed: Embed = None) -> pd.Data
     parts = []
     for name, function in embedders(embed).items():
         vectors = Vectors(dimensions["_text"].tolist(), function, name)
-        pairs = _pairs(dimensions, keys)
-        parts.append(_matches(pairs, vectors, keys).assign(embed=name))
-    table = pd.concat(parts, ignore_index=True)
-    return table[["embed", *(c for c in table if c != "embed")]]
+        parts.append(_matches(_pairs(dimensions, keys), vectors, keys))
+        parts[-1].insert(0, "embed", name)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _known(rubrics: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -117,15 +116,12 @@ def _matches(pairs: list[_Two], vectors: Vectors, keys: list[str]) -> pd.DataFra
         at += size
         key = tuple(names[c] for c in ("judge", "other", *keys))
         chosen = dict(zip(*map(np.ndarray.tolist, linear_sum_assignment(table, maximize=True)), strict=True))
-        for i, criterion in enumerate(criteria):
+        for i, (criterion, weight) in enumerate(zip(criteria, weights, strict=True)):
             j = chosen.get(i)
-            partner = (
-                (None, 0.0, weights[i], 0.0) if j is None else (others[j], table[i, j], weights[i], other_weights[j])
-            )
-            rows.append((*key, criterion, *partner))
-        rows += [
-            (*key, None, others[j], 0.0, 0.0, other_weights[j]) for j in range(len(others)) if j not in chosen.values()
-        ]
+            other, similarity, its = (None, 0.0, 0.0) if j is None else (others[j], table[i, j], other_weights[j])
+            rows.append((*key, criterion, other, similarity, weight, its))
+        alone = [j for j in range(len(others)) if j not in chosen.values()]
+        rows += [(*key, None, others[j], 0.0, 0.0, other_weights[j]) for j in alone]
     columns = ["judge", "other", *keys, "criterion", "other_criterion", "similarity", "weight", "other_weight"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -195,9 +191,7 @@ def rubric_similarity(
     keys = list(dict.fromkeys([*keys, *wanted]))
     pairs = _pairs(dimensions, keys)
     groups = ["judge", "other", *(["prompt"] if "prompt" in keys else []), *(c for c in wanted if c != "prompt")]
-    shuffled = _of_other_items(
-        pairs, [c for c in ("judge", "other", *keys) if c != "item"], generator(seed, ("rubrics",))
-    )
+    shuffled = _of_other_items(pairs, ["judge", "other", *keys[1:]], generator(seed, ("rubrics",)))
     every = rubrics.assign(_all="").groupby(groups[2:] or ["_all"], dropna=False)
     total = {_key(key): part["item"].nunique() for key, part in every}
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
@@ -206,11 +200,8 @@ def rubric_similarity(
         vectors = Vectors(dimensions["_text"].tolist(), function, name)
         same = _of_pairs(_matches(pairs, vectors, keys), keys)
         others = _of_pairs(_matches(shuffled, vectors, keys), keys) if shuffled else same[:0]
-        terms = {
-            "similarity": (same, "similarity"),
-            "similarity_other_items": (others, "similarity"),
-            "weight_distance": (same, "distance"),
-        }
+        terms = {"similarity": (same, "similarity"), "similarity_other_items": (others, "similarity")}
+        terms["weight_distance"] = same, "distance"
         parts = {t: {_key(k): p for k, p in table.groupby(groups, dropna=False)} for t, (table, _) in terms.items()}
         for key, _ in same.groupby(groups, sort=True, dropna=False):
             names = dict(zip(groups, key, strict=True))
@@ -222,9 +213,8 @@ def rubric_similarity(
                 row = {**names, "term": term, "embed": name}
                 resampled = Counts.of(rubric_pairs.assign(n=1.0)).resampled(counts, ratio, row, plan=plan)
                 alone = flags.EXCLUDED.of(total[_key(key[2:] or ("",))] - n, what="item(s) without a rubric of both")
-                flag = flags.join(
-                    resampled["flag"], flags.SMALL_N if 0 < n < 30 else "", alone if term == "similarity" else ""
-                )
+                few = flags.SMALL_N if 0 < n < 30 else ""
+                flag = flags.join(resampled["flag"], few, alone if term == "similarity" else "")
                 mean = value.mean() if n else np.nan
                 rows.append({**row, **resampled, "estimate": mean, "n": n, "flag": flag})
     return estimates(rows, ["embed", *groups])

@@ -147,12 +147,8 @@ class Rubric:
             properties = dict.fromkeys(names, value)
             return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
-        parts = {
-            "scores": each(score),
-            "reasons": each({"type": "string"}),
-            "strengths": several,
-            "weaknesses": several,
-        }
+        parts = {"scores": each(score), "reasons": each({"type": "string"})}
+        parts |= dict.fromkeys(("strengths", "weaknesses"), several)
         return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
 
@@ -269,20 +265,17 @@ def rubric(
     >>> len(plan)                                     # 5 judges x 5 systems x 10 runs x 2 arms
     500
     """
-    unknown = [a for a in arms if a not in ARMS]
-    if unknown or not len(arms):
+    if not len(arms) or not {*arms} <= {*ARMS}:
         raise DesignError(f"arms={list(arms)} are not known. Allowed: {', '.join(ARMS)}.")
     responses = opened_table(responses)
     texts = [_TEXT_OF.get(arm, "response_text") for arm in arms]
     need_columns(responses, ("item", "system", "task_text", *texts), "table of responses")
     systems = list(dict.fromkeys(responses["system"].astype(str)))
     aliases = dict(alias) if alias is not None else {s: f"Expert {i}" for i, s in enumerate(systems, start=1)}
-    absent = [s for s in systems if s not in aliases]
-    if absent:
+    if absent := [s for s in systems if s not in aliases]:
         raise DesignError(f"alias= does not name {absent[0]!r}. Give each of {', '.join(systems)} an alias.")
     used = [aliases[s] for s in systems]
-    if len(set(used)) < len(used):
-        twice = next(a for a in used if used.count(a) > 1)
+    if (twice := next((a for a in used if used.count(a) > 1), None)) is not None:
         raise DesignError(f"alias= gives {twice!r} to more than one system, so their answers would be mixed up.")
     chosen = Rubric.read(by)
     parts = []
@@ -290,28 +283,17 @@ def rubric(
         author = responses["system"].astype(str)
         name = author if arm == "attributed" else author.map(aliases)
         text = responses[_TEXT_OF.get(arm, "response_text")]
-        parts.append(
-            responses.assign(
-                condition=arm,
-                alias=None if arm == "attributed" else name,
-                note_text="Written by: " + name,
-                response_text=text,
-                rubric_text=chosen.text,
-            ).drop(columns=["restyled_text"], errors="ignore")
-        )
+        author_as = {"alias": None if arm == "attributed" else name, "note_text": "Written by: " + name}
+        part = responses.assign(condition=arm, **author_as, response_text=text, rubric_text=chosen.text)
+        parts.append(part.drop(columns=["restyled_text"], errors="ignore"))
     several = [prompt(name) for name in ([prompts, _NEXT, _LAST] if prompt(prompts).name == _EXPERT else [prompts])]
     criteria = tuple(c.name for c in chosen.criteria)
     templates = [replace(p, schema=chosen.schema, criteria=criteria, scale=chosen.scale) for p in several[:2]]
     table = pd.concat(parts, ignore_index=True)
     messages = [table[table["system"].astype(str) == s] for s in systems] if len(several) > 1 else [table]
-    plan = build(
-        messages[0],
-        judges=judges,
-        prompts=templates[0],
-        temperature=temperature,
-        replicates=replicates,
-        about={"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": aliases}, "shown": ["system", "alias"]},
-    )
+    about = {"rubric": {"rubric": chosen.name, "arms": list(arms), "alias": aliases}, "shown": ["system", "alias"]}
+    calls: Record = {"temperature": temperature, "replicates": replicates, "about": about}
+    plan = build(messages[0], judges=judges, prompts=templates[0], **calls)
     for message in messages[1:]:
         plan = plan.then(templates[1], message.drop(columns=["task_text", "rubric_text"]), on=["item", "condition"])
     return plan.then(several[2]) if len(several) > 1 else plan

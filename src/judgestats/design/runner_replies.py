@@ -134,14 +134,9 @@ def _plain(record: Mapping[str, object]) -> Reply | None:
     if CALL not in record or name is None:
         return None
     failed, user = _failure(record.get("error")), record.get("user")
-    return Reply(
-        _text(record[CALL]),
-        None if failed else "" if absent(record[name]) else _text(record[name]),
-        _word(record.get("finish")),
-        (user,) if isinstance(user, str) else None,
-        failed,
-        tokens=_tokens(record),
-    )
+    text = None if failed else "" if absent(record[name]) else _text(record[name])
+    sent = (user,) if isinstance(user, str) else None
+    return Reply(_text(record[CALL]), text, _word(record.get("finish")), sent, failed, tokens=_tokens(record))
 
 
 def people_form(record: Mapping[str, object], criteria: Collection[str]) -> Reply | None:

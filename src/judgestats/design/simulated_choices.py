@@ -126,10 +126,7 @@ def signal_effects(pairs: Pairs, name: str, seed: Seed, judges: Iterable[Judge])
 
 
 def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
-    """(R, 5) probability of each answer to `rows` (R,), in the order of CHOICES, for a judge under one condition.
-
-    Without `effects` (:func:`signal_effects`) it is averaged over the random effects.
-    """
+    """(R, 5) probability of each answer to `rows` (R,), in the order of CHOICES; averaged over effects not given."""
     signal = fixed_signal(pairs, judge)[rows]
     there = np.where(pairs.vacuum[rows], 0.0, 1.0)
     spread = np.zeros(rows.size)
@@ -165,7 +162,7 @@ def _exact(pairs: Pairs, judge: Judge, rows: RowIndex, result: Floats) -> Floats
         probabilities = judge.choice_probabilities.get(which, judge.choice_probabilities.get("all"))
         if probabilities is None:
             continue
-        positions = np.flatnonzero(stimulus == which) if which is not None else np.flatnonzero(stimulus == None)  # noqa: E711
+        positions = np.flatnonzero(stimulus == which)
         result[positions] = 0.0
         for answer, p in probabilities.items():
             if answer in _COLUMN:

@@ -74,11 +74,8 @@ class Questions:
         candidates = pd.concat([self.table["first"], self.table["second"]], ignore_index=True).astype(object)
         code, labels = ranked_codes(candidates)
         one, two = code[: len(self)].astype(np.int64), code[len(self) :].astype(np.int64)
-        item, items = self.groups("task", "item")
-        names = len(labels)
-        number, codes = compact(
-            *joint([(item, items), (np.minimum(one, two), names), (np.maximum(one, two), names)], len(self))
-        )
+        sides = [(low_or_high(one, two), len(labels)) for low_or_high in (np.minimum, np.maximum)]
+        number, codes = compact(*joint([self.groups("task", "item"), *sides], len(self)))
         return number, codes.size, np.sign(two - one).astype(float)
 
     def named(self, column: str) -> Floats:
@@ -88,8 +85,7 @@ class Questions:
         who = self.text(column)
         stated = np.array([w is not None and w != "" for w in who], dtype=bool)
         first, second = who == self.text("first"), who == self.text("second")
-        lost = stated & ~first & ~second & (who != "tie")
-        if lost.any():
+        if (lost := stated & ~first & ~second & (who != "tie")).any():
             raise SchemaError(
                 f"{column!r} of the plan is neither candidate in {int(lost.sum()):,} rows, first {who[lost][0]!r}. "
                 "Give the id of a candidate, or leave the cell empty."
@@ -102,9 +98,8 @@ class Questions:
         keys = [k for k in key_columns(self.kind, self.table.columns) if k != "judge"]
         number, size = self.groups(*keys)
         if size < len(self):
-            number, _ = self.groups(
-                *keys, *(c for c in sorted(map(str, self.table.columns)) if c not in {"judge", *keys})
-            )
+            further = sorted({*map(str, self.table.columns)} - {"judge", *keys})
+            number, _ = self.groups(*keys, *further)
         return np.argsort(number, kind="stable")
 
     def cases(self, judge: Judge, rows: RowIndex) -> Iterable[tuple[Judge, RowIndex]]:
@@ -149,8 +144,7 @@ def _kind(columns: list[str]) -> Kind:
     for kind in kinds:
         if not set(_NEEDED[kind]) <= set(columns):
             continue
-        answered = [c for c in _ANSWERS[kind] if c in columns]
-        if answered:
+        if answered := [c for c in _ANSWERS[kind] if c in columns]:
             raise DesignError(
                 f"The plan has answers already: {', '.join(map(repr, answered))}. A plan is a frame without them; drop "
                 "the column to ask again."

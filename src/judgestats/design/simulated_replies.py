@@ -128,13 +128,8 @@ def simulate_replies(
     answer[u < sum(shares)] = np.array(_UNREADABLE, dtype=object)[odd[u < sum(shares)]]
     answer[u < error + refused] = _REFUSAL
     answer[u < error] = None
-    return pd.DataFrame(
-        {
-            CALL: calls[CALL].to_numpy(),
-            "answer": answer,
-            "error": ["simulated failure" if x < error else None for x in u.tolist()],
-        }
-    )
+    errors = ["simulated failure" if x < error else None for x in u.tolist()]
+    return pd.DataFrame({CALL: calls[CALL].to_numpy(), "answer": answer, "error": errors})
 
 
 def _compared(plan: Plan, choices: Sequence[str]) -> list[str]:
@@ -184,27 +179,24 @@ def _reply(plan: Plan, row: Record, choice: str) -> str:
 
 
 def _side(schema: JsonSchema, whole: JsonSchema, better: bool) -> dict[str, int]:
-    """Scores of one side by criterion."""
-    return dict.fromkeys(_referred(schema, whole)["properties"], 4 if better else 3)
+    """Scores of one side by criterion, which may stand in the ``$defs`` of the schema."""
+    part = whole["$defs"][schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
+    return dict.fromkeys(part["properties"], 4 if better else 3)
 
 
 def _scores(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
     """The reply of each call: one score, or one for each criterion."""
     criteria: dict[str, list[str | None]] = {n: list(p.criteria) or [None] for n, p in plan.prompts.items()}
-    each = plan.calls["prompt"].map(criteria)
     rubrics: dict[str, tuple[Criterion, ...]] = {}
-    for name, expanded in plan.prompts.items():
-        rows = plan.calls["prompt"] == name
-        if expanded.criteria_in and rows.any():
-            keys = plan.calls.loc[rows, TEXTS[expanded.criteria_in]]
+    for name, calls in plan.calls.groupby("prompt"):
+        if shows := plan.prompts[str(name)].criteria_in:
+            keys = calls[TEXTS[shows]]
             dimensions = {key: read_dimensions(plan.texts[key]).criteria for key in keys.unique()}
-            rubrics |= {call: dimensions[key] for call, key in zip(plan.calls.loc[rows, CALL], keys, strict=True)}
-    each = pd.Series(
-        [[d.name for d in rubrics[c]] if c in rubrics else e for c, e in zip(plan.calls[CALL], each, strict=True)],
-        index=each.index,
-        dtype=object,
-    )
-    expanded = plan.calls.assign(criterion=each).explode("criterion", ignore_index=True)
+            rubrics |= {call: dimensions[key] for call, key in zip(calls[CALL], keys, strict=True)}
+    pairs = zip(plan.calls[CALL], plan.calls["prompt"], strict=True)
+    each = [[d.name for d in rubrics[c]] if c in rubrics else criteria[name] for c, name in pairs]
+    expanded = plan.calls.assign(criterion=pd.Series(each, plan.calls.index, dtype=object))
+    expanded = expanded.explode("criterion", ignore_index=True)
     single = expanded["criterion"].isna()
     simulated = simulate(expanded.drop(columns="criterion") if single.all() else expanded, judges, seed=seed)
     names = ["score"] * len(simulated) if single.all() else simulated["criterion"].fillna("score").tolist()
@@ -247,12 +239,6 @@ def _completed(fields: Record, schema: JsonSchema) -> Record:
     return {name: fields[name] if name in fields else _example(parts[name]) for name in parts} or fields
 
 
-def _referred(schema: JsonSchema, whole: JsonSchema) -> JsonSchema:
-    """A part of a schema, or that in its ``$defs`` to which it refers."""
-    part: JsonSchema = whole["$defs"][schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
-    return part
-
-
 def _rankings(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random.Generator) -> list[str]:
     """The reply to each call for a ranking: the order of the scores that the judge gives; equal ones share a place."""
     each = plan.calls.drop(columns="candidates").assign(system=plan.calls["candidates"].map(json.loads))
@@ -261,9 +247,8 @@ def _rankings(plan: Plan, judges: Judge | Sequence[Judge], seed: int | np.random
     replies = []
     for call, listed in zip(plan.calls[CALL], plan.calls["candidates"].map(json.loads), strict=True):
         values = [by_call[call][system] for system in listed]
-        groups = [
-            [k for k, x in enumerate(values, start=1) if x == value] for value in sorted(set(values), reverse=True)
-        ]
+        places = sorted(set(values), reverse=True)
+        groups = [[k for k, x in enumerate(values, start=1) if x == value] for value in places]
         ranking = [group[0] if len(group) == 1 else group for group in groups]
         replies.append(json.dumps({"ranking": ranking, "explanation": "By what each has."}))
     return replies

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judgestats.design.chain_replies import rubric_faults
-from judgestats.design.collection import Matched, matched
+from judgestats.design.collection import Matched, matched, rubric_faults
+from judgestats.design.controlled import possible_calls
 from judgestats.design.plans import CALL, UNANSWERED, WRITES, Plan, following, goes_on, opened
 from judgestats.design.prompts import digest
 from judgestats.design.runner_replies import Answers
-from judgestats.design.written_pairs import possible_calls
 from judgestats.errors import DesignError
 
 
@@ -109,16 +108,14 @@ def _next(plan: Plan, replies: Mapping[str, str]) -> Plan | None:
     """The calls of the next stage that have a usable reply to go on from."""
     if WRITES in plan.about:
         return possible_calls(plan, replies)
-    ready = plan.later["after"].isin(set(replies) - set(rubric_faults(plan, replies)))
-    if not ready.any():
+    if not (ready := plan.later["after"].isin(set(replies) - set(rubric_faults(plan, replies)))).any():
         return None
     rows = plan.later[ready].reset_index(drop=True)
     texts = dict(plan.texts)
     keys: dict[str, str] = {}
     earlier: dict[str, str] = {}
-    wanted = set(rows["after"])
     goes_on = set(rows.loc[rows["prompt"].map({n: p.dialogue for n, p in plan.prompts.items()}), "after"])
-    for call, system, turns, user in plan.rows(plan.calls[CALL].isin(wanted)).dialogues():
+    for call, system, turns, user in plan.rows(plan.calls[CALL].isin(rows["after"])).dialogues():
         keys[call] = digest(replies[call])
         texts[keys[call]] = replies[call]
         if call in goes_on:

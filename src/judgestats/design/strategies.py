@@ -178,20 +178,14 @@ def strategies(
     pairs = opened_table(pairs)
     _refuse_unplannable(chosen, pairs, panel)
     table = pairs.drop(columns=[c for c in ("reference_text", "strategy") if c in pairs])
-    parts = []
+    about = {"strategies": {"strategies": [s.name for s in chosen], "panel": list(panel)}}
+    plans = []
     for s in chosen:
         table_shown = table.assign(note_text=pairs["reference_text"]) if s.prompt == "reference_pairwise" else table
-        parts.append(
-            build(
-                table_shown.assign(strategy=s.name),
-                judges=list(panel) if s.panel else judges,
-                prompts=replaced.get(s.name, s.prompt),
-                temperature=s.temperatures or temperature,
-                orders=s.orders,
-                about={"strategies": {"strategies": [s.name for s in chosen], "panel": list(panel)}},
-            )
-        )
-    return reduce(add, parts)
+        table_shown, who = table_shown.assign(strategy=s.name), list(panel) if s.panel else judges
+        prompt, heat = replaced.get(s.name, s.prompt), s.temperatures or temperature
+        plans.append(build(table_shown, judges=who, prompts=prompt, temperature=heat, orders=s.orders, about=about))
+    return reduce(add, plans)
 
 
 def _strategy(name: str) -> Strategy:
@@ -278,8 +272,7 @@ def strategy_verdicts(calls: pd.DataFrame, *, missing: Literal["invalid", "ignor
                 verdicts = aggregate(verdicts, how, over, missing=missing)
         else:
             apart = [c for c in ("task", "topic", "bias", "bias_type", "replicate") if c in verdicts]
-            repeated = verdicts.duplicated(["judge", "item", "first", "second", *apart])
-            if repeated.any():
+            if (repeated := verdicts.duplicated(["judge", "item", "first", "second", *apart])).any():
                 raise DesignError(f"{name}: {int(repeated.sum()):,} calls repeat a call on the same pair. Give one.")
             tied = verdicts["choice"].astype(str).eq("tie")
             verdicts = verdicts.assign(order_known=True, n_calls=1, tie_kind=tied.map({True: "native", False: ""}))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.design.controlled import controlled as controlled_calls
-from judgestats.design.controlled import drawn_pairs, forms
+from judgestats.design.controlled import drawn_pairs, forms, written_pairs
 from judgestats.design.cues import cues
 from judgestats.design.explanations import LEVELS, explanations
 from judgestats.design.merg import VARIANTS, merg
@@ -23,7 +23,6 @@ from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
 from judgestats.design.strategies import OF_THE_CALL, SINGLE, strategies, strategy_verdicts
-from judgestats.design.written_pairs import written_pairs
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record
 from judgestats.verdicts import composite
@@ -34,10 +33,7 @@ Table: TypeAlias = pd.DataFrame | str | Path
 
 @dataclass(frozen=True)
 class Study:
-    """How a study is planned: its function, the argument with its table, and its other options.
-
-    `instead`: options that make the table optional.
-    """
+    """How a study is planned: its function, the argument with its table, other options, those `instead` of a table."""
 
     plan: Callable[..., Plan]
     table: str = ""
@@ -85,20 +81,18 @@ def _variants(
     """
     for variant in variants:
         refuse_unknown(variant, VARIANTS, f"variant {variant!r} is not known")
-    of_variant: dict[str, Record] = (
-        {"shared-stages": {"rubric_judge": rubric_judge}} if rubric_judge is not None else {}
-    )
     scored = next((v for v in ("universal-rubric", "baseline-score") if v in variants), variants[0])
+    of_variant: dict[str, Record] = {} if rubric_judge is None else {"shared-stages": {"rubric_judge": rubric_judge}}
     of_variant |= {scored: {"rubrics": rubrics}} if rubrics is not None else {}
     if rubric_judge is not None and "shared-stages" not in variants:
         raise DesignError("rubric_judge= is of the variant 'shared-stages', which is not planned. Leave it out.")
     responses = opened_table(responses)
     table = dict.fromkeys(variants, responses)
     without: list[object] = []
-    if isinstance(rubrics, pd.DataFrame) or (
-        isinstance(rubrics, str | Path) and Path(rubrics).suffix not in ("", ".toml")
-    ):
-        written = opened_table(rubrics)
+    if isinstance(rubrics, str | Path) and Path(rubrics).suffix not in ("", ".toml"):
+        rubrics = opened_table(rubrics)
+    if isinstance(rubrics, pd.DataFrame):
+        written = rubrics
         failed = written["fault"].notna() & (written["fault"] != "") if "fault" in written else written["item"].isna()
         rated = responses["item"].isin(written.loc[~failed, "item"])
         without = responses.loc[~rated, "item"].unique().tolist()
@@ -190,12 +184,11 @@ STUDIES = {
 
 def takers(option: str) -> tuple[str, ...]:
     """The studies that take an option; those with a table of items can be sampled."""
-    items = ("pairs", "responses")
-    return tuple(
-        name
-        for name, s in STUDIES.items()
-        if option in (s.table, *s.takes) or (option in ("sample", "seed") and s.table in items)
-    )
+    of_items = ("sample", "seed")
+    taken = {
+        n: (s.table, *s.takes, *(of_items if s.table in ("pairs", "responses") else ())) for n, s in STUDIES.items()
+    }
+    return tuple(name for name, options in taken.items() if option in options)
 
 
 def study(
@@ -249,24 +242,19 @@ def study(
     """
     refuse_unknown(name, STUDIES, f"Study {name!r} is not known")
     recipe = STUDIES[name]
-    options = {k: v for k, v in options.items() if v is not None}
-    drawing = [o for o, value in (("sample", sample), ("seed", seed)) if value is not None]
-    if wrong := [o for o in (*options, *drawing) if name not in takers(o)]:
+    options = {k: v for k, v in {**options, "sample": sample, "seed": seed}.items() if v is not None}
+    if wrong := [o for o in options if name not in takers(o)]:
         raise DesignError(f"{wrong[0]}= is not an option of the study {name!r}. Leave it out.")
     if recipe.table and not {recipe.table, *recipe.instead} & {*options}:
         raise DesignError(f"The study {name!r} needs {recipe.table}=, a table or a file. docs/studies.md has examples.")
     tables = [options.pop(recipe.table)] if recipe.table in options else []
-    own = {o: value for o, value in (("sample", sample), ("seed", seed)) if value is not None and o in recipe.takes}
-    plan = recipe.plan(judges, *tables, **options, **own)
+    own = {o: value for o, value in options.items() if o in recipe.takes}
+    plan = recipe.plan(judges, *tables, **own)
     return plan if "sample" in own else _sampled(plan, sample, seed)
 
 
 def study_of(calls: pd.DataFrame) -> str:
-    """The study that calls are of, by the columns and conditions of its plan; empty if of none.
-
-    >>> study_of(pd.DataFrame({"strategy": ["B0"], "bias": ["style"]}))
-    'debiasing'
-    """
+    """The study that calls are of, by the columns and conditions of its plan; empty if of none."""
     has = {*calls.dropna(axis="columns", how="all").columns}
     conditions = set(calls["condition"].dropna()) if "condition" in has else set()
     signs = {

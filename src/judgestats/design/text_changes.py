@@ -50,13 +50,9 @@ def truncated(text: str, share: float = 0.4) -> str:
         raise DesignError(f"share={share} is not between 0 and 1. It is the part of the text that is kept.")
     text = text.strip()
     fences = [m.start() for m in _FENCE.finditer(text)]
-    ends = [
-        m.end()
-        for m in _SENTENCE_END.finditer(text)
-        if sum(f < m.start() for f in fences) % 2 == 0 and not _ABBREVIATION.search(text[: m.start() + 1][-8:])
-    ]
-    ends = [e for e in ends if text[e:].strip()]
-    if not ends:
+    outside = (m for m in _SENTENCE_END.finditer(text) if sum(f < m.start() for f in fences) % 2 == 0)
+    whole = (m.end() for m in outside if not _ABBREVIATION.search(text[: m.start() + 1][-8:]))
+    if not (ends := [e for e in whole if text[e:].strip()]):
         raise DesignError(f"{text[:60]!r} has no two sentences, so it cannot be cut off at the end of one.")
     wanted = share * len(text.split())
     return text[: min(ends, key=lambda e: abs(len(text[:e].split()) - wanted))]

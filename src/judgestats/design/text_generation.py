@@ -138,12 +138,8 @@ def generations(
             parts.append(build(stimuli, judges=writers, prompts=ROLES[role], **options))
         return reduce(add, parts)
     table = questions() if asked is None else asked
-    for role, who, rows in (
-        ("base", writers, ~table["long"]),
-        ("markdown", writers, ~table["long"]),
-        ("complete", writers, table["long"]),
-        ("answer", list(models), ~table["long"]),
-    ):
+    for role in ("base", "markdown", "complete", "answer"):
+        who, rows = list(models) if role == "answer" else writers, table["long"] == (role == "complete")
         if rows.any() and who:
             stimuli = table.loc[rows, ["item", "topic", "task_text"]].assign(role=role)
             about = {"generations": {"models": list(models)}}
@@ -160,15 +156,13 @@ def texts_of(responses: pd.DataFrame, role: str) -> pd.DataFrame:
         roles = ", ".join(map(str, responses["role"].unique()))
         raise DesignError(f"There are no texts with the role {role!r}. There are: {roles}. generations() plans them.")
     status = of_role["status"] if "status" in of_role else pd.Series("ok", index=of_role.index)
-    lost = of_role["text"].isna() | (of_role["text"] == "") | (status != "ok")
-    if lost.any():
+    if (lost := of_role["text"].isna() | (of_role["text"] == "") | (status != "ok")).any():
         raise DesignError(
             f"{int(lost.sum())} of {len(of_role)} texts with the role {role!r} are missing or incomplete, the first "
             f"for question {of_role.loc[lost, 'item'].iloc[0]!r}. Ask for them again (remaining() plans it), or "
             "drop these questions from all roles."
         )
-    twice = of_role.duplicated(["item", "judge"]) if "judge" in of_role else of_role.duplicated("item")
-    if twice.any():
+    if (twice := of_role.duplicated(["item", "judge"]) if "judge" in of_role else of_role.duplicated("item")).any():
         raise DesignError(
             f"Question {of_role.loc[twice, 'item'].iloc[0]!r} has two texts with the role {role!r}. Keep one."
         )

@@ -59,10 +59,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """A table: what its rows are named by, and tidy estimates with the ``column`` in which each stands.
-
-    `absent`: columns that cannot be estimated, and why.
-    """
+    """A table: what its rows are named by, tidy estimates each with its ``column``, and why columns are `absent`."""
 
     title: str
     about: str
@@ -92,11 +89,8 @@ class StudyTable:
         heads = [c.replace("_", " ") for c in self.labels] + self._columns
         if not self.rows["estimate"].notna().any():
             return heads, []
-        body = [
-            [*key, *(_cell(row[c], bounds) if c in row else NONE for c in self._columns)]
-            for key, row in self._cells.items()
-        ]
-        return heads, body
+        rows = self._cells.items()
+        return heads, [[*k, *(_cell(r[c], bounds) if c in r else NONE for c in self._columns)] for k, r in rows]
 
     @cached_property
     def _columns(self) -> list[str]:
@@ -160,11 +154,8 @@ def _cell(row: Record, bounds: tuple[float | None, float | None]) -> str:
 
 def _as_column(result: pd.DataFrame, *names: str) -> pd.DataFrame:
     """The p-values of a result as estimates of their own."""
-    parts = [
-        result.assign(term=name, estimate=result[name], std_error=pd.NA, conf_low=float("nan"), conf_high=float("nan"))
-        for name in names
-    ]
-    return pd.concat([result, *parts], ignore_index=True)
+    bare = result.assign(std_error=pd.NA, conf_low=float("nan"), conf_high=float("nan"))
+    return pd.concat([result, *(bare.assign(term=name, estimate=result[name]) for name in names)], ignore_index=True)
 
 
 def _datasheets(calls: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]:
@@ -250,8 +241,7 @@ def _biases(everybody: pd.DataFrame, settings: Settings) -> Iterator[StudyTable]
     def own() -> pd.DataFrame:
         rows = of("model_origin")
         families = {str(f) for c in ("family_first", "family_second") if c in rows for f in rows[c].dropna()}
-        judges = {j: j for j in rows["judge"].unique() if j in families}
-        if not judges:
+        if not (judges := {j: j for j in rows["judge"].unique() if j in families}):
             raise DesignError(f"No judge has the name of a family ({', '.join(sorted(families))}).")
         return bias_score(rows[rows["judge"].isin(judges)], family=judges, **options)
 
@@ -332,8 +322,7 @@ def _deviations(ratings: pd.DataFrame, settings: Settings) -> Iterator[StudyTabl
     of_peers = cache(of_arms)
 
     def one_term(term: str, column: str) -> pd.DataFrame:
-        rows = of_peers()
-        rows = rows[rows["term"] == term]
+        rows = of_peers()[of_peers()["term"] == term]
         return rows.assign(column=rows["column"] + column)
 
     def attenuations() -> pd.DataFrame:
