@@ -328,13 +328,14 @@ def test_a_form_that_is_half_filled_in_leaves_the_other_half_to_ask(tmp_path):
     pairs = texts.assign(first="u", second="v", first_text="Hi.", second_text="Ho.").drop(
         columns=["system", "response_text"]
     )
-    for plan, column, value in (
-        (rubric("Ann", texts, arms=["anonymized"], replicates=1), "accuracy", "7"),
-        (build(pairs, judges="Ann", orders="as given"), "verdict", "A"),
+    rated = rubric("Ann", texts, arms=["anonymized"], replicates=1)
+    for plan, columns, value in (
+        (rated, list(rated.prompts["rubric"].criteria), "7"),
+        (build(pairs, judges="Ann", orders="as given"), ["verdict"], "A"),
     ):
         (path,) = export(plan, tmp_path, "form", overwrite=True)
         form = pd.read_csv(path, dtype=str, keep_default_na=False)
-        form.loc[:2, column] = value
+        form.loc[:2, columns] = value
         form.to_csv(path, index=False)
         data = collect(plan, path)
         done = set(form["call"][:3])
@@ -344,6 +345,36 @@ def test_a_form_that_is_half_filled_in_leaves_the_other_half_to_ask(tmp_path):
         assert set(remaining(plan, path).calls["call"]) == set(plan.calls["call"]) - done
         assert js.check(data).set_index("what").loc["the row of a form is not filled in", "n"] == 3
         path.unlink()
+
+
+def test_a_row_of_a_form_with_some_criteria_left_empty_names_them_and_is_asked_again(tmp_path):
+    texts = pd.DataFrame({"item": list("ab"), "system": "s", "task_text": "Explain.", "response_text": "r"})
+    plan = rubric("Ann", texts, arms=["anonymized"], replicates=1)
+    criteria = list(plan.prompts["rubric"].criteria)
+    (path,) = export(plan, tmp_path, "form")
+    form = pd.read_csv(path, dtype=str, keep_default_na=False)
+    form.loc[0, criteria] = "7"
+    form.loc[1, criteria[:3]] = ["4", "5", "6"]
+    form.loc[1, "comment"] = "in haste"
+    form.to_csv(path, index=False)
+    whole, half = form["call"]
+    data = collect(plan, path)
+    rows = data[data["call"] == half].set_index("criterion")
+    assert rows.loc[criteria[:3], "score"].tolist() == [4, 5, 6]
+    assert rows["status"].astype(str).tolist() == ["ok"] * 3 + ["missing"] * 2
+    assert set(rows.loc[criteria[3:], "reply_note"]) == {f"left empty in the form: {', '.join(criteria[3:])}"}
+    assert rows.loc[criteria[3:], "score"].isna().all()
+    assert (data.loc[data["call"] == whole, "status"] == "ok").all()
+    rest = remaining(plan, path)
+    assert rest.calls["call"].tolist() == [half]
+    (again,) = export(rest, tmp_path / "rest", "form")
+    filled = pd.read_csv(again, dtype=str, keep_default_na=False)
+    filled[criteria] = "9"
+    filled.to_csv(again, index=False)
+    both = collect(plan, [str(path), str(again)])
+    assert both.loc[both["call"] == half, "score"].tolist() == [9] * 5
+    assert len(remaining(plan, [str(path), str(again)])) == 0
+    assert js.check(both).set_index("what").loc["the call was answered in part and was answered later", "n"] == 1
 
 
 def test_answers_of_two_plans_and_answers_that_come_twice(tmp_path):

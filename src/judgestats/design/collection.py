@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -109,7 +109,8 @@ def collect(
         account, shown by :func:`judgestats.check`, lists lines that cannot be read, records that name no call, answers
         to unknown calls, second answers to a call (the first is kept, unless it failed or is empty), and answers to a
         message that was changed, and counts replies that later calls go on from. :func:`remaining` gives the plan of
-        the calls left to ask.
+        the calls left to ask. A row of a form in which a person left some criteria empty has scores of the others, and
+        for these the status ``missing``, with their names in ``reply_note``; it is left to ask.
 
     Raises
     ------
@@ -165,8 +166,9 @@ class Matched(NamedTuple):
         return {call: text for call, text in replies if text is not None and call not in lost}
 
     def left(self, plan: Plan) -> Plan:
-        """The plan of the calls without an answer; a row of a form that was not filled in is none."""
-        done = {call for call, (_, r) in self.answered.items() if r.text is not None and (r.text or not r.by_hand)}
+        """The plan of the calls without an answer; a row of a form that was not filled in, or in part, is none."""
+        sound = ((call, r) for call, (_, r) in self.answered.items() if r.text is not None and not r.blank)
+        done = {call for call, r in sound if r.text or not r.by_hand}
         return plan.rows(~plan.calls[CALL].isin(done))
 
 
@@ -294,8 +296,13 @@ def _read(prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Re
         else:
             read["rationale"] = [explanation(r.text or "") or None for r in replies]
             notes = [next(iter(each.values()), "") for each in faults]
-        read = _with_states(read, replies, notes)
+        read = _with_states(read, [_left_empty(r) if criterion in r.blank else r for r in replies], notes)
         yield calls.join((read.assign(criterion=criterion) if criterion else read).set_index(calls.index))
+
+
+def _left_empty(reply: Reply) -> Reply:
+    """No answer to a criterion, in a row of a form that has answers to others."""
+    return replace(reply, text=None, status="missing", error=f"left empty in the form: {', '.join(reply.blank)}")
 
 
 def _score_of(marks: Mapping[str | None, Mapping[str, Mark]], criterion: str, text: str) -> object:
@@ -469,7 +476,7 @@ def _samples(file: File) -> Iterator[tuple[str, object]]:
 
 def matched(plan: Plan, answers: Answers) -> Matched:
     """The answers to the calls of a plan."""
-    planned = set(plan.calls[CALL])
+    planned = dict(zip(plan.calls[CALL], plan.calls["prompt"], strict=True))
     sent: dict[str, tuple[str, ...]] = {}
     answered: dict[str, tuple[str, Reply]] = {}
     excluded: list[Exclusion] = []
@@ -482,20 +489,24 @@ def matched(plan: Plan, answers: Answers) -> Matched:
         place, reply = entry
         if f"{ID_LETTER}{reply.call}" in planned:  # an id from before ids began with a letter
             reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
+        if reply.blank and reply.call in planned:
+            criteria = plan.prompts[planned[reply.call]].criteria
+            reply = replace(reply, blank=tuple(c for c in reply.blank if c in criteria))
         before = answered.get(reply.call)
         sent = sent or (_sent(plan) if reply.messages is not None else {})
         if why := _unusable(reply, planned, sent, None if before is None else before[1]):
             excluded.append(Exclusion(place, *why))
             continue
         if before is not None:
-            what = "failed" if before[1].text is None else "had an empty reply"
+            of_form = "was answered in part" if before[1].blank else "had an empty reply"
+            what = "failed" if before[1].text is None else of_form
             excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
         answered[reply.call] = (place, reply)
     return Matched(answered, excluded, n)
 
 
 def _unusable(
-    reply: Reply, planned: set[str], sent: Mapping[str, tuple[str, ...]], before: Reply | None
+    reply: Reply, planned: Collection[str], sent: Mapping[str, tuple[str, ...]], before: Reply | None
 ) -> tuple[str, str] | None:
     """Why a reply does not count, and what to do; `before`: the reply that its call has."""
     if reply.call not in planned:

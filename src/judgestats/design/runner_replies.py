@@ -33,7 +33,8 @@ class Reply:
     """An answer that came back to a call: its text (None if the call failed), why it ended, and its `messages`.
 
     `finish`: ``length`` and ``content_filter`` stand for what providers name otherwise. `status`: of a call that has no
-    text. `by_hand`: whether a person filled a form in. `tokens`: those read and those written, NaN if not known.
+    text. `by_hand`: whether a person filled a form in, and `blank`: criteria left empty in it, beside others that are
+    not. `tokens`: those read and those written, NaN if not known.
     """
 
     call: str
@@ -43,6 +44,7 @@ class Reply:
     error: str = ""
     status: str = "error"
     by_hand: bool = False
+    blank: tuple[str, ...] = ()
     tokens: tuple[float, float] = (math.nan, math.nan)
 
     def __post_init__(self) -> None:
@@ -52,9 +54,9 @@ class Reply:
 
     @property
     def rank(self) -> int:
-        """0: the call failed; 1: its reply is empty; 2: it was answered. A later reply counts where it ranks higher."""
+        """0: the call failed; 1: its reply is empty, or in part; 2: answered. A later one of higher rank counts."""
         empty = not (self.text or "").strip() and self.finish not in _FINISH.values()
-        return 0 if self.text is None else 1 if empty else 2
+        return 0 if self.text is None else 1 if empty or self.blank else 2
 
     @property
     def note(self) -> str:
@@ -147,7 +149,9 @@ def people_form(record: Mapping[str, object], criteria: Collection[str]) -> Repl
     if any(c in record for c in criteria):
         reason = record.get("comment")
         reasons = {} if absent(reason) else {"reasons": dict.fromkeys(scores, _text(reason))}
-        return Reply(_text(record[CALL]), _text({"scores": scores, **reasons}) if scores else "", by_hand=True)
+        blank = tuple(c for c in record if scores and c in criteria and c not in scores)
+        text = _text({"scores": scores, **reasons}) if scores else ""
+        return Reply(_text(record[CALL]), text, by_hand=True, blank=blank)
     name = next((n for n in REPLY_COLUMNS if n in record), None)
     if name is None or not {"label", "comment"} <= record.keys():
         return None
