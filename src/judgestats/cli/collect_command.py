@@ -68,16 +68,12 @@ def collect(
     files = all_answers(folder, answers)
     source = answers[0] if len(files) == len(answers) == 1 else files
     inputs: list[str | Path] = [*answers, *files, *plan_files(folder)]
-    console = wide_console()
-
-    def say(text: str, soft_wrap: bool = False) -> None:
-        console.print(plain_text(text), soft_wrap=soft_wrap)
 
     def write(table: pd.DataFrame, what: str, line: str) -> None:
         """Write a table beside the verdicts, and say where it is."""
         path = out.with_name(f"{out.stem}.{what}.csv")
         write_verdicts(table, path, folder, verdict_outputs(folder, inputs, overwrite))
-        say(f"{line}: {path}")
+        _say(f"{line}: {path}")
 
     again = as_typed(["judgestats", "collect", masked(str(folder)), "ANSWERS"])
     said = matched(plan, source).required()
@@ -93,8 +89,8 @@ def collect(
                 _say_without_text(stage)
                 _say_stopped(plan, said)
                 _say_excluded(said)
-                say(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
-            say(f"Send them, then: {again}")
+                _say(f"Next: {noun(len(stage), 'call')} of stage {stage.calls['stage'].max()}: {written}")
+            _say(f"Send them, then: {again}")
             return
     _say_without_text(plan)
     _say_stopped(plan, said)
@@ -109,18 +105,18 @@ def collect(
     write_verdicts(verdicts, out, folder, tables)
     if "text" in verdicts:
         complete = int((verdicts["status"] == "ok").sum())
-        say(f"Texts: {out}, {count(complete)} of {count(len(verdicts))} complete")
+        _say(f"Texts: {out}, {count(complete)} of {count(len(verdicts))} complete")
         if (told := plan.about.get("explanations", {})).get("categories"):
             responses, picks = design.read_explanations(verdicts, **{k: told[k] for k in _EXPLAINED})
             for item, fault in responses.loc[responses["fault"] != "", ["system", "fault"]].itertuples(index=False):
-                say(f"{item}: {fault}")
+                _say(f"{item}: {fault}")
             write(responses[responses["response_text"].notna()].drop(columns="fault"), "responses", "Responses")
             write(picks, "picks", "Picks")
     else:
         findings = check_frame(verdicts)
-        print_totals(console, findings)
-        print_findings(console, findings)
-        say(f"Verdicts: {out}")
+        print_totals(wide_console(), findings)
+        print_findings(wide_console(), findings)
+        _say(f"Verdicts: {out}")
         by_rule = design.study_verdicts(verdicts)
         if by_rule is not verdicts:
             write(by_rule, "merged", f"By the rules of the design: {count(len(by_rule))} of {count(len(verdicts))}")
@@ -134,11 +130,15 @@ def collect(
         if measured.tables:
             write(in_one(measured.tables), "estimates", "Estimates")
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
-        say(f"Report: {write_report(measured, page, pages, origin)}")
+        _say(f"Report: {write_report(measured, page, pages, origin)}")
     if len(unanswered):
-        say(f"Send them, then: {again}")
+        _say(f"Send them, then: {again}")
     elif page is None and (step := _next_step(verdicts, out, [str(folder), *answers], labels)):
-        say(f"Next: {step}", soft_wrap=True)
+        _say(f"Next: {step}", soft_wrap=True)
+
+
+def _say(text: str, soft_wrap: bool = False) -> None:
+    wide_console().print(plain_text(text), soft_wrap=soft_wrap)
 
 
 def _next_step(verdicts: pd.DataFrame, out: Path, inputs: list[str], labels: str) -> str:
@@ -160,7 +160,7 @@ def _say_without_text(plan: Plan) -> None:
     from judgestats.design.plans import WITHOUT_TEXT
 
     if lost := plan.about.get(WITHOUT_TEXT):
-        wide_console().print(plain_text(f"Pairs are left out, for want of the texts {', '.join(lost)}"))
+        _say(f"Pairs are left out, for want of the texts {', '.join(lost)}")
 
 
 def _say_stopped(plan: Plan, said: Matched) -> None:
@@ -174,7 +174,7 @@ def _say_stopped(plan: Plan, said: Matched) -> None:
     texts = [f"{i} ({j}, {stopped[c]})" for c, i, j in zip(calls["call"], calls["item"], calls["judge"], strict=True)]
     more = f" and {count(len(texts) - _NAMED)} more" if len(texts) > _NAMED else ""
     listed = f"{', '.join(texts[:_NAMED])}{more}"
-    wide_console().print(plain_text(f"What comes after {noun(len(texts), 'reply', 'replies')} is left out: {listed}"))
+    _say(f"What comes after {noun(len(texts), 'reply', 'replies')} is left out: {listed}")
 
 
 def _say_excluded(said: Matched) -> None:
@@ -186,7 +186,7 @@ def _say_excluded(said: Matched) -> None:
     reasons = Counter(e.reason for e in said.excluded)
     if reasons:
         why = "; ".join(f"{reason}: {count(n)}" for reason, n in reasons.items())
-        wide_console().print(plain_text(f"{noun(len(said.excluded), 'record')} not used ({why})"))
+        _say(f"{noun(len(said.excluded), 'record')} not used ({why})")
 
 
 def stage_folder(folder: Path, stage: Plan) -> Path:
@@ -207,7 +207,7 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
         sent = Plan.read(path.parent).calls["call"]
         if sent.isin(rest.calls["call"]).all():
             rest = rest.rows(~rest.calls["call"].isin(sent))
-            wide_console().print(plain_text(f"{noun(len(sent), 'call')} not back yet: {path.parent}"))
+            _say(f"{noun(len(sent), 'call')} not back yet: {path.parent}")
     if not len(rest):
         return
     names = (folder / (f"rest-{i}" if i > 1 else "rest") for i in count(1))
@@ -215,7 +215,7 @@ def _write_rest(rest: Plan, folder: Path, left: Path | None, inputs: list[str | 
     target = left or next(p for p in names if not p.exists() or Plan.read(p).calls["call"].tolist() == ids)
     written = _write_plan(rest, target, inputs, overwrite)
     what = f"{noun(len(rest), 'call')} failed or never came back"
-    wide_console().print(plain_text(f"{what}: {written}"))
+    _say(f"{what}: {written}")
 
 
 def _write_plan(plan: Plan, folder: Path, inputs: list[str | Path], overwrite: bool) -> str:

@@ -141,9 +141,7 @@ def drawn_pairs(
     bias_type: str = "style",
     seed: int = SEED,
 ) -> dict[str, pd.Series]:
-    """For each annotator the index of the pairs drawn (by default 30, or all), in the order of the form, and whether
-    their slots are exchanged.
-    """
+    """For each annotator the index of the pairs drawn, in the order of the form, and whether slots are exchanged."""
     people = [annotators] if isinstance(annotators, str) else list(annotators)
     if not people or len(set(people)) != len(people):
         raise DesignError(f"annotators={people} are not different names. Give one or more.")

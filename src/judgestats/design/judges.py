@@ -170,7 +170,6 @@ class Judge:
         return self.name if self.family is None else self.family
 
 
-#: Properties that can be planted.
 PROPERTIES = tuple(f.name for f in fields(Judge) if f.name != "name")
 
 

@@ -24,7 +24,6 @@ from judgestats.outputs import Source
 from judgestats.schema.columns import By, names
 from judgestats.schema.findings import Finding, as_frame
 
-#: The id of a call.
 CALL = "call"
 #: Ids begin with a letter, since a spreadsheet takes 1614104646e14338 for a number.
 ID_LETTER = "c"

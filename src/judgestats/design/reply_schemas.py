@@ -20,10 +20,8 @@ WHOLE = ""
 
 
 def schema_faults(schema: JsonSchema, text: str) -> dict[str, str]:
-    """What is wrong with the JSON of a reply: of the whole under ``WHOLE``, of one criterion under its plain name.
-
-    A reply without JSON has no fault of this kind: its verdict may stand in another form. Of several objects the last
-    counts, unless one is as it should be.
+    """What is wrong with the JSON of a reply: of it all under ``WHOLE``, of a criterion under its plain name; of
+    several objects the last counts, unless one is as it should be.
     """
     from jsonschema import Draft202012Validator
     from referencing import Registry

@@ -22,7 +22,6 @@ from judgestats.schema.columns import CHOICES
 from judgestats.schema.validation import raise_faults
 from judgestats.typing import Floats, Record
 
-#: Judges, in each way they may be given.
 Judges = Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]
 #: Quality of candidates or systems, or the sd of those drawn.
 Quality = Mapping[str, float] | float

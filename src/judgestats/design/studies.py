@@ -27,7 +27,6 @@ from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record
 from judgestats.verdicts import composite
 
-#: A table, or a file with one.
 Table: TypeAlias = pd.DataFrame | str | Path
 
 
@@ -76,9 +75,7 @@ def _variants(
     rubrics: str | Path | Rubric | pd.DataFrame | None = None,
     temperature: float | Sequence[float] = 0.0,
 ) -> Plan:
-    """The variants of MERG; `rubrics` are those of the universal variant, or else of the baseline, which leaves out the
-    items whose rubric failed.
-    """
+    """The variants of MERG; `rubrics` are of the universal one, or of the baseline, without items that lack one."""
     for variant in variants:
         refuse_unknown(variant, VARIANTS, f"variant {variant!r} is not known")
     scored = next((v for v in ("universal-rubric", "baseline-score") if v in variants), variants[0])
@@ -114,9 +111,7 @@ def _debiasing(
     seed: int | None = None,
     **options: object,
 ) -> Plan:
-    """Strategies on pairs with gold, of which some may be drawn, and on controlled pairs, which may yet be written;
-    people see style pairs of these.
-    """
+    """Strategies on pairs with gold, and on controlled pairs, written or not yet; people see style pairs of these."""
     if models and writer is None:
         raise DesignError("models= is of controlled pairs that are written. Give writer=, too, who writes the others.")
     if sample is not None and pairs is None:
@@ -163,7 +158,6 @@ def _texts(
     return replace(plan, about={**plan.about, "explanations": about})
 
 
-#: Study -> how it is planned.
 STUDIES = {
     "dark-current": Study(dark_current, takes=("strict", "prompts", "temperature", "seed")),
     "vacuum": Study(vacuum, takes=("prompts", "temperature")),

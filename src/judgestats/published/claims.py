@@ -9,7 +9,6 @@ from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book
 from judgestats.published.statements import Notes, Statement, Subject
 
-#: Name of the table of claims.
 CLAIMS = "claims"
 NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
 #: Unit of a claim that is not a number.

@@ -103,10 +103,8 @@ def lines_up(
     ns: Sequence[tuple[float, float]],
     **options: float,
 ) -> bool:
-    """Whether more means and sds fit the steps of a scale, by either divisor, than would if its steps were finer.
-
-    `options`: those of :func:`grimmer` but the divisor. On a finer scale an sd fits the coarse steps of its mean only
-    by chance, as often as the sds of other rows do; that so many then fit has a probability below ``_CHANCE``.
+    """Whether more means and sds fit the steps of a scale, by either divisor, than sds of other rows would by chance,
+    as they do on a finer scale; `options`: those of :func:`grimmer` but the divisor.
     """
     pairs, size = zip(means, ns, strict=True), len(means)
     fits = [[any(grimmer(m, s, n, ddof=d, **options) for d in (0, 1)) for s in sds] for m, n in pairs]

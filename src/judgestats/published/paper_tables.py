@@ -136,7 +136,6 @@ def shifts() -> pd.DataFrame:
 TABLES = {"table2": "blind", "table3": "truth", "table4": "flip", "table5": "placebo"}
 #: The side that the cue favours: Section IV.C c for Truth and Flip, the caption of Table VIII for Placebo.
 FAVOURED = {"truth": "llm", "flip": "tradml", "placebo": "llm"}
-#: Columns of counts.
 OUTCOMES = ("tie", "llm", "tradml")
 
 

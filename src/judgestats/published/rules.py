@@ -395,17 +395,15 @@ def _mcnemar(spec: RuleSpec) -> Iterator[Statement]:
         for name, function in (("chi2", "mcnemar"), ("p", "mcnemar_p")):
             if name in spec.params:
                 formula = f"{function}({b}, {c}, corrected={corrected})"
-                others = {**_corrections(name, b, c), **spec.params.get("otherwise", {})}
+                others = {**_corrections(function, b, c), **spec.params.get("otherwise", {})}
                 other: Options = {} if "corrected" in spec.params else {"otherwise": others}
                 yield spec.statement(row, f"McNemar's {name}", formula, spec.columns(name)[0], name, **other)
 
 
-def _corrections(name: str, b: str, c: str) -> dict[str, str]:
+def _corrections(function: str, b: str, c: str) -> dict[str, str]:
     """Other forms of the continuity correction, where the rule does not specify one."""
     always = f"(abs(({b}) - ({c})) - 1) ** 2 / (({b}) + ({c}))"  # 1 / (b + c) where b = c; R has 0 there
-    if name == "p":
-        always = f"chi2_p({always}, 1)"
-    function = "mcnemar" if name == "chi2" else "mcnemar_p"
+    always = f"chi2_p({always}, 1)" if function == "mcnemar_p" else always
     without = f"{function}({b}, {c}, corrected=0)"
     return {"without the continuity correction": without, "corrected where b = c too": always}
 

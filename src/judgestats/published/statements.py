@@ -143,10 +143,7 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
 def _otherwise(
     statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
 ) -> tuple[str, str, frozenset[Cell]]:
-    """On which choice a statement that does not hold as written depends, if any, and the cells read.
-
-    An alternative that holds only because it leaves out the rows at which the statement fails does not count.
-    """
+    """On which choice a failing statement depends, if any, not by leaving out where it fails; and the cells read."""
     cells: set[Cell] = set()
     refused = ""
     for name, expression in statement.otherwise:

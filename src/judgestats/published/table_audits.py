@@ -299,7 +299,6 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
     return {OWN: printed_table(path)}, path.stem
 
 
-#: Columns of :func:`reproduce`.
 REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
 
 

@@ -37,7 +37,6 @@ from judgestats.typing import Record
 
 #: Computes the estimates of some columns of a table.
 Measure = Callable[[], pd.DataFrame]
-#: What is printed as a p-value.
 _P_VALUES = ("p_value", "p_adjusted")
 #: Why a row has nothing in a column.
 _NOT_ASKED = "the design has none"

@@ -24,7 +24,6 @@ from judgestats.verdicts.native_frames import to_native, to_table
 
 Scale = Literal["as given", "z", "minmax", "rank"]
 Missing = Literal["drop", "renormalise", "refuse"]
-#: Weight of each criterion, or a frame of them.
 Weights = Mapping[str, float] | IntoFrame | None
 #: Criteria that are overall scores, not parts of one where there are other criteria.
 WHOLES = ("final", "overall")

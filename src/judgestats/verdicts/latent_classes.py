@@ -19,9 +19,7 @@ from judgestats.kernels.resampling import generator
 from judgestats.results import estimates
 from judgestats.typing import Floats, Ints, Record, Seed
 
-#: The name of the rule in ``how=``.
 DAWID_SKENE = "dawid_skene"
-#: Most labels that count as classes.
 MOST_CLASSES = 12
 #: Expected answers on the rarer side of a probability below which its interval is flagged.
 ENOUGH_CONFUSED = 5

@@ -18,7 +18,6 @@ from judgestats.typing import Floats, Ints, Mask, Seed
 from judgestats.verdicts.call_groups import PANEL, CallGroups, in_order, refuse_repeats
 from judgestats.verdicts.latent_classes import DAWID_SKENE, Labels, verdicts_of
 
-#: What can be done with the scores of a panel.
 SUMMARIES = ("mean", "median", "trimmed", "mode")
 #: Whether judges' scores of their own systems are left out: True where names are the same, or system -> judge.
 Authors = bool | Mapping[str, str]

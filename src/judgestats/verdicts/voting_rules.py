@@ -52,7 +52,6 @@ def _ties_lead(votes: Votes) -> Mask:
     return np.asarray(votes[:, TIE] > np.maximum(votes[:, U], votes[:, V]))
 
 
-#: The built-in rules.
 RULES: dict[str, Rule] = {
     "swap": Rule(_unanimous, _no_side_taken),
     "majority": Rule(_plurality, _ties_lead),
