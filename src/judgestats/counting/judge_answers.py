@@ -18,9 +18,9 @@ from judgestats.schema import coding
 from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
-from judgestats.schema.factors import Factor, factor_of
+from judgestats.schema.factors import Factor
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Column, Floats, Integers, LazyFrame
+from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
 
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
@@ -77,7 +77,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
         table, kind, groups = collected(study, by, keep)
         calls = Study.of(table)
     else:
-        kind, groups = _checked(study, by, keep)
+        kind, groups = checked(study, by, keep)
         calls = study.of_two if kind == "preferences" else study.scores
     rows = len(calls.columns)
     if not rows:
@@ -92,7 +92,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
     if kind == "preferences":
         low, high, reverse = calls.ordered
         parts += [(low.code, len(low.labels)), (high.code, len(high.labels))]
-    answer, answers = _answers(calls, kind, reverse)
+    answer, answers = answer_codes(calls, kind)
     number, combos, shared = _unit_numbers(study, calls, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
@@ -113,15 +113,20 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
     )
 
 
-def _answers(calls: Study, kind: Kind, reverse: Any) -> tuple[Integers, pd.Index]:
+def answer_codes(calls: Study, kind: Kind) -> tuple[Integers, pd.Index]:
     """Code of the answer of each call, -1 for none, and the labels."""
     if kind == "ratings":
         return _scores(calls.columns.series(answer_column(calls.names)))
-    code = choice_codes(calls.columns["choice"])
-    return np.where(reverse & (code >= 0), 2 - code, code).astype(np.int8), pd.Index(SIDES)
+    return turned_codes(choice_codes(calls.columns["choice"]), calls.ordered[2]), pd.Index(SIDES)
 
 
-def _checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
+def turned_codes(code: Integers, turned: Mask) -> Integers:
+    """Codes of slots as those of candidates in the order of their names, or back; those below 0 as they are."""
+    return np.where(turned & (code >= 0), 2 - code, code).astype(np.int8)
+
+
+def checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
+    """Kind of a frame and its groups, which are refused where they cannot be."""
     kind, groups = kind_of(study.names), grouping([*names(by), *keep], study.names)
     study.refuse_undeclared(groups, kind)
     if "judge" in groups:
@@ -140,7 +145,7 @@ def collected(frame: Calls, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, 
 def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame, Kind, list[str]]:
     """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
     study = Study.of(frame)
-    kind, groups = _checked(study, by, keep)
+    kind, groups = checked(study, by, keep)
     data = study.data
     data = coding.as_scores(data) if kind == "ratings" else data
     present = frame_columns(data)
@@ -149,16 +154,6 @@ def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame
     data = with_two(data) if kind == "preferences" else data
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present))
     return chosen.rename({"mean": "score"}) if "mean" in frame_columns(chosen) else chosen, kind, groups
-
-
-def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Integers, pd.Index]:
-    """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked."""
-    if kind == "ratings":
-        name = answer_column(table.columns)
-        return _scores(table[column].rename(name) if column else table[name])
-    code = _gold(table) if column else choice_codes(factor_of(table["choice"]))
-    turned = reverse & (code >= 0)
-    return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
 
 
 def choice_codes(choice: Factor) -> NDArray[np.int8]:
@@ -174,8 +169,11 @@ def choice_codes(choice: Factor) -> NDArray[np.int8]:
     return np.array([-1 if x is None else _CHOICES[x] for x in texts], dtype=np.int8)[choice.code]
 
 
-def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
-    gold, first, second = (table[c].astype(object).to_numpy() for c in ("gold", "first", "second"))
+def gold_codes(calls: Study, kind: Kind) -> tuple[Integers, pd.Index]:
+    """Code of the right answer of each call, -1 for none, and the labels."""
+    if kind == "ratings":
+        return _scores(calls.columns.series("gold").rename(answer_column(calls.names)))
+    gold, first, second = (calls.columns.series(c).to_numpy(dtype=object) for c in ("gold", "first", "second"))
     absent = pd.isna(gold) | (gold == "")
     code = np.select([absent, gold == first, gold == "tie", gold == second], [-1, 0, 1, 2], default=-2)
     if (code == -2).any():
@@ -184,7 +182,7 @@ def _gold(table: pd.DataFrame) -> NDArray[np.int8]:
             f"'gold' is {gold[i]!r} where the candidates are {first[i]!r} and {second[i]!r} ({(code == -2).sum()} "
             "rows). Give the id of the right candidate, 'tie', or nothing."
         )
-    return code.astype(np.int8)
+    return turned_codes(code, calls.ordered[2]), pd.Index(SIDES)
 
 
 def _scores(values: Column) -> tuple[Integers, pd.Index]:

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.judge_answers import (
-    ABOUT,
-    FURTHER,
-    HIGH,
-    LOW,
-    SIDES,
-    SLOTS,
-    TIE,
-    UNEVEN_JUDGES,
-    answer_columns,
-    answers_of,
-    choice_codes,
-    collected,
-    labels_of,
-    refusal,
-    repeated_answer,
-)
+from judgestats.counting import judge_answers
+from judgestats.counting.judge_answers import ABOUT, FURTHER, HIGH, LOW, SLOTS, TIE, UNEVEN_JUDGES
 from judgestats.counting.splitting import lazy_splits, refuse_splits, splits_of
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema import coding
 from judgestats.schema.classes import INVALID, where_answered
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, names
-from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import one_if
-from judgestats.typing import Column, Floats, LazyFrame
+from judgestats.typing import Floats, Integers, Ints, LazyFrame, Mask
 
 #: The right answers as a rater, by the slot in which the right candidate was shown, or by the candidate itself.
 GOLD, GOLD_CANDIDATE = "gold", "gold_candidate"
@@ -74,7 +59,7 @@ def refuse_no_pairs(patterns: int) -> None:
 
 def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
     """Pairs of judges of a frame in memory by their two answers on the same thing; as :func:`count_raters`."""
-    by_thing = labels_of(frame, groups)
+    by_thing = judge_answers.labels_of(frame, groups)
     unit = by_thing.unit
     longest = int(np.bincount(unit).max(initial=0))
     ends = [np.flatnonzero(unit[d:] == unit[:-d]) for d in range(1, longest)]
@@ -82,14 +67,8 @@ def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
     two = np.concatenate([np.empty(0, np.int64), *(i + d for d, i in enumerate(ends, 1))])
     rows = {g: Factor(code[by_thing.row[unit[one]]], labels) for g, (code, labels) in by_thing.coded.items()}
     rows |= {name: Factor(by_thing.judge[i], by_thing.judges) for name, i in (("judge", one), ("other", two))}
-    answer_labels = _shown(by_thing.answers, by_thing.kind)
-    classes = answer_labels[-1] is None  # sorted, and none is the last
-    order = np.arange(answer_labels.size) if classes else np.argsort(answer_labels, kind="stable")
-    rank = np.empty(len(answer_labels), dtype=np.int32)
-    rank[order] = np.arange(len(answer_labels))
-    labels = pd.Index([None if x != x else x for x in answer_labels[order]], dtype=object)
-    for name, i in (("answer", one), ("other_answer", two)):
-        rows[name] = Factor(rank[by_thing.answer[i]], labels)  # -1, no answer, is the last that is shown
+    answers = _shown(by_thing.answer, by_thing.answers, by_thing.kind)
+    rows |= {"answer": answers.at(one), "other_answer": answers.at(two)}
     return *Factors(factors=rows, rows=one.size).counted(
         [*groups, *RATERS], by_thing.weight[unit[one]]
     ), by_thing.shared
@@ -97,7 +76,7 @@ def every_pair(frame: Calls, groups: list[str]) -> tuple[Factors, Floats, bool]:
 
 def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | None:
     """:func:`_every_pair` of a lazy frame, joined and counted in its own engine; None where scores are text."""
-    data, kind, groups = answer_columns(frame, groups, ())
+    data, kind, groups = judge_answers.answer_columns(frame, groups, ())
     schema = data.collect_schema()
     about = [*groups, *(c for c in ABOUT[kind] if c in schema.names())]
     further = [c for c in FURTHER[kind] if c in schema.names() and c not in about]
@@ -112,7 +91,9 @@ def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | 
         coding.refuse_infinite("score", _rows(data, ~score.is_nan() & ~score.is_finite()))
         data = data.with_columns(nw.when(score.is_finite()).then(score + 0.0).alias("answer"))
     else:
-        choice_codes(factor_of(data.select("choice").unique().collect(backend="pandas").to_native()["choice"]))
+        judge_answers.choice_codes(
+            factor_of(data.select("choice").unique().collect(backend="pandas").to_native()["choice"])
+        )
         first, second, choice = (nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))
         if without := _rows(data, first.is_null() | second.is_null()):
             raise SchemaError(f"'first' or 'second' is missing in {without:,} of {_rows(data):,} rows. Name both.")
@@ -140,7 +121,7 @@ def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | 
         again = times.filter(nw.col("_times") > 1)
         total = again.select(nw.col("_times").sum()).collect(backend="pandas").to_native()["_times"].iloc[0]
         row = again.head(1).collect(backend="pandas").to_native().iloc[0]
-        raise repeated_answer(row, int(total), frame)
+        raise judge_answers.repeated_answer(row, int(total), frame)
     weight = nw.col(COUNTS).cast(nw.Float64) if COUNTS in schema.names() else nw.lit(1.0)
     match = [nw.col(c).cast(nw.String).fill_null("\x1f").alias(f"_{i}") for i, c in enumerate(about)]  # null is a level
     keys = [f"_{i}" for i in range(len(about))]
@@ -166,72 +147,76 @@ def _distinct(data: LazyFrame, columns: list[str]) -> int:
     return _rows(data.select(*dict.fromkeys(columns)).unique())
 
 
-def _shown(answers: pd.Index, kind: Kind) -> Floats | NDArray[np.object_]:
-    """Labels of the answers, and last, where code -1 points, of none."""
-    if kind == "ratings" and answers.dtype == object:  # classes
-        return np.array([*answers, None], dtype=object)
-    if kind == "ratings":
-        return np.append(answers.to_numpy(dtype=float), np.nan)
-    return np.array([*answers, INVALID], dtype=object)
+def _shown(code: Integers, answers: pd.Index, kind: Kind) -> Factor:
+    """Answers with sorted labels, of which the one of no answer, whose code is -1, is NaN, None or ``invalid``."""
+    if kind == "ratings" and answers.dtype == object:  # classes, which are sorted
+        return Factor(np.where(code < 0, len(answers), code), pd.Index([*answers, None], dtype=object))
+    labels = [*answers, None if kind == "ratings" else INVALID]
+    order = np.arange(len(labels)) if kind == "ratings" else np.argsort(labels)
+    return Factor(np.argsort(order)[code], pd.Index(labels, dtype=object)[order])
 
 
-def _canonical(frame: Calls, groups: list[str], keep: Sequence[str] = ()) -> tuple[pd.DataFrame, Kind]:
-    """One row per call: what it is about as text, and its answer as a label."""
-    table, kind, _ = collected(frame, groups, keep)
+def _answered(frame: Calls, groups: list[str]) -> tuple[Study, Kind]:
+    """The calls, with columns ``answer`` and, of preferences, ``_low``, ``_high`` and whether these were turned."""
+    whole = study = Study.of(frame)
+    if whole.lazy:
+        table, kind, _ = judge_answers.collected(whole, groups, ())
+        study = study.part(table)
+    else:
+        kind, _ = judge_answers.checked(whole, groups, ())
     if kind == "ratings":
-        keys = [*groups, "judge", *(c for c in ABOUT[kind] if c in table.columns)]
-        refuse_splits(splits_of(frame, keys), keys)
-    reverse = coding.candidates(table)[2] if kind == "preferences" else None
-    code, answers = answers_of(table, kind, reverse)
-    table = table.assign(answer=_shown(answers, kind)[code], n=call_counts(table[COUNTS]) if COUNTS in table else 1.0)
-    if kind == "preferences":
-        one, two = (table[c].astype(str) for c in ("first", "second"))
-        table = table.assign(_low=one.where(one <= two, two), _high=two.where(one <= two, one), _order=reverse)
-    return table, kind
+        keys = [*groups, "judge", *(c for c in ABOUT[kind] if c in study.names)]
+        refuse_splits(splits_of(whole, keys), keys)
+        study = study.scores
+        return study.part(study.columns.but(answer=_shown(*judge_answers.answer_codes(study, kind), kind))), kind
+    first, second, _ = study.shown
+    study = study.where((first != second) & (first >= 0) & (second >= 0))
+    low, high, turned = study.ordered
+    answer = _shown(*judge_answers.answer_codes(study, kind), kind)
+    order = Factor(turned.astype(np.int8), [False, True])
+    return study.part(study.columns.but(answer=answer, _low=low, _high=high, _order=order)), kind
 
 
 def _beside_gold(frame: Calls, groups: list[str], against: str) -> tuple[pd.DataFrame, bool]:
-    table, kind = _canonical(frame, groups)
-    if "gold" not in table.columns:
+    calls, kind = _answered(frame, groups)
+    if "gold" not in calls.names:
         raise DesignError(
             f"reference={against!r} needs a column 'gold'. Name a judge, or pass a frame of people's answers."
         )
-    code, labels = answers_of(table, kind, table.get("_order"), "gold")
-    table = table.assign(other="gold", other_answer=_shown(labels, kind)[code])
+    gold = judge_answers.gold_codes(calls, kind)
+    other = Factor(np.zeros(len(calls.columns), dtype=np.int8), [GOLD])
+    columns = calls.columns.but(other=other, other_answer=_shown(*gold, kind))
     if kind == "preferences" and against == GOLD:
-        by_slot = {c: _slots(table[c], table["_order"]) for c in ("answer", "other_answer")}
-        table = table.assign(**by_slot)
-    return _counted(table, kind, groups)
+        for name, code in (("answer", judge_answers.answer_codes(calls, kind)[0]), ("other_answer", gold[0])):
+            slot = judge_answers.turned_codes(code, calls.ordered[2])
+            columns = columns.but(**{name: _shown(slot, pd.Index(SLOTS), kind)})
+    return _counted(columns, calls.counts, groups), _repeated(columns, calls.counts, kind, groups)
 
 
-def _slots(answers: Column, reverse: Column) -> NDArray[np.object_]:
-    """Answers for the candidate with the lower or the higher id as the slots in which these were shown."""
-    code = answers.map({side: i for i, side in enumerate(SIDES)}).to_numpy(dtype=float, na_value=np.nan)
-    turned = np.where(reverse, 2 - code, code)
-    return np.where(
-        np.isnan(turned), INVALID, np.array([*SLOTS, INVALID], object)[np.nan_to_num(turned, nan=3).astype(int)]
-    )
+def _counted(columns: Factors, n: Floats, groups: list[str]) -> pd.DataFrame:
+    patterns, total = columns.counted([*groups, *RATERS], n)
+    return patterns.frame().assign(n=total)
 
 
-def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
-    things = [*groups, "judge", "other", *(c for c in (*ABOUT[kind], "_low", "_high") if c in table.columns)]
-    shared = table.duplicated(list(dict.fromkeys(things))).any() or (table["n"] > 1).any()
-    return coding.count_rows(table, [*groups, *RATERS], "n"), bool(shared)
+def _repeated(columns: Factors, n: Floats, kind: Kind, groups: list[str]) -> bool:
+    """Whether two rows are a judge and another rater on one thing."""
+    things = [*groups, "judge", "other", *(c for c in (*ABOUT[kind], "_low", "_high") if c in columns)]
+    return columns.n_distinct([*dict.fromkeys(things)]) < len(columns) or bool((n > 1).any())
 
 
 def _beside_reference(frame: Calls, groups: list[str], against: Calls | str) -> tuple[pd.DataFrame, bool]:
     if isinstance(against, str):
         data = Study.of(frame).data
         data = data.with_columns(nw.col("judge").cast(nw.String)) if "judge" in data.collect_schema().names() else data
-        table, kind = _canonical(data.to_native(), groups)
-        chosen = table["judge"] == against
+        calls, kind = _answered(data.to_native(), groups)
+        chosen = calls.columns["judge"].among(against)
         if not chosen.any():
-            judges = sorted(table["judge"].unique())
+            judges = calls.columns.labels("judge")
             listed = ", ".join(map(repr, ["gold", *judges[:10]]))
             raise DesignError(f"reference={against!r} is no judge. Allowed: {listed}.{suggestion(against, judges)}")
-        ours, theirs = table[~chosen], table[chosen]
+        matched = _matched(calls.where(~chosen), calls.where(chosen), kind, groups)
     else:
-        ours, kind = _canonical(frame, groups)
+        calls, kind = _answered(frame, groups)
         try:
             data = Study.of(against).data
         except TypeError:
@@ -240,78 +225,137 @@ def _beside_reference(frame: Calls, groups: list[str], against: Calls | str) -> 
             ) from None
         present = data.collect_schema().names()
         data = data if "judge" in present else data.with_columns(nw.lit("reference").alias("judge"))
-        theirs, other_kind = _canonical(data.to_native(), [g for g in groups if g in present])
+        others, other_kind = _answered(data.to_native(), [g for g in groups if g in present])
         if kind != other_kind:
             raise DesignError(
                 f"The data are {kind}, and reference= holds {other_kind}: answers of two kinds cannot agree."
             )
-    return _matched(ours, theirs, kind, groups)
+        matched = _matched(calls, others, kind, groups)
+    return _beside_others(matched, groups)
 
 
-def _matched(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
-    keys = _matching(ours, theirs, kind, groups)
-    matching = {c: f"_key_{c}" for c in keys}
-    left, right = (t.assign(**{k: _text(t[c]) for c, k in matching.items()}) for t in (ours, theirs))
-    left["_call"] = np.arange(len(left))
-    right = right.rename(columns={"judge": "other", "answer": "other_answer"})[
-        [*matching.values(), "other", "other_answer"]
-    ]
-    met = left.merge(right, on=list(matching.values()))
-    counts, shared = _counted(met, kind, groups)
-    alone = _alone(left, met, groups).assign(other_answer=np.nan if kind == "ratings" else INVALID)
-    return (_counted(pd.concat([met, alone], ignore_index=True), kind, groups)[0] if len(alone) else counts), shared
+def _beside_others(matched: Matched, groups: list[str]) -> tuple[pd.DataFrame, bool]:
+    """Counts of :func:`count_raters`: an answer counts beside that of each other, even one without an answer there."""
+    calls, (one, two) = matched.calls, matched.met
+    n, others, other_answers = calls.counts, matched.others.columns["judge"], matched.others.columns["answer"]
+    columns = calls.columns.take(one).but(other=others.at(two), other_answer=other_answers.at(two))
+    shared = _repeated(columns, n[one], matched.kind, groups)
+    side, pattern = (calls.columns.ranked([*groups, *own]) for own in (["judge"], ["judge", "answer"]))
+    many = len(others.labels)
+    meeting = np.unique(side.code[one].astype(np.int64) * many + others.code[two])
+    own, beside = same_code(side.code[pattern.first], meeting // many)  # each pattern, and whom its judge meets
+    every = own * many + meeting[beside] % many
+    met = np.bincount(
+        np.searchsorted(every, pattern.code[one].astype(np.int64) * many + others.code[two]), n[one], every.size
+    )
+    alone = np.bincount(pattern.code, n)[own] - met
+    own, beside, alone = own[alone > 0], beside[alone > 0], alone[alone > 0]
+    if not own.size:
+        return _counted(columns, n[one], groups), shared
+    none = other_answers.labels.get_loc(INVALID if matched.kind == "preferences" else None)
+    columns = calls.columns.take(np.append(one, pattern.first[own])).but(
+        other=Factor(np.append(others.code[two], meeting[beside] % many), others.labels),
+        other_answer=Factor(np.append(other_answers.code[two], np.full(own.size, none)), other_answers.labels),
+    )
+    return _counted(columns, np.append(n[one], alone), groups), shared
 
 
-def _matching(ours: pd.DataFrame, theirs: pd.DataFrame, kind: Kind, groups: list[str]) -> list[str]:
+class Matched(NamedTuple):
+    """Calls of judges (N) and of other raters (M), each of whom has one call a thing; both have a column ``answer``."""
+
+    kind: Kind
+    calls: Study
+    others: Study
+    thing: Integers  # (N,): number of what was judged
+    other_thing: Integers  # (M,): the same of the other raters
+
+    @property
+    def met(self) -> tuple[Ints, Ints]:
+        """Calls of judges, in their order, each with the calls of others on the same thing."""
+        return same_code(self.thing, self.other_thing)
+
+    @property
+    def answered(self) -> tuple[Mask, Mask]:
+        """Which calls of judges (N,), and of others (M,), have an answer."""
+        one, two = (~study.columns["answer"].among(INVALID, None) for study in (self.calls, self.others))
+        return one, two
+
+    @property
+    def answers(self) -> tuple[Ints, Ints]:
+        """Answers of judges (N,) and of others (M,), coded alike."""
+        number: dict[object, int] = {}
+        answers = (study.columns["answer"] for study in (self.calls, self.others))
+        one, two = (np.array([number.setdefault(x, len(number)) for x in f.labels])[f.code] for f in answers)
+        return one, two
+
+    @property
+    def scores(self) -> tuple[Floats, Floats]:
+        """Answers that are numbers."""
+        answers = (study.columns["answer"] for study in (self.calls, self.others))
+        one, two = (np.array(f.labels, dtype=float)[f.code] for f in answers)
+        return one, two
+
+    def where(self, calls: Mask, others: Mask) -> Matched:
+        """The calls of judges, and of others, where masks are true."""
+        some = self.calls.where(calls), self.others.where(others)
+        return Matched(self.kind, *some, self.thing[calls], self.other_thing[others])
+
+
+def same_code(one: Integers, two: Integers) -> tuple[Ints, Ints]:
+    """Places in two arrays of codes that have the same code, in the order of the first and then of the second."""
+    size = int(max(one.max(initial=-1), two.max(initial=-1))) + 1
+    n, order = np.bincount(two, minlength=size), np.argsort(two, kind="stable")
+    times = n[one]
+    before = np.cumsum(times) - times
+    start = (np.cumsum(n) - n)[one] - before
+    return np.repeat(np.arange(len(one)), times), order[np.repeat(start, times) + np.arange(times.sum())]
+
+
+def _matched(calls: Study, others: Study, kind: Kind, groups: list[str]) -> Matched:
+    keys = _matching(calls, others, kind, groups)
+    parts = []
+    for key in keys:
+        one, two = (study.columns[key] for study in (calls, others))
+        code, texts = pd.factorize(np.concatenate([_texts(one.labels), _texts(two.labels)]))
+        parts.append((np.append(code[: len(one.labels)][one.code], code[len(one.labels) :][two.code]), len(texts)))
+    rows = len(calls.columns)
+    thing = coding.combine(parts, rows + len(others.columns)).code
+    return Matched(kind, calls, others, thing[:rows], thing[rows:])
+
+
+def _matching(calls: Study, others: Study, kind: Kind, groups: list[str]) -> list[str]:
     """Columns that match calls of both: with them, each of the other raters has one answer to a thing."""
-    both = [c for c in ours.columns if c in theirs.columns]
+    both = {*calls.names} & {*others.names}
     keys = [c for c in dict.fromkeys([*groups, *ABOUT[kind], "_low", "_high"]) if c in both]
+    columns = others.columns
     for further in [*FURTHER[kind], "_order"]:
-        again = theirs.duplicated([*keys, "judge"])
-        if not again.any():
+        distinct = columns.n_distinct([*keys, "judge"])
+        if distinct == len(columns):
             break
-        if (
-            further in both
-            and further not in keys
-            and (~theirs.duplicated([*keys, further, "judge"])).sum() > (~again).sum()
-        ):
+        if further in both and further not in keys and columns.n_distinct([*keys, further, "judge"]) > distinct:
             keys.append(further)
-    again = theirs.duplicated([*keys, "judge"])
-    if again.any():
-        raise refusal(theirs, coding.codes_of(theirs, ["judge", *keys]).code)
+    if columns.n_distinct([*keys, "judge"]) < len(columns):
+        raise judge_answers.refusal(columns.frame(), columns.codes(["judge", *keys]).code)
     return keys
 
 
-def matched_calls(
-    ours: Calls, theirs: Calls, by: By = (), keep: Sequence[str] = ()
-) -> tuple[pd.DataFrame, pd.DataFrame, Kind]:
-    """Calls of two frames, matched as :func:`count_raters` matches judges with a reference; and their kind.
-
-    Both have a row a call: what it is about, ``judge``, ``answer``, ``n`` and ``thing``, the number of what was judged,
-    which is the same in both. Each of the other raters has one call a thing; a judge may have several.
-    """
+def matched_calls(ours: Calls, theirs: Calls, by: By = ()) -> Matched:
+    """Calls of two frames, matched as :func:`count_raters` matches judges with a reference."""
     groups = names(by)
-    left, kind = _canonical(ours, groups, keep)
+    calls, kind = _answered(ours, groups)
     present = Study.of(theirs).names
-    right, other_kind = _canonical(theirs, [g for g in groups if g in present])
+    others, other_kind = _answered(theirs, [g for g in groups if g in present])
     if kind != other_kind:
         raise DesignError(f"The data are {kind}, and those of the others {other_kind}: answers of two kinds.")
-    keys = _matching(left, right, kind, groups)
-    both = pd.concat([pd.DataFrame({k: _text(t[k]) for k in keys}) for t in (left, right)], ignore_index=True)
-    thing = coding.codes_of(both, keys).code
-    return left.assign(thing=thing[: len(left)]), right.assign(thing=thing[len(left) :]), kind
+    return _matched(calls, others, kind, groups)
 
 
-def _text(values: Column) -> Column:
-    """Values as text, a whole number without its point: a file with a gap reads whole numbers as floats."""
+def _texts(labels: Sequence[object]) -> NDArray[np.object_]:
+    """Labels as text, a whole number without its point: a file with a gap reads whole numbers as floats."""
+    if all(x is None or isinstance(x, str) for x in labels):
+        return np.array([x or "" for x in labels], dtype=object)
+    values = pd.Series([*labels])
     if pd.api.types.is_float_dtype(values.dtype) and (values.dropna() % 1 == 0).all():
         values = values.astype("Int64")
-    return values.astype(object).where(values.notna(), "").astype(str)
-
-
-def _alone(left: pd.DataFrame, met: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
-    """Calls on what the other, whom the judge meets elsewhere, has not answered."""
-    side = list(dict.fromkeys([*groups, "judge"]))
-    every = left.merge(met[[*side, "other"]].drop_duplicates(), on=side)
-    pair = ["_call", "other"]
-    return every[~pd.MultiIndex.from_frame(every[pair]).isin(pd.MultiIndex.from_frame(met[pair]))]
+    texts: NDArray[np.object_] = values.astype(object).where(values.notna(), "").astype(str).to_numpy(dtype=object)
+    return texts

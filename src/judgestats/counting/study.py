@@ -134,6 +134,11 @@ class Study:
         return call_counts(self.columns.series(COUNTS)) if COUNTS in self.columns else None
 
     @cached_property
+    def counts(self) -> Floats:
+        """How many calls each row stands for."""
+        return np.ones(len(self.columns)) if self.weight is None else self.weight
+
+    @cached_property
     def occurring(self) -> Study:
         """The rows in memory that stand for a call or more; all of them where none does."""
         return self if self.lazy or self.weight is None or not self.weight.any() else self.where(self.weight > 0)

@@ -304,8 +304,8 @@ def units(frame: Calls, measure: str, *, beside: By = (), stimulus: str | None =
     if pattern.unit == "call":
         calls, columns = called(study, measure, beside, stimulus)
         keys = unit_columns(calls.names, names(beside))
-        n = np.ones(len(columns)) if calls.weight is None else calls.weight
-        return columns.frame(list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))).assign(n=n)
+        wanted = list(dict.fromkeys([*keys, "first", "second", *pattern.columns]))
+        return columns.frame(wanted).assign(n=calls.counts)
     study.refuse_undeclared(names(beside))
     study = counted_rows(study, pattern, measure, stimulus)
     keys = unit_columns(study.names, grouping(beside, study.names))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.raters import matched_calls
+from judgestats.counting.raters import Matched, matched_calls
 from judgestats.counting.study import Calls, Study
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.scales import on_one_scale
-from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import Codes, combine, compact, first_rows, joint
 from judgestats.schema.columns import UNIT_COLUMNS
-from judgestats.typing import Floats, Mask
+from judgestats.schema.factors import Factor
+from judgestats.typing import Floats, Mask, Rows
 
 #: Columns of marks: who, on what, in which cluster and task, the value, and how many answers it is the mean of.
 MARKS = ["judge", "unit", "cluster", "task", "value", "weight"]
@@ -27,8 +28,7 @@ def _keys(calls: Study, groups: list[str]) -> list[str]:
 def _marks(calls: Study, keys: list[str], value: Any, cluster: str, weight: Floats | None = None) -> pd.DataFrame:
     """Mean of `value` for each judge and unit; `cluster`: a column or ``pair``, empty if each unit is its own."""
     columns, rows = calls.columns, len(calls.columns)
-    if weight is None:
-        weight = np.ones(rows) if calls.weight is None else calls.weight
+    weight = calls.counts if weight is None else weight
     owner = calls.pairs if cluster == "pair" and cluster not in columns else columns.codes([cluster or "judge"])
     judge, *things = columns.of(["judge", *keys])
     unit, units = compact(*joint([(f.code, len(f.labels)) for f in things], rows))
@@ -114,19 +114,21 @@ def preference_marks(data: Calls, groups: list[str], cluster: str = "item") -> p
 
 def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
     """Share of the people's answers on the same thing that equal each answer of a judge, as they count in agreement."""
-    ours, theirs = _beside_people(calls, people, groups, cluster)
-    both = ours.merge(theirs[["thing", "answer", "n"]], on="thing", suffixes=("", "_theirs"))
-    same = (both["answer"].astype(str) == both["answer_theirs"].astype(str)).astype(float)
-    return _marks(Study.of(both), ["thing"], same, cluster, both["n"].to_numpy(dtype=float))
+    matched = _beside_people(calls, people, groups)
+    (one, two), (ours, theirs) = matched.met, matched.answers
+    return _marks(_with_thing(matched, one), ["thing"], ours[one] == theirs[two], cluster)
 
 
-def _beside_people(
-    calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Answers of judges and of people, with the number of the ``thing`` as measures of agreement match them."""
-    keep = [c for c in dict.fromkeys([cluster, "task"]) if c in calls]
-    ours, theirs, _ = matched_calls(calls, people, groups, keep)
-    return ours[is_answer(ours["answer"])], theirs[is_answer(theirs["answer"])]
+def _beside_people(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -> Matched:
+    """Answers of judges and of people, matched as measures of agreement match them."""
+    matched = matched_calls(calls, people, groups)
+    return matched.where(*matched.answered)
+
+
+def _with_thing(matched: Matched, rows: Rows) -> Study:
+    """Some calls of judges, with the number of the ``thing``."""
+    thing = Factor(matched.thing, range(int(matched.thing.max(initial=-1)) + 1))
+    return Study(matched.calls.columns.but(thing=thing).take(rows))
 
 
 def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
@@ -140,13 +142,15 @@ def distance_marks(
     ratings: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item"
 ) -> pd.DataFrame:
     """Distance of each score from the people's mean on the same thing, under the same condition where they have it."""
-    ours, theirs = _beside_people(ratings, people, groups, cluster)
-    middle = theirs.assign(answer=theirs["answer"].astype(float)).groupby("thing")["answer"].mean()
-    ours = ours[ours["thing"].isin(middle.index)]
-    right, score = ours["thing"].map(middle), ours["answer"].astype(float)
-    alike = on_one_scale(score, right, ours["judge"])
-    ours = ours[alike]
-    return _marks(Study.of(ours), ["thing"], (score - right).abs()[alike], cluster, ours["n"].to_numpy(dtype=float))
+    matched = _beside_people(ratings, people, groups)
+    ours, theirs = matched.scores
+    size = int(np.append(matched.thing, matched.other_thing).max(initial=-1)) + 1
+    n = np.bincount(matched.other_thing, minlength=size)
+    middle = quotient(np.bincount(matched.other_thing, theirs, size), n, n > 0)
+    beside = np.flatnonzero(n[matched.thing])
+    score, right = pd.Series(ours[beside]), pd.Series(middle[matched.thing[beside]])
+    alike = on_one_scale(score, right, matched.calls.columns.take(beside).series("judge")).to_numpy()
+    return _marks(_with_thing(matched, beside[alike]), ["thing"], (score - right).abs()[alike], cluster)
 
 
 def error_marks(

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.clustering import auto_cluster, cluster_codes
+from judgestats.counting.clustering import auto_cluster
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_sums import clusters_note
@@ -32,26 +32,28 @@ _UNIT = "\0unit"
 class Sides:
     """Units of two sides, and the units they share."""
 
-    units: tuple[pd.DataFrame, pd.DataFrame]  # a row per call or pair: what identifies it, and its count ``n``
+    units: tuple[Study, Study]  # a row per call or pair: what identifies it
+    n: tuple[Floats, Floats]  # how many each stands for
     shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None  # their rows; None if a unit occurs twice on a side
 
     def swapped(self) -> Sides:
         """Return the second side first."""
-        return Sides(self.units[::-1], None if self.shared is None else self.shared[::-1])
+        return Sides(self.units[::-1], self.n[::-1], None if self.shared is None else self.shared[::-1])
 
 
 def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
     """Match the units of two sides one to one by `keys`, as far as both have them; missing values are equal."""
     keys = [k for k in keys if k in one.columns and k in two.columns]
     code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
-    return sides_by_code(one, two, code[: len(one)], code[len(one) :])
+    n = one["n"].to_numpy(dtype=float), two["n"].to_numpy(dtype=float)
+    return sides_by_code((Study.of(one), Study.of(two)), n, code[: len(one)], code[len(one) :])
 
 
-def sides_by_code(one: pd.DataFrame, two: pd.DataFrame, left: Integers, right: Integers) -> Sides:
+def sides_by_code(units: tuple[Study, Study], n: tuple[Floats, Floats], left: Integers, right: Integers) -> Sides:
     """Match the units of two sides by the number of what they are about."""
     _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
     repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
-    return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))
+    return Sides(units, n, None if repeated and rows_1.size else (rows_1, rows_2))
 
 
 def paired_difference(
@@ -66,7 +68,7 @@ def paired_difference(
     if sides.shared is None:
         return None, flags.REPEATED
     (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
-        _weighted(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
+        _weighted(n, *marks) for n, marks in zip(sides.n, (one, two), strict=True)
     )
     rows_1, rows_2 = sides.shared
     both = trial_1[rows_1] & trial_2[rows_2]
@@ -83,15 +85,15 @@ def paired_difference(
     row = paired_cells(a, b, c, d, conf_level)
     unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
     shared, place = np.unique(unit, return_inverse=True)
-    table = sides.units[0].iloc[shared].reset_index(drop=True)
+    units = Study(sides.units[0].columns.take(shared))
     if isinstance(cluster, Study):
         of_calls = both.shape[1] == 2
         n_units = float(n.sum()) / (2 if of_calls else 1)
-        column = auto_cluster(cluster, [], "item", n_units, units=Study.of(table)).column
+        column = auto_cluster(cluster, [], "item", n_units, units=units).column
         cluster = column or (_UNIT if of_calls else None)
     if cluster is None:
         return row, left_out
-    code = place if cluster == _UNIT else cluster_codes(table, cluster)[place]
+    code = place if cluster == _UNIT else units.candidates.ranked([cluster]).code[place]
     marks = (first & ~second, ~first & second, np.ones_like(first))
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     interval = clustered_tango(gains, losses, size, conf_level)
@@ -135,10 +137,9 @@ def paired_error(b: float, c: float, total: float) -> float:
     return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
 
 
-def _weighted(table: pd.DataFrame, hit: Mask, trial: Mask) -> tuple[Mask, Mask, Floats]:
+def _weighted(n: Floats, hit: Mask, trial: Mask) -> tuple[Mask, Mask, Floats]:
     """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
-    shape = (len(table), 2 if hit.ndim == 2 else 1)
-    n = table["n"].to_numpy(dtype=float)
+    shape = (n.size, 2 if hit.ndim == 2 else 1)
     return hit.reshape(shape), trial.reshape(shape), np.broadcast_to(n[:, None], shape)
 
 

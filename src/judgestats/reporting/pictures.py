@@ -192,7 +192,8 @@ def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
     except JudgestatsError:
         return pd.DataFrame(columns=[*by, "judge", "other", "term", "estimate", "n"])
     counts = counts[counts["answer"].notna() & counts["other_answer"].notna()]
-    sums, statistic = concordance_of(counts, counts["n"].to_numpy(float))
+    one, two, n = (counts[c].to_numpy(dtype=float) for c in ("answer", "other_answer", "n"))
+    sums, statistic = concordance_of(one, two, n)
     keys = [*by, "judge", "other"]
     totals = pd.DataFrame(sums).groupby([counts[k].to_numpy() for k in keys], sort=True).sum()
     concordance = totals.index.to_frame(index=False, name=keys)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from judgestats.schema.coding import Codes, combine, compact, each, first_rows, joint, occurring, ranked_codes
-from judgestats.typing import Column, Floats, Integers, Mask, Rows
+from judgestats.schema import coding
+from judgestats.schema.coding import Codes
+from judgestats.typing import Column, Floats, Integers, Mask, Record, Rows
 
 
 class Factor(NamedTuple):
@@ -22,6 +23,10 @@ class Factor(NamedTuple):
         """Rows with one of these labels."""
         chosen: Mask = np.array([label in labels for label in self.labels], dtype=bool)[self.code]
         return chosen
+
+    def at(self, rows: Rows | slice) -> Factor:
+        """Some of the rows."""
+        return Factor(self.code[rows], self.labels)
 
     def categories(self) -> pd.Categorical:
         """The column as categories, whose missing values have none."""
@@ -40,7 +45,7 @@ class Factor(NamedTuple):
 
 def factor_of(values: Any) -> Factor:
     """Code a column."""
-    return Factor(*ranked_codes(values if isinstance(values, pd.Series) else pd.Series(values)))
+    return Factor(*coding.ranked_codes(values if isinstance(values, pd.Series) else pd.Series(values)))
 
 
 class Factors:
@@ -102,7 +107,8 @@ class Factors:
                 (name, Factor(f.code[self._whole[1]], f.labels)) for name, f in zip(absent, factors, strict=True)
             )
         elif absent:
-            self._factors.update(zip(absent, each(factor_of, [self.series(name) for name in absent]), strict=True))
+            factors = coding.each(factor_of, [self.series(name) for name in absent])
+            self._factors.update(zip(absent, factors, strict=True))
         return [self._factors[name] for name in names]
 
     def labels(self, name: str) -> list[str]:
@@ -115,12 +121,19 @@ class Factors:
         """Rows numbered by their combination of labels, in the order of first appearance."""
         key = tuple(names)
         if key not in self._codes:
-            self._codes[key] = combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
+            self._codes[key] = coding.combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
+
+    def each_group(self, names: Sequence[str]) -> Iterator[tuple[Record, Integers]]:
+        """Key and rows of each combination of labels, in the order of first appearance."""
+        codes = self.codes(names)
+        keys = self.take(codes.first).frame(names).to_dict("records")
+        for key, rows in zip(keys, coding.rows_of_codes(codes.code, codes.size), strict=True):
+            yield {str(name): label for name, label in key.items()}, rows
 
     def occurring(self, names: Sequence[str]) -> Integers:
         """The combinations of labels that occur: their joint codes, the last column varying fastest."""
-        return occurring(*joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
+        return coding.occurring(*coding.joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
 
     def n_distinct(self, names: Sequence[str]) -> int:
         """How many combinations of labels occur."""
@@ -128,8 +141,8 @@ class Factors:
 
     def ranked(self, names: Sequence[str]) -> Codes:
         """Rows numbered by their combination of labels, in the order of the labels."""
-        number, codes = compact(*joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
-        return Codes(number, first_rows(number, codes.size))
+        number, codes = coding.compact(*coding.joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
+        return Codes(number, coding.first_rows(number, codes.size))
 
     def counted(self, names: Sequence[str], weight: Floats | None = None) -> tuple[Factors, Floats]:
         """Distinct combinations, sorted by their labels, and how many rows (or what weight) there are of each."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,23 +15,24 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from judgestats import flags
-from judgestats.counting.clustering import CANDIDATES, ENOUGH, SAMPLED, Cluster, auto_cluster, cluster_codes, clusters
-from judgestats.counting.raters import matched_calls
+from judgestats.counting.clustering import ENOUGH, SAMPLED, Cluster, auto_cluster, clusters
+from judgestats.counting.raters import Matched, matched_calls, same_code
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_robust import degrees_of_freedom
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
+from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
 from judgestats.kernels.proportions import clustered_mean, clustered_wilson
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.requirements import people_named
 from judgestats.metrics.scales import refuse_several_scales
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Record
+from judgestats.schema.coding import compact, first_rows, joint
+from judgestats.schema.columns import By, answer_column, grouping, names
+from judgestats.schema.factors import Factor, Factors
+from judgestats.typing import Floats, Integers, Ints, Mask, Record
 
 Alignment = Literal["auto", "accuracy", "rmse"]
 
@@ -172,108 +173,119 @@ def alternative_annotator_test(
         )
     if raters.models.empty:
         raise DesignError("No judge remains besides the people.")
-    groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
-    shared = [c for c in (*(cluster_columns or ()), "prompt", "task") if c in raters.models.columns and c not in groups]
+    present = raters.study.names
+    keys = [*(g for g in grouping(by, present) if g != "judge"), "judge"]
     for column in cluster_columns or ():
-        grouping(column, list(raters.models.columns), argument="cluster")
-    calls, people, kind = matched_calls(raters.models, raters.people, groups, shared)
-    if (calls["n"] != 1).any() or (people["n"] != 1).any():
+        grouping(column, present, argument="cluster")
+    matched = matched_calls(raters.study, raters.people, keys[:-1])
+    if any(rows.weight is not None and (rows.weight != 1).any() for rows in (matched.calls, matched.others)):
         raise DesignError("The test compares single answers, and some rows carry a count. Give one row a call.")
-    labels = not pd.api.types.is_numeric_dtype(calls["answer"])  # sides of a pair, or classes
-    how = "accuracy" if alignment == "accuracy" or (alignment == "auto" and labels) else "rmse"
+    labels = matched.kind == "preferences" or answer_column(present) == "answer"  # sides of a pair, or classes
+    how: Alignment = "accuracy" if alignment == "accuracy" or (alignment == "auto" and labels) else "rmse"
     if how == "rmse" and labels:
-        what = "preferences" if kind == "preferences" else "classes"
+        what = "preferences" if matched.kind == "preferences" else "classes"
         raise DesignError(f"alignment='rmse' is of scores, and these are {what}. Use 'accuracy'.")
-    answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
-    people = people[answered[1]]
-    people = people[people.groupby("thing")["judge"].transform("size") > 1]
-    keys = [*groups, "judge"]
-    invalid, without_two_people = ~answered[0].to_numpy(), ~calls["thing"].isin(people["thing"]).to_numpy()
-    assumed = alignment == "auto" and not labels and _whole(calls["answer"][answered[0]], people["answer"])
-    units = _advantages(calls[answered[0]], people, keys, how, cluster_columns or ())
+    valid, answered = matched.answered
+    answered &= (
+        np.bincount(matched.other_thing[answered], minlength=len(answered) + len(valid))[matched.other_thing] > 1
+    )
+    alone = ~np.isin(matched.thing, matched.other_thing[answered])
+    compared = matched.where(valid, answered)
+    judges = matched.calls.columns.codes(keys)
+    units = _units(compared, raters.humans, judges.code[valid], [*keys, *(cluster_columns or ())], how)
     column, dependent = _cluster(raters.study, units, [*keys, "annotator"], cluster_columns)
-    both = codes_of(pd.concat([calls[keys], units[keys]], ignore_index=True), keys)
-    order = np.argsort(both.code[len(calls) :], kind="stable")
-    parts = np.split(order, np.searchsorted(both.code[len(calls) :][order], np.arange(1, both.size)))
-    rows: list[Record] = []
-    for g, (at, part) in enumerate(zip(both.first, parts, strict=True)):
-        of_judge = both.code[: len(calls)] == g
+    # Whole numbers are the points of a scale, or codes of classes, of which there may be many.
+    assumed = alignment == "auto" and not labels and all(bool((x % 1 == 0).all()) for x in compared.scores)
+    tests: list[list[Record]] = []
+    for g, (key, _) in enumerate(matched.calls.columns.each_group(keys)):
+        of_judge = judges.code == g
         if how == "rmse":
-            judged = calls[of_judge & answered[0].to_numpy()]
-            scale_people = people[people["thing"].isin(judged["thing"])]
-            refuse_several_scales(
-                *(pd.concat([judged[c], scale_people[c]]).reset_index(drop=True) for c in ("answer", "judge"))
-            )
+            _refuse_several_scales(compared, of_judge[valid])
         lost = (
-            flags.INVALID_EXCLUDED.of((of_judge & invalid).sum()),
-            flags.EXCLUDED.of((of_judge & without_two_people).sum(), what=_ALONE),
+            flags.INVALID_EXCLUDED.of((of_judge & ~valid).sum()),
+            flags.EXCLUDED.of((of_judge & alone).sum(), what=_ALONE),
         )
-        test = _Group(units.iloc[part], float(epsilon), column, flags.join(dependent, *lost), conf_level)
-        rows += [{**calls[keys].iloc[at].to_dict(), **row} for row in test.rows(raters.humans)]
-    if assumed:
-        for row in rows:
-            row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
-            row["method"] = ", ".join(filter(None, (row.get("method", ""), "alignment by rmse")))
+        at = np.flatnonzero(units.judge == g)
+        group = _Group(units, at, float(epsilon), column, flags.join(dependent, *lost), conf_level)
+        tests.append([{**key, **row} for row in group.rows(raters.humans)])
+    for row in (row for rows in tests for row in rows if assumed):
+        row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
+        row["method"] = ", ".join(filter(None, (row.get("method", ""), "alignment by rmse")))
+    _decide(tests)
+    rows = [row for rows in tests for row in rows]
     table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
-    return _decided(table, keys)
+    return table.astype({"passed": object}).sort_values(keys, kind="stable", ignore_index=True)
 
 
-def _whole(*answers: pd.Series) -> bool:
-    """Whether all answers are whole numbers: the points of a scale, or codes of classes, of which there may be many."""
-    return all(bool((a.astype(float) % 1 == 0).all()) for a in answers)
-
-
-def _advantages(
-    calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], how: str, keep: tuple[str, ...]
-) -> pd.DataFrame:
-    """A row per judge, thing, person left out: ``won`` (W of the judge), ``difference`` (W of the person less it)."""
-    both = pd.concat([calls["answer"], people["answer"]])
-    answers = pd.factorize(both)[0] if how == "accuracy" else both.to_numpy(dtype=float)
-    judge_answers, people_answers = answers[: len(calls)], answers[len(calls) :]
-    people = pd.DataFrame(
-        {"thing": people["thing"], "annotator": people["judge"].astype(str), "_theirs": people_answers}
+def _refuse_several_scales(compared: Matched, of_judge: Mask) -> None:
+    """Raise where a judge and the people who answered the same things are on scales far apart."""
+    beside = np.isin(compared.other_thing, compared.thing[of_judge])
+    parts = list(zip((compared.calls, compared.others), compared.scores, (of_judge, beside), strict=True))
+    raters = [study.columns.take(rows).series("judge") for study, _, rows in parts]
+    refuse_several_scales(
+        pd.Series(np.concatenate([x[rows] for _, x, rows in parts])), pd.concat(raters, ignore_index=True)
     )
 
-    def loss(one: pd.Series[float], two: pd.Series[float]) -> Floats:
-        losses: Floats = (one != two if how == "accuracy" else (one - two) ** 2).to_numpy(dtype=float)
-        return losses
 
-    pairs = people.merge(people, on="thing", suffixes=("", "_other"))
-    pairs["_person"] = loss(pairs["_theirs"], pairs["_theirs_other"])  # 0 with themselves
-    person = pairs.groupby(["thing", "annotator"], as_index=False)["_person"].sum()
-    calls = calls.drop(columns=["answer", "n"]).assign(_call=np.arange(len(calls)), _given=judge_answers)
-    compared = calls.merge(people, on="thing").merge(person, on=["thing", "annotator"])
-    compared["_one"] = loss(compared["_given"], compared["_theirs"])
-    total = compared.groupby("_call")["_one"].transform("sum").to_numpy()
-    judge, one = total - compared["_one"].to_numpy(), compared["_person"].to_numpy()  # sums over the same other people
-    equal = np.abs(judge - one) <= 1e-9 * (total + one)
-    compared["won"] = ((judge < one) | equal).astype(float)
-    compared["difference"] = ((one < judge) | equal) - compared["won"]
-    if "_low" in calls:
-        compared = compared.drop(columns=["first", "second"]).rename(columns={"_low": "first", "_high": "second"})
-    unit_columns = [c for c in (*CANDIDATES, *keep, "first", "second") if c in compared and c not in groups]
-    about = dict.fromkeys(unit_columns, "first")
-    about |= {"won": "mean", "difference": "mean"}
-    keys = [*groups, "thing", "annotator"]
-    return compared.groupby(keys, as_index=False, dropna=False, sort=True, observed=True).agg(about)
+class _Units(NamedTuple):
+    """Things that a judge, a person left out and another person answered (N,)."""
+
+    study: Study  # their columns, and ``annotator``: the person left out
+    judge: Integers  # number of the judge in its group
+    annotator: Integers  # place of the person left out among the people
+    thing: Integers
+    won: Floats  # W of the judge, its mean where it has several calls
+    difference: Floats  # W of the person less that of the judge
+
+
+def _units(compared: Matched, humans: tuple[str, ...], judge: Integers, columns: list[str], how: Alignment) -> _Units:
+    """Compare each judge with each person; `judge` (N,): number of the judge of each call in its group."""
+    ours, theirs = compared.answers if how == "accuracy" else compared.scores
+
+    def loss(one: Floats | Integers, two: Floats | Integers) -> Floats:
+        return (one != two).astype(float) if how == "accuracy" else np.square(one - two, dtype=float)
+
+    one, two = same_code(compared.other_thing, compared.other_thing)
+    of_people = np.bincount(one, loss(theirs[one], theirs[two]), theirs.size)  # 0 with themselves
+    call, person = compared.met
+    judge_loss = loss(ours[call], theirs[person])
+    total = np.bincount(call, judge_loss, ours.size)[call]
+    of_judge, of_person = total - judge_loss, of_people[person]  # sums over the same other people
+    equal = np.abs(of_judge - of_person) <= 1e-9 * (total + of_person)
+    won = ((of_judge < of_person) | equal).astype(float)
+    difference = ((of_person < of_judge) | equal) - won
+    code, names_of_people = compared.others.columns["judge"]
+    place = np.array([humans.index(str(name)) if str(name) in humans else -1 for name in names_of_people])[code][person]
+    thing = compared.thing[call]
+    parts = [(x, int(x.max(initial=-1)) + 1) for x in (judge[call], thing, place)]
+    unit, units = compact(*joint(parts, call.size))
+    first, size = first_rows(unit, units.size), np.bincount(unit, minlength=units.size)
+    calls = compared.calls.columns
+    if compared.kind == "preferences":
+        calls = calls.but(first=calls["_low"], second=calls["_high"])
+    about = [c for c in dict.fromkeys([*columns, "item", "prompt", "task", "first", "second"]) if c in calls]
+    factors = {c: calls[c].at(call[first]) for c in about} | {"annotator": Factor(place[first], pd.Index(humans))}
+    won, difference = (np.bincount(unit, x, units.size) / size for x in (won, difference))
+    study = Study(Factors(factors=factors, rows=units.size))
+    return _Units(study, judge[call][first], place[first], thing[first], won, difference)
 
 
 def _cluster(
-    study: Study, units: pd.DataFrame, groups: list[str], cluster_columns: tuple[str, ...] | None
+    study: Study, units: _Units, groups: list[str], cluster_columns: tuple[str, ...] | None
 ) -> tuple[str, str]:
     """The column that things share, empty if none; and a flag where it is ignored."""
-    if cluster_columns or units.empty:
+    if cluster_columns or not units.thing.size:
         return (cluster_columns or ("",))[0], ""
-    clustering = auto_cluster(study, groups, "item", len(units), units=Study.of(units))
+    clustering = auto_cluster(study, groups, "item", units.thing.size, units=units.study)
     if cluster_columns is not None:
         return "", flags.NOT_INDEPENDENT if clustering.shared else ""
     return clustering.column, "" if clustering.column else _fixed(units)
 
 
-def _fixed(units: pd.DataFrame) -> str:
+def _fixed(units: _Units) -> str:
     """Flag of things that share so few prompts or tasks that these are taken as fixed."""
-    things = units["thing"].nunique()
-    few = {c: units[c].nunique() for c in ("task", "prompt") if c in units.columns}
+    things, columns = np.unique(units.thing).size, units.study.columns
+    few = {c: len(columns.labels(c)) for c in ("task", "prompt") if c in columns}
     return next((flags.TASKS_FIXED.of(n, what=c) for c, n in few.items() if 1 < n < SAMPLED and n < things), "")
 
 
@@ -281,7 +293,8 @@ def _fixed(units: pd.DataFrame) -> str:
 class _Group:
     """The people left out of one judge, in one group."""
 
-    units: pd.DataFrame  # one row per thing and person, as from :func:`_advantages`
+    units: _Units
+    places: Ints  # of its units
     epsilon: float
     column: str  # cluster column, empty if there is none
     flag: str  # of every row
@@ -289,8 +302,8 @@ class _Group:
 
     def rows(self, humans: tuple[str, ...]) -> Iterator[Record]:
         """Rows of the judge, then of each person; whether the judge passes is decided over all groups."""
-        each = [self._person(name) for name in humans]
-        tested = [name for name, rows in zip(humans, each, strict=True) if not math.isnan(rows[1]["p_value"])]
+        each = [self._person(place, name) for place, name in enumerate(humans)]
+        tested = [place for place, rows in enumerate(each) if not math.isnan(rows[1]["p_value"])]
         skipped = flags.EXCLUDED.of(len(humans) - len(tested), what="annotator(s) not tested")
         rate = {"annotator": np.nan, "term": "winning_rate", "estimate": np.nan, "n": len(tested)}
         yield {**rate, "flag": flags.join(self.flag, skipped, flags.NO_INTERVAL if tested else flags.NOBODY_TESTED)}
@@ -299,42 +312,39 @@ class _Group:
         for rows in each:
             yield from rows
 
-    def _probability(self, people: list[str]) -> Record:
+    def _probability(self, people: list[int]) -> Record:
         """Mean over people of how often the judge is as close as they are."""
-        tested_units = self.units[self.units["annotator"].isin(people)]
-        if tested_units.empty:
+        at = self.places[np.isin(self.units.annotator[self.places], people)]
+        if not at.size:
             return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_DATA}
-        size = tested_units.groupby("annotator")["won"].transform("size").to_numpy()
-        things = float(tested_units["thing"].nunique())
-        weight = things / size / len(people)
-        unit = self._codes(tested_units)
-        k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * tested_units["won"].to_numpy(), weight))
+        person, things = self.units.annotator[at], float(np.unique(self.units.thing[at]).size)
+        weight, unit = things / np.bincount(person)[person] / len(people), self._codes(at)
+        k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * self.units.won[at], weight))
         error, low, high = clustered_wilson(k, n, self.conf_level)
         method = f"Wilson, clustered by {self.column or 'thing'} ({clusters_note(n)})"
         few, value = flags.few_clusters(n, hits=k), k.sum() / n.sum()
         return with_interval(error, low, high, estimate=value, n=things, method=method, flag=few)
 
-    def _codes(self, rows: pd.DataFrame) -> NDArray[np.intp]:
-        """Cluster of each row."""
-        code = cluster_codes(rows, self.column) if self.column else codes_of(rows, ["thing"]).code
-        result: NDArray[np.intp] = np.unique(code, return_inverse=True)[1]
+    def _codes(self, at: Ints) -> NDArray[np.intp]:
+        """Cluster of some units."""
+        code = self.units.study.candidates[self.column].code if self.column else self.units.thing
+        result: NDArray[np.intp] = np.unique(code[at], return_inverse=True)[1]
         return result
 
-    def _person(self, name: str) -> tuple[Record, Record]:
+    def _person(self, place: int, name: str) -> tuple[Record, Record]:
         """Rows of one person."""
-        person_units = self.units[self.units["annotator"] == name]
-        probability = {"annotator": name, "term": "advantage_probability", **self._probability([name])}
-        cells: Record = {"annotator": name, "term": "difference", "estimate": np.nan, "n": len(person_units)}
+        at = self.places[self.units.annotator[self.places] == place]
+        probability = {"annotator": name, "term": "advantage_probability", **self._probability([place])}
+        cells: Record = {"annotator": name, "term": "difference", "estimate": np.nan, "n": at.size}
         cells |= {
             "p_value": np.nan,
             "flag": flags.join(self.flag, flags.NOT_TESTED.of(why=f"fewer than {LEAST_ITEMS} items")),
         }
         probability["flag"] = flags.join(self.flag, probability["flag"])
-        if person_units.empty:
+        if not at.size:
             return probability, {**cells, "flag": flags.join(self.flag, flags.NO_DATA)}
-        unit, d = self._codes(person_units), person_units["difference"].to_numpy()
-        k, size = sums_within(np.column_stack([d, np.ones_like(d)]), unit, int(unit.max()) + 1).T
-        n = len(d)
+        unit, n = self._codes(at), at.size
+        k, size = (np.bincount(unit, x).astype(np.float64) for x in (self.units.difference[at], np.ones(n)))
         mean, error, low, high = clustered_mean(k, size, self.conf_level)
         cells["estimate"] = mean
         caution = flags.join(self.flag, flags.few_clusters(size) if self.column else "")
@@ -365,24 +375,20 @@ class _Group:
         }
 
 
-def _decided(table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
-    """Adjust the p-values of each judge, and say whom it passes."""
+def _decide(tests: list[list[Record]]) -> None:
+    """Adjust the p-values of each judge, and say whom it passes; the first row of each group is the winning rate."""
     from statsmodels.stats.multitest import multipletests
 
-    passed = np.full(len(table), np.nan, dtype=object)
-    adjusted = np.full(len(table), np.nan)
-    tested = table["p_value"].notna().to_numpy()
-    for _, at in table.groupby("judge", dropna=False).indices.items():
-        at = at[tested[at]]
-        if at.size:
-            rejected, adjusted[at], _, _ = multipletests(table["p_value"].to_numpy()[at], ERROR_RATE, "fdr_by")
-            passed[at] = rejected
-    table = table.assign(p_adjusted=adjusted, passed=passed)
-    for key in table.groupby(groups, dropna=False, sort=False).indices.values():
-        rate, passed_people = key[0], passed[key[tested[key]]].astype(float)  # the winning rate is the first row
-        if passed_people.size:
-            share = float(passed_people.mean())
-            table.loc[rate, ["estimate", "passed"]] = share, share >= MAJORITY
+    of_judge: dict[str, list[Record]] = {}
+    for row in (row for rows in tests for row in rows if not math.isnan(row.get("p_value", math.nan))):
+        of_judge.setdefault(str(row["judge"]), []).append(row)
+    for rows in of_judge.values():
+        rejected, adjusted, _, _ = multipletests([row["p_value"] for row in rows], ERROR_RATE, "fdr_by")
+        for row, p, passed in zip(rows, adjusted, rejected, strict=True):
+            row |= {"p_adjusted": p, "passed": bool(passed)}
+    for rate, *rows in tests:
+        if passed_people := [row["passed"] for row in rows if "passed" in row]:
+            share = float(np.mean(passed_people))
+            rate |= {"estimate": share, "passed": share >= MAJORITY}
             if share < MAJORITY:
-                table.loc[rate, "flag"] = flags.join(flags.NOT_REPLACEABLE, table["flag"].iat[rate])
-    return table.sort_values(groups, kind="stable", ignore_index=True)
+                rate["flag"] = flags.join(flags.NOT_REPLACEABLE, rate["flag"])

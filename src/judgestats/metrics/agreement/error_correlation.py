@@ -210,7 +210,7 @@ def _of_verdicts(calls: IntoFrame, extra: list[str]) -> tuple[Counts, Floats, li
     about = [c for c in dict.fromkeys(["item", "first", "second", *UNIT_COLUMNS, *extra]) if c in columns]
     outcome = columns["outcome"]
     error = np.array([_ERROR.get(x, math.nan) for x in outcome.labels], dtype=float)[outcome.code]
-    n = np.ones(len(columns)) if study.weight is None else study.weight
+    n = study.counts
     return Counts(columns, n), error, [c for c in about if c != "replicate"]
 
 

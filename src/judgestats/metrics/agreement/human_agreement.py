@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.bootstrap import Statistic
@@ -26,11 +29,13 @@ from judgestats.metrics.requirements import items_shared, people_named, with_peo
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates, with_interval
 from judgestats.schema.classes import is_answer
-from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
-from judgestats.typing import Floats, Record
+from judgestats.schema.factors import Factors, factor_of
+from judgestats.typing import Floats, Mask, Record, Rows
 
+#: Answers of any type.
+Answers: TypeAlias = "NDArray[Any]"
 #: Base rates of so many different scores are given.
 MOST_LEVELS = 12
 
@@ -158,20 +163,20 @@ def judge_against_people(
     column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
     corrected = "concordance" if kind == "ratings" else "kappa"
     rows: list[Record] = []
-    among: dict[tuple[str, ...], pd.DataFrame] = {}
+    among: dict[tuple[str, ...], _Pairs] = {}
+    judged = _pairs_of(count_raters(raters.models, groups, column, raters.people)[0])
     if len(raters.humans) > 1:
         counts = count_raters(raters.people, people_groups, column)[0]
         exchanged = counts.rename(columns={"answer": "other_answer", "other_answer": "answer"})
-        both_ways = pd.concat([counts, exchanged], ignore_index=True)
-        for key, part in each_group(_answer_pairs(both_ways.assign(n=both_ways["n"] / 2)), people_groups):
+        both_ways = _pairs_of(pd.concat([counts, exchanged], ignore_index=True).assign(n=lambda t: t["n"] / 2))
+        for key, part in both_ways.each_group(people_groups):
             among[tuple(map(str, key.values()))] = part
             rows += _pooled_rows(part, kind, column, conf_level, {**key, "judge": np.nan, "role": "people"})
     else:
         keys = raters.people[people_groups].drop_duplicates().to_dict("records") if people_groups else [{}]
         none = {"judge": np.nan, "role": "people", "term": corrected, "estimate": np.nan, "flag": flags.ONE_PERSON}
         rows += [{**key, **none} for key in keys]
-    judge_pairs = _answer_pairs(count_raters(raters.models, groups, column, raters.people)[0])
-    for key, part in each_group(judge_pairs, [*groups, "judge"]):
+    for key, part in judged.each_group([*groups, "judge"]):
         judge_key = {**key, "role": "judge"}
         rows += _pooled_rows(part, kind, column, conf_level, judge_key)
         if (people := among.get(tuple(str(key[g]) for g in people_groups))) is not None:
@@ -193,82 +198,99 @@ def _cluster_of(raters: References, groups: list[str], cluster: Cluster) -> tupl
     return clustered_by(raters.study.part(models[both]), groups, cluster, units, whole="item")
 
 
-def _answer_pairs(counts: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of answers with ``_answered``, whether neither is missing, and ``_equal``, the number of equal ones."""
-    equal = counts["answer"].astype(str) == counts["other_answer"].astype(str)
-    both_answered = is_answer(counts["answer"]) & is_answer(counts["other_answer"])
-    return counts.assign(_answered=both_answered, _equal=counts["n"] * equal)
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of answers by pattern (N,)."""
+
+    table: Factors  # their columns
+    answered: Mask  # whether neither is missing
+    n: Floats
+    equal: Floats  # how many are equal
+
+    def where(self, rows: Rows) -> _Pairs:
+        """Some of them."""
+        return _Pairs(self.table.take(rows), self.answered[rows], self.n[rows], self.equal[rows])
+
+    def each_group(self, groups: list[str]) -> Iterator[tuple[Record, _Pairs]]:
+        """Key and pairs of each group."""
+        return ((key, self.where(rows)) for key, rows in self.table.each_group(groups))
+
+    def both(self, one: str, two: str) -> tuple[Answers, Answers]:
+        """Two of the columns."""
+        return self.table.series(one).to_numpy(dtype=object), self.table.series(two).to_numpy(dtype=object)
+
+    @property
+    def apart(self) -> tuple[str, str] | None:
+        """Two raters who are on different scales."""
+        answers, raters = self.both("answer", "other_answer"), self.both("judge", "other")
+        return scales_apart(pd.Series(np.concatenate(answers).astype(float)), pd.Series(np.concatenate(raters)))
 
 
-def _pooled_rows(part: pd.DataFrame, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:
+def _pairs_of(counts: pd.DataFrame) -> _Pairs:
+    """The pairs of :func:`count_raters`."""
+    n, answered = counts["n"].to_numpy(dtype=float), is_answer(counts["answer"]) & is_answer(counts["other_answer"])
+    equal = (counts["answer"].astype(str) == counts["other_answer"].astype(str)).to_numpy()
+    return _Pairs(Factors(counts), answered, n, n * equal)
+
+
+def _pooled_rows(pairs: _Pairs, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
-    total, part = float(part["n"].sum()), part[part["_answered"]]
-    n = part["n"].to_numpy(dtype=float)
-    excluded = flags.EXCLUDED.of(total - n.sum(), what="unit(s) without two answers")
+    part = pairs.where(pairs.answered)
+    n = part.n
+    excluded = flags.EXCLUDED.of(float(pairs.n.sum()) - n.sum(), what="unit(s) without two answers")
     term = "concordance" if kind == "ratings" else "kappa"
-    if part.empty:
+    if not n.size:
         yield from (
             {**labels, "term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS} for t in (term, "agreement")
         )
         return
-    if kind == "ratings" and (pair := _raters_apart(part)):
+    if kind == "ratings" and (pair := part.apart):
         apart = flags.join(flags.OTHER_SCALE.of(high=pair[0], low=pair[1]), excluded)
         yield from ({**labels, "term": t, "estimate": np.nan, "n": n.sum(), "flag": apart} for t in (term, "agreement"))
         return
-    counts, statistic = concordance_of(part, n) if kind == "ratings" else kappa_of(part, n)
+    answers, unit = part.both("answer", "other_answer"), part.table.codes([column])
+    counts, statistic = (concordance_of if kind == "ratings" else kappa_of)(*answers, n)
     value = float(statistic(counts.sum(axis=0)[None])[0])
-    unit = codes_of(part, [column])
-    added, sizes = (sums_within(x, unit.code, unit.size) for x in (counts, part[["_equal", "n"]].to_numpy(dtype=float)))
-    equal, size = sizes.T
+    added = sums_within(counts, unit.code, unit.size)
+    equal, size = (np.bincount(unit.code, x).astype(np.float64) for x in (part.equal, n))
     without = statistic(added.sum(axis=0) - added)
     interval = jackknifed(value, without, size, column, conf_level, hits=equal if term == "kappa" else None)
     small = flags.SMALL_N if n.sum() < 30 else ""
     note = flags.join(interval["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
     yield {**labels, "term": term, "estimate": value, "n": n.sum(), **interval, "flag": note}
-    share = _clustered_share(part["_equal"].to_numpy(dtype=float), n, part, column, conf_level)
+    share = _clustered_share(equal, size, column, conf_level)
     yield {**labels, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
 
 
-def _raters_apart(part: pd.DataFrame) -> tuple[str, str] | None:
-    """Two raters of pairs of answers who are on different scales."""
-    scores, raters = (
-        pd.concat([part[c].astype(t) for c in pair], ignore_index=True)
-        for t, pair in ((float, ("answer", "other_answer")), (object, ("judge", "other")))
-    )
-    return scales_apart(scores, raters)
-
-
-def _clustered_share(hits: Floats, n: Floats, table: pd.DataFrame, column: str, conf_level: float) -> Record:
-    """A share with its clustered interval."""
-    unit = codes_of(table, [column])
-    k, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in (hits, n))
+def _clustered_share(k: Floats, size: Floats, column: str, conf_level: float) -> Record:
+    """A share with its clustered interval, from the hits and sizes of clusters."""
     error, low, high = clustered_wilson(k, size, conf_level)
     total, method = float(size.sum()), f"Wilson, clustered by {column} ({clusters_note(size)})"
     value, few = float(k.sum()) / total, flags.few_clusters(size, hits=k)
     return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
 
 
-def _difference_to_people(
-    judge: pd.DataFrame, people: pd.DataFrame, column: str, conf_level: float, *, scores: bool
-) -> Record:
+def _difference_to_people(judge: _Pairs, people: _Pairs, column: str, conf_level: float, *, scores: bool) -> Record:
     """Agreement of a judge with people less that among people, on clusters that they share."""
-    sides = [side[side["_answered"]] for side in (judge, people)]
-    if scores and (pair := next(filter(None, map(_raters_apart, sides)), None)):
+    sides = [side.where(side.answered) for side in (judge, people)]
+    if scores and (pair := next(filter(None, (side.apart for side in sides)), None)):
         return {"estimate": np.nan, "n": 0.0, "flag": flags.OTHER_SCALE.of(high=pair[0], low=pair[1])}
-    if not all(side["n"].sum() for side in sides):
+    if not all(side.n.sum() for side in sides):
         return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS}
-    unit = codes_of(pd.concat([side[[column]] for side in sides], ignore_index=True), [column])
-    parts = np.split(unit.code, [len(sides[0])])
-    pairs = list(zip(parts, sides, strict=True))
+    clusters = [side.table[column] for side in sides]
+    labels, _ = pd.factorize(np.concatenate([x.labels for x in clusters]), use_na_sentinel=False)
+    places = np.split(labels, [len(clusters[0].labels)])
+    parts = [place[x.code] for place, x in zip(places, clusters, strict=True)]
     k, size = (
-        np.column_stack([np.bincount(at, side[c], unit.size) for at, side in pairs]).astype(np.float64)
-        for c in ("_equal", "n")
+        np.column_stack([np.bincount(at, x, labels.max() + 1) for at, x in zip(parts, sums, strict=True)]).astype(float)
+        for sums in ([side.equal for side in sides], [side.n for side in sides])
     )
     shared = (size > 0).all(axis=1)
     if not shared.any():
         return {"estimate": np.nan, "n": 0.0, "flag": flags.NO_PAIRS}
+    there = size.any(axis=1)
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
-    apart = flags.EXCLUDED.of(int((~shared).sum()), what=f"{column}(s) without both agreements")
+    apart = flags.EXCLUDED.of(int((there & ~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
     method = f"t with pseudo-observations, clustered by {column} ({clusters_note(size[:, 0])})"
     flag = flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart)
@@ -276,13 +298,12 @@ def _difference_to_people(
     return with_interval(error, low, high, estimate=value, n=float(n[0]), method=method, flag=flag)
 
 
-def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
+def kappa_of(one: Answers, two: Answers, n: Floats) -> tuple[Floats, Statistic]:
     """Counts of the cells of the table of two answers, and Cohen's kappa of their totals."""
-    both = pd.concat([part["answer"], part["other_answer"]], ignore_index=True)
-    code, labels = pd.factorize(both.astype(object))
-    one, two, m = code[: len(part)], code[len(part) :], len(labels)
-    counts = np.zeros((len(part), m * m))
-    counts[np.arange(len(part)), one * m + two] = n
+    code, labels = pd.factorize(np.concatenate([one, two]))
+    left, right, m = code[: len(n)], code[len(n) :], len(labels)
+    counts = np.zeros((len(n), m * m))
+    counts[np.arange(len(n)), left * m + right] = n
 
     def kappa(totals: Floats) -> Floats:
         table = totals.reshape(-1, m, m)
@@ -294,10 +315,10 @@ def kappa_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
     return counts, kappa
 
 
-def concordance_of(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
+def concordance_of(one: Answers, two: Answers, n: Floats) -> tuple[Floats, Statistic]:
     """Sums of two scores, their squares and products, and Lin's concordance of their totals."""
-    x, y = (part[c].to_numpy(dtype=float) for c in ("answer", "other_answer"))
-    middle = float(np.average(np.concatenate([x, y]))) if len(part) else 0.0
+    x, y = one.astype(float), two.astype(float)
+    middle = float(np.average(np.concatenate([x, y]))) if len(n) else 0.0
     x, y = x - middle, y - middle
     counts = np.column_stack([n, n * x, n * y, n * x**2, n * y**2, n * x * y])
 
@@ -324,26 +345,27 @@ def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str,
     else:
         scores = people[answer_column(people.columns)]
         answer = (scores if kind == "classes" else pd.to_numeric(scores, errors="coerce")).astype(object)
-    n = call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
-    table = people[list(dict.fromkeys([*groups, column]))].assign(_answer=answer, _n=n)
-    for key, part in each_group(table, groups):
-        answered = part["_answer"].notna().to_numpy()
-        invalid = flags.INVALID_EXCLUDED.of(part["_n"].to_numpy()[~answered].sum())
-        answers = part[answered]
-        size = answers["_n"].to_numpy(dtype=float)
-        totals = answers.groupby("_answer", sort=True)["_n"].sum()
+    columns, n = Factors(people), call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
+    cluster, valid, of_answers = columns[column].code, answer.notna().to_numpy(), factor_of(answer)
+    for key, rows in columns.each_group(groups):
+        invalid = flags.INVALID_EXCLUDED.of(n[rows[~valid[rows]]].sum())
+        at = rows[valid[rows]]
+        totals = np.bincount(of_answers.code[at], n[at], len(of_answers.labels))
         row = {**key, "role": "people", "judge": np.nan}
-        if not len(totals):
-            yield {
-                **row,
+        if not at.size:
+            none = {
                 "term": "constant_answer",
                 "estimate": np.nan,
                 "n": 0.0,
                 "flag": flags.join(flags.NO_PAIRS, invalid),
             }
+            yield {**row, **none}
             continue
-        top = totals.idxmax()
-        listed = [("base_rate", a) for a in totals.index if kind != "ratings" or len(totals) <= MOST_LEVELS]
-        for term, label in [*listed, ("constant_answer", top)]:
-            share = _clustered_share(size * answers["_answer"].eq(label).to_numpy(), size, answers, column, conf_level)
-            yield {**row, "term": term, "answer": label, **share, "flag": flags.join(share["flag"], invalid)}
+        present = np.unique(of_answers.code[at])
+        listed = [("base_rate", a) for a in present if kind != "ratings" or present.size <= MOST_LEVELS]
+        unit, size = np.unique(cluster[at], return_inverse=True)[1], n[at]
+        for term, label in [*listed, ("constant_answer", int(totals.argmax()))]:
+            k, sizes = (np.bincount(unit, x).astype(np.float64) for x in (size * (of_answers.code[at] == label), size))
+            share = _clustered_share(k, sizes, column, conf_level)
+            cells = {"term": term, "answer": of_answers.labels[label], **share}
+            yield {**row, **cells, "flag": flags.join(share["flag"], invalid)}

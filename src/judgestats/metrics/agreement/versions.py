@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
 
 from judgestats import flags
-from judgestats.counting.bootstrap import Bootstrap, Statistic
+from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.judge_answers import ABOUT
+from judgestats.counting.judge_answers import ABOUT, HIGH, LOW, SIDES, TIE
 from judgestats.counting.raters import matched_calls
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Calls, Study
@@ -23,7 +24,7 @@ from judgestats.kernels.cluster_sums import clusters_note, sums_within
 from judgestats.kernels.correlation import pearson_of_totals
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
-from judgestats.metrics.bias.order_consistency import consistency, repeats
+from judgestats.metrics.bias.order_consistency import rates_of_repeats, repeats
 from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
@@ -31,9 +32,10 @@ from judgestats.metrics.references import Baseline, Humans, controls, references
 from judgestats.metrics.requirements import with_people
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of, count_rows, each_group
+from judgestats.schema.coding import combine, compact, first_rows, joint
 from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
-from judgestats.typing import Floats, Record
+from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Column with the version of a call, and the two versions that are compared.
 _VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
@@ -109,8 +111,8 @@ def compare_versions(
     humans: Humans | None = None,
     by: By = (),
     cluster: Cluster = "auto",
-    n_resamples: int = N_RESAMPLES,
-    seed: int | np.random.Generator | None = SEED,
+    n_resamples: int = N_RESAMPLES,  # noqa: ARG001
+    seed: int | np.random.Generator | None = SEED,  # noqa: ARG001
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Compare two versions of a judge, two prompts or two dates, on the items that both judged.
@@ -188,28 +190,26 @@ def compare_versions(
     columns += [*(humans if isinstance(humans, Mapping) else ()), *(baseline if isinstance(baseline, Mapping) else ())]
     calls, versions = _versions(old, new, baseline, columns)
     raters = references(Study.rows_of(old, calls), humans)
-    models, people = raters.models, raters.people.drop(columns=_VERSION, errors="ignore").drop_duplicates()
+    models = raters.models
+    people = Study.of(raters.people.drop(columns=_VERSION, errors="ignore").drop_duplicates())
     if new is not None:
         models = _one_name(models)
     groups = [g for g in grouping(by, list(models.columns)) if g != "judge"]
     kind = kind_of(models.columns)
     rows: list[Record] = []
     for version in versions:
-        both = models[models[_VERSION].isin([_OLD, version])].replace({_VERSION: {version: _NEW}})
-        units = [c for c in (*ABOUT[kind], "first", "second") if c in both.columns]
-        units_of = raters.study.part(both)
-        column, dependent = clustered_by(units_of, ["judge", *groups, _VERSION], cluster, units, whole="item")
-        plan = Bootstrap("t", (column,), None, n_resamples, seed, conf_level)
-        label = "new" if version == _NEW else version
-        for key, part in each_group(both, [*groups, "judge"]):
-            if part[_VERSION].nunique() < 2:
+        both = raters.study.part(models[models[_VERSION].isin([_OLD, version])].replace({_VERSION: {version: _NEW}}))
+        units = [c for c in (*ABOUT[kind], "first", "second") if c in both.names]
+        column, dependent = clustered_by(both, ["judge", *groups, _VERSION], cluster, units, whole="item")
+        for key, at in both.columns.each_group([*groups, "judge"]):
+            row_key: Record = {**key, "version": "new" if version == _NEW else version, "stimulus": ""}
+            part = both.part(both.columns.take(at))
+            if len(part.columns.labels(_VERSION)) < 2:
                 empty = {"term": "flips", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
-                rows.append({**key, "version": label, "stimulus": "", **empty})
+                rows.append({**row_key, **empty})
                 continue
-            group_people = _people_of_group(people, key, groups)
-            for row in _Pair(part.reset_index(drop=True), group_people, kind, plan, key).rows():
-                note = flags.join(dependent, row.get("flag", ""))
-                rows.append({**key, "version": label, "stimulus": "", **row, "flag": note})
+            for row in _Pair(part, _people_of_group(people, key, groups), kind, column, conf_level).rows():
+                rows.append({**row_key, **row, "flag": flags.join(dependent, row.get("flag", ""))})
     return estimates(rows, [*groups, "judge", "version"], ("stimulus",))
 
 
@@ -268,60 +268,60 @@ def _one_name(models: pd.DataFrame) -> pd.DataFrame:
     return models.assign(judge=f"{old[0]} to {new[0]}")
 
 
-def _people_of_group(people: pd.DataFrame, key: Record, groups: list[str]) -> pd.DataFrame:
+def _people_of_group(people: Study, key: Record, groups: list[str]) -> Study:
     """Answers of people in a group, as far as they know its columns."""
-    keep = np.ones(len(people), dtype=bool)
     for name in groups:
         if name in people.columns:
-            keep &= (people[name].astype(str) == str(key[name])).to_numpy()
-    return people[keep]
+            people = people.where((people.columns.series(name).astype(str) == str(key[name])).to_numpy())
+    return people
 
 
 @dataclass(frozen=True)
 class _Pair:
     """Calls of one judge under both versions."""
 
-    calls: pd.DataFrame  # with the version in ``_version``
-    people: pd.DataFrame  # answers of people, perhaps none
+    calls: Study  # with the version in ``_version``
+    people: Study  # answers of people, perhaps none
     kind: Kind
-    plan: Bootstrap
-    key: Record
+    column: str  # of the clusters
+    conf_level: float
 
     @property
-    def column(self) -> str:
-        """Cluster column."""
-        return self.plan.cluster[0]
+    def answer(self) -> str:
+        """Column of the answers."""
+        return "choice" if self.kind == "preferences" else answer_column(self.calls.names)
 
     @property
     def numbers(self) -> bool:
         """Whether the answers are scores, not classes or sides of a pair."""
-        return self.kind == "ratings" and answer_column(self.calls.columns) != "answer"
+        return self.kind == "ratings" and self.answer != "answer"
 
     def rows(self) -> Iterator[Record]:
         """Rows of all terms."""
         apart = self._versions_apart() if self.numbers else {}
-        answer = self.calls["choice" if self.kind == "preferences" else answer_column(self.calls.columns)]
-        lost = flags.INVALID_EXCLUDED.of(int((answer.isna() | (answer.astype(str) == "invalid")).sum()))
+        lost = flags.INVALID_EXCLUDED.of(int(self.calls.columns[self.answer].among("invalid", None).sum()))
         for row in self._term_rows():
             row = unmeasured(row, apart.get(row["term"]))
             yield row if "excluded" in row.get("flag", "") else {**row, "flag": flags.join(row.get("flag", ""), lost)}
 
     def _versions_apart(self) -> dict[str, tuple[str, str] | None]:
         """Terms that compare scores, and two of the versions and the people who are on different scales."""
-        score = "score" if "score" in self.calls.columns else "mean"
-        both = self.calls.assign(_by=self.calls[_VERSION].map({_OLD: "the old version", _NEW: "the new version"}))
-        sides = [side for _, side in both.groupby("_by", sort=False)]
-        if len(self.people):
-            sides.append(self.people.assign(_by="the people"))
+        column = "score" if "score" in self.calls.names else "mean"
+        score, version = self.calls.columns.series(column), self.calls.columns[_VERSION]
+        sides = {f"the {v} version": score[version.among(label)] for v, label in (("old", _OLD), ("new", _NEW))}
+        if len(self.people.columns):
+            sides["the people"] = self.people.columns.series(column)
 
-        def apart(*of: pd.DataFrame) -> tuple[str, str] | None:
-            table = pd.concat([side[[score, "_by"]] for side in of], ignore_index=True)
-            return scales_apart(table[score], table["_by"])
+        def apart(*names: str) -> tuple[str, str] | None:
+            scores = pd.concat([sides[name] for name in names], ignore_index=True)
+            return scales_apart(scores, pd.Series(np.repeat(names, [len(sides[name]) for name in names])))
 
-        versions = apart(*sides[:2])
-        pairs: dict[str, tuple[str, str] | None] = dict.fromkeys(("flips", "flips_above_noise", "mean_shift"), versions)
-        if len(self.people):
-            pairs |= {f"agreement_{v}": apart(sides[i], sides[2]) for i, v in enumerate(("old", "new"))}
+        old, new, *people = sides
+        pairs: dict[str, tuple[str, str] | None] = dict.fromkeys(
+            ("flips", "flips_above_noise", "mean_shift"), apart(old, new)
+        )
+        if people:
+            pairs |= {"agreement_old": apart(old, *people), "agreement_new": apart(new, *people)}
             change = pairs["agreement_old"] or pairs["agreement_new"]
             pairs |= {"agreement_change": change, "concordance_change": change}
         return pairs
@@ -330,65 +330,65 @@ class _Pair:
         yield from self._flips()
         if self.numbers:
             yield self._mean_shift()
-        if len(self.people):
+        if len(self.people.columns):
             yield from self._agreement()
         if self.kind == "preferences":
             yield from self._criterion()
 
     def _flips(self) -> Iterator[Record]:
-        sides = {v: self.calls[self.calls[_VERSION] == v].drop(columns=_VERSION) for v in (_OLD, _NEW)}
-        if "replicate" not in self.calls.columns:
-            sides = {v: side.assign(replicate=0) for v, side in sides.items()}
-        whole = pd.concat(sides.values(), ignore_index=True).assign(replicate=np.arange(len(self.calls)))
-        sides_of = (repeats(side, (), self.column, self._thing_columns(side))[0] for side in (whole, *sides.values()))
-        each = [counts.table for counts in sides_of]
-        keys = ["relation", *(c for c in each[0].columns if c not in {"relation", "n", "judge"})]
-        code = codes_of(pd.concat([t[keys[1:]] for t in each], ignore_index=True), keys[1:])
-        place = np.split(code.code, np.cumsum([len(t) for t in each])[:-1])
-        counts = {
-            relation: np.column_stack(
-                [
-                    np.bincount(p, t["n"] * (t["relation"] == relation), code.size)
-                    for p, t in zip(place, each, strict=True)
-                ]
-            )
-            for relation in ("equal", "different")
-        }
-        flipped = counts["different"].astype(float)
-        total = flipped + counts["equal"]
+        calls, things = self.calls.columns, [c for c in (*ABOUT[self.kind], "first", "second") if c in self.calls.names]
+        if "replicate" not in calls:
+            calls = calls.but(replicate=Factor(np.zeros(len(calls), dtype=np.int8), [0]))
+        whole = calls.but(replicate=Factor(np.arange(len(calls)), range(len(calls)))).without(_VERSION)
+        each = [repeats(Study(x), by, self.column, things)[0] for x, by in ((whole, ()), (calls, _VERSION))]
+        keys = list(dict.fromkeys([self.column, *things]))
+        parts = [joint([(f.code, len(f.labels)) for f in counts.columns.of(keys)], len(counts.n)) for counts in each]
+        place, places = compact(np.concatenate([code for code, _ in parts]), parts[0][1])
+        versions = each[1].columns[_VERSION]
+        side = np.append(np.zeros(len(each[0].n), dtype=int), np.where(versions.among(_OLD), 1, 2))
+        flipped, equal = (
+            np.bincount(
+                3 * place + side,
+                np.concatenate([counts.n * counts.among("relation", relation) for counts in each]),
+                3 * places.size,
+            ).reshape(-1, 3)
+            for relation in ("different", "equal")
+        )
+        total = flipped + equal
         flipped[:, 0], total[:, 0] = (x[:, 0] - x[:, 1] - x[:, 2] for x in (flipped, total))  # between, not within
-        label = pd.concat([t[[self.column]] for t in each], ignore_index=True).iloc[code.first]
-        unit = codes_of(label, [self.column])
+        clusters = [counts.columns[self.column].code for counts in each]
+        unit = compact(np.concatenate(clusters)[first_rows(place, places.size)], len(calls[self.column].labels))[0]
         noisy = [bool(total[:, side].any()) for side in (1, 2)]
-        k, n = (np.bincount(unit.code, x[:, 0], unit.size).astype(np.float64) for x in (flipped, total))
+        k, n = (np.bincount(unit, x[:, 0]).astype(np.float64) for x in (flipped, total))
         unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
         yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n, k))}
-        for term, side, has_repeats in zip(("rerun_flips_old", "rerun_flips_new"), sides.values(), noisy, strict=True):
+        same_again = (
+            {row[_VERSION]: row for row in rates_of_repeats(each[1].inferred(self.conf_level))} if any(noisy) else {}
+        )
+        for term, version, has_repeats in zip(("rerun_flips_old", "rerun_flips_new"), (_OLD, _NEW), noisy, strict=True):
             if has_repeats:
-                same = consistency(side, over="replicate", cluster=self.column, conf_level=self.plan.conf_level).iloc[0]
+                same = same_again[version]
                 flipped_share = {"estimate": 1 - same["estimate"], "conf_low": 1 - same["conf_high"]}
                 flipped_share["conf_high"] = 1 - same["conf_low"]
-                yield {"term": term, **same[["std_error", "n", "method", "flag"]].to_dict(), **flipped_share}
+                yield {"term": term, **{c: same[c] for c in ("std_error", "n", "method", "flag")}, **flipped_share}
         row: Record = {"term": "flips_above_noise", "estimate": np.nan, "n": 0.0, "flag": flags.NOISE_UNKNOWN}
         used = [0, *(side for side, has_repeats in zip((1, 2), noisy, strict=True) if has_repeats)]
         both = (total[:, used] > 0).all(axis=1) & (len(used) > 1)
         if both.any():
             rate = flipped[both][:, used] / total[both][:, used]
             above = rate[:, 0] - rate[:, 1:].mean(axis=1)
-            k, n = (np.bincount(unit.code[both], x, unit.size).astype(np.float64) for x in (above, np.ones(both.sum())))
+            k, n = (
+                np.bincount(unit[both], x, int(unit.max()) + 1).astype(np.float64) for x in (above, np.ones(both.sum()))
+            )
             row = {"term": "flips_above_noise", **self._clustered_mean(k, n, 1.0)}
             row["flag"] = flags.join(row["flag"], "" if all(noisy) else flags.ONE_VERSION_REPEATED)
         yield row
-
-    def _thing_columns(self, side: pd.DataFrame) -> list[str]:
-        """Columns that keep calls on different things apart."""
-        return [c for c in (*ABOUT[self.kind], "first", "second") if c in side.columns]
 
     def _wilson_share(self, k: Floats, n: Floats) -> Record:
         """A share with its clustered interval."""
         if not n.sum() > 0:
             return {"estimate": np.nan, "n": 0.0}
-        error, low, high = clustered_wilson(k, n, self.plan.conf_level)
+        error, low, high = clustered_wilson(k, n, self.conf_level)
         ends = {"std_error": error, "conf_low": low, "conf_high": high, "n": float(n.sum())}
         return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._clustering_note(n)}"}
 
@@ -402,7 +402,7 @@ class _Pair:
 
     def _clustered_mean(self, k: Floats, n: Floats, bound: float) -> Record:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
-        value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.plan.conf_level, bound)
+        value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.conf_level, bound)
         kind = "t" if math.isinf(bound) else "t with pseudo-observations"
         row = {"estimate": value, "n": float(n.sum()), "method": f"{kind}, {self._clustering_note(n)}"}
         if error > 0:
@@ -411,60 +411,62 @@ class _Pair:
             row |= {"conf_low": low, "conf_high": high}
         return {**row, "flag": flags.join(self._size(n), flags.NO_SPREAD if high == low else "")}
 
-    def _paired_means(self, table: pd.DataFrame, value: str) -> tuple[pd.DataFrame, str]:
-        """Mean of a column per thing under both versions, on the things of both; and a flag if there are others."""
-        wide = table.pivot_table(index=["_at", "thing"], columns=_VERSION, values=value, aggfunc="mean", sort=True)
-        wide = wide.reindex(columns=[_OLD, _NEW])
-        shared = wide.dropna()
-        left = "" if len(shared) == len(wide) else flags.STIMULI_SHARED.of(len(shared), total=f"{len(wide):,}")
-        return shared.reset_index(), left
+    def _paired_means(self, calls: Factors, thing: Integers, values: Floats) -> tuple[Floats, Integers, Mask, str]:
+        """Mean values (U, 2) of the things of both versions, their clusters, their rows, a flag of others."""
+        version, cluster = calls.of([_VERSION, self.column])
+        levels = int(thing.max(initial=-1)) + 1
+        unit, units = compact(*joint([(cluster.code, len(cluster.labels)), (thing, levels)], len(thing)))
+        there, cell = ~np.isnan(values), 2 * unit + version.among(_NEW)
+        sums, sizes = (
+            np.bincount(cell[there], x[there], 2 * units.size).reshape(-1, 2) for x in (values, np.ones(len(values)))
+        )
+        both, total = np.all(sizes > 0, axis=1), int(np.any(sizes > 0, axis=1).sum())
+        left = "" if both.sum() == total else flags.STIMULI_SHARED.of(both.sum(), total=f"{total:,}")
+        return sums[both] / sizes[both], units[both] // max(levels, 1), both[unit], left
 
     def _mean_shift(self) -> Record:
-        value = pd.to_numeric(self.calls["score" if "score" in self.calls.columns else "mean"])
-        thing = codes_of(self.calls, self._thing_columns(self.calls)).code
-        table = self.calls[[_VERSION]].assign(_score=value, thing=thing, _at=codes_of(self.calls, [self.column]).code)
-        wide, left = self._paired_means(table, "_score")
-        if wide.empty:
+        calls, things = self.calls.columns, [c for c in ABOUT[self.kind] if c in self.calls.names]
+        value = pd.to_numeric(calls.series("score" if "score" in calls else "mean")).to_numpy(dtype=float)
+        thing = calls.codes(things).code
+        means, at, _, left = self._paired_means(calls, thing, value)
+        if not at.size:
             return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
-        d = (wide[_NEW] - wide[_OLD]).to_numpy()
-        k, n = (np.bincount(wide["_at"], x).astype(np.float64) for x in (d, np.ones(len(d))))
+        k, n = (np.bincount(at, x).astype(np.float64) for x in (means[:, 1] - means[:, 0], np.ones(at.size)))
         row = self._clustered_mean(k, n, math.inf)
         return {"term": "mean_shift", **row, "flag": flags.join(left, row["flag"])}
 
     def _agreement(self) -> Iterator[Record]:
-        keep = [self.column] if self.column not in ABOUT[self.kind] else []
-        calls, people, _ = matched_calls(self.calls, self.people, [_VERSION], keep)
-        answered = [(t["answer"] != "invalid") & t["answer"].notna() for t in (calls, people)]
-        invalid = flags.INVALID_EXCLUDED.of((~answered[0]).sum())
-        calls, people = calls[answered[0]], people[answered[1]].rename(columns={"answer": "other_answer"})
-        calls = calls.assign(_at=codes_of(calls, [self.column]).code)
-        matched = calls.merge(people[["thing", "other_answer"]], on="thing")
-        matched["_equal"] = (matched["answer"].astype(str) == matched["other_answer"].astype(str)).astype(float)
-        wide, left = self._paired_means(matched, "_equal")
+        matched = matched_calls(self.calls, self.people, [_VERSION])
+        valid, answered = matched.answered
+        invalid = flags.INVALID_EXCLUDED.of((~valid).sum())
+        matched = matched.where(valid, answered)
+        (one, two), (ours, theirs) = matched.met, matched.answers
+        pairs = matched.calls.columns.take(one).but(other_answer=matched.others.columns["answer"].at(two))
+        equal = (ours[one] == theirs[two]).astype(float)
+        means, at, shared, left = self._paired_means(pairs, matched.thing[one], equal)
         terms = ("agreement_old", "agreement_new", "agreement_change")
-        if wide.empty:
+        if not at.size:
             yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED} for t in terms)
             return
-        old, new = (wide[v].to_numpy() for v in (_OLD, _NEW))
-        at, one = wide["_at"].to_numpy(), np.ones(len(wide))
-        sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, one)]
+        old, new = means.T
+        sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, np.ones(at.size))]
         note = flags.join(invalid, left)
         for term, k in zip(terms, sums[:2], strict=False):
             flag = flags.join(note, self._size(sums[2], k))
             yield {"term": term, **self._wilson_share(k, sums[2]), "flag": flag}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
-        tango = clustered_tango(gains, losses, sums[2], self.plan.conf_level)
-        change: Record = {"estimate": float((new - old).mean()), "std_error": tango.std_error, "n": float(len(wide))}
+        tango = clustered_tango(gains, losses, sums[2], self.conf_level)
+        change: Record = {"estimate": float((new - old).mean()), "std_error": tango.std_error, "n": float(at.size)}
         change |= {
             "conf_low": tango.low,
             "conf_high": tango.high,
             "method": f"Tango, paired, {self._clustering_note(sums[2])}",
         }
         yield {"term": terms[2], **change, "flag": flags.join(note, self._size(sums[2]))}
-        both = matched[matched["thing"].isin(wide["thing"])].assign(n=1.0)
-        both = count_rows(both, [self.column, _VERSION, "answer", "other_answer"], "n")
-        for term, (counts, statistic) in self._coefficients(both).items():
-            is_new = (both[_VERSION] == _NEW).to_numpy()[:, None]
+        patterns, n = pairs.take(shared).counted([self.column, _VERSION, "answer", "other_answer"])
+        cluster, is_new = patterns[self.column], patterns[_VERSION].among(_NEW)[:, None]
+        unit = combine([(cluster.code, len(cluster.labels))], n.size)
+        for term, (counts, statistic) in self._coefficients(patterns, n).items():
             halves = np.hstack([counts * ~is_new, counts * is_new])
             size = counts.shape[1]
 
@@ -473,57 +475,53 @@ class _Pair:
                 return result
 
             value = float(change_of(halves.sum(axis=0)[None])[0])
-            unit = codes_of(both, [self.column])
             added = sums_within(halves, unit.code, unit.size)
-            size_of_unit = np.bincount(unit.code, both["n"], unit.size).astype(np.float64)
+            size_of_unit = np.bincount(unit.code, n, unit.size).astype(np.float64)
             without = change_of(added.sum(axis=0) - added)
-            cells = jackknifed(value, without, size_of_unit, self.column, self.plan.conf_level, coefficient=False)
+            cells = jackknifed(value, without, size_of_unit, self.column, self.conf_level, coefficient=False)
             cells |= {c: float(np.clip(cells[c], -2.0, 2.0)) for c in ("conf_low", "conf_high") if c in cells}
             alike = flags.NO_SPREAD if np.isnan(value) else ""
-            cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if len(wide) < 30 else "")
-            yield {"term": term, "estimate": value, "n": float(len(wide)), **cells}
+            cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if at.size < 30 else "")
+            yield {"term": term, "estimate": value, "n": float(at.size), **cells}
 
-    def _coefficients(self, both: pd.DataFrame) -> dict[str, tuple[Floats, Statistic]]:
-        n = both["n"].to_numpy(dtype=float)
+    def _coefficients(self, patterns: Factors, n: Floats) -> dict[str, tuple[Floats, Statistic]]:
+        one, two = (patterns.series(c).to_numpy(dtype=object) for c in ("answer", "other_answer"))
         if not self.numbers:
-            return {"kappa_change": kappa_of(both, n)}
-        counts, concordance = concordance_of(both, n)
+            return {"kappa_change": kappa_of(one, two, n)}
+        counts, concordance = concordance_of(one, two, n)
         return {"concordance_change": (counts, concordance), "correlation_change": (counts, pearson_of_totals)}
 
     def _criterion(self) -> Iterator[Record]:
         """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
-        names_of = {_VERSION: "prompt"}  # criterion_shift compares prompts: those of the calls may still be the cluster
-        if self.column == "prompt":
-            names_of["prompt"] = _PROMPT
-        table = self.calls.drop(columns={"prompt"} - {self.column}, errors="ignore").rename(columns=names_of)
-        if len(self.people):
-            table = table.drop(columns=["better", "stimulus", "delta"], errors="ignore")
-            table = table.assign(**_majority(table, self.people.drop(columns="prompt", errors="ignore")))
-            table = table[table["stimulus"] != ""]
-        elif "stimulus" not in table:
-            table = table.assign(stimulus="all")
-        if table.empty:
+        columns = self.calls.columns  # criterion_shift compares prompts: those of the calls may still be the cluster
+        column, own = (_PROMPT, {_PROMPT: columns["prompt"]}) if self.column == "prompt" else (self.column, {})
+        columns = columns.but(prompt=columns[_VERSION], **own).without(_VERSION)
+        if len(self.people.columns):
+            better, stimulus = _majority(self.calls.part(columns), self.people)
+            columns = columns.but(better=factor_of(better), stimulus=factor_of(stimulus)).without("delta")
+            columns = columns.take(stimulus != "")
+        elif "stimulus" not in columns:
+            columns = columns.but(stimulus=Factor(np.zeros(len(columns), dtype=np.int8), pd.Index(["all"])))
+        if not len(columns):
             return
-        shifts = criterion_shift(
-            table, _OLD, _NEW, cluster=names_of.get(self.column, self.column), conf_level=self.plan.conf_level
-        )
-        shifts["method"] = shifts["method"].str.replace(_PROMPT, "prompt")
-        terms = _SHIFTS if len(self.people) or "better" in table else _SHIFTS[:1]
-        for row in shifts[shifts["term"].isin(terms)].drop(columns=["judge", "delta"]).to_dict("records"):
-            yield {str(c): v for c, v in row.items()}
+        options: Record = {"cluster": column, "conf_level": self.conf_level}
+        shifts = criterion_shift(Study(columns), _OLD, _NEW, **options)  # type: ignore[arg-type]
+        terms = _SHIFTS if len(self.people.columns) or "better" in columns else _SHIFTS[:1]
+        for row in shifts.drop(columns=["judge", "delta"]).to_dict("records"):
+            if row["term"] in terms:
+                yield {**{str(c): v for c, v in row.items()}, "method": row["method"].replace(_PROMPT, "prompt")}
 
 
-def _majority(calls: pd.DataFrame, people: pd.DataFrame) -> Record:
+def _majority(calls: Study, people: Study) -> tuple[NDArray[np.object_], NDArray[np.str_]]:
     """Whether people prefer one of the two candidates of each call, and which; no stimulus where nobody answered."""
-    judge_calls, people_calls, _ = matched_calls(calls, people, ["prompt"])
-    votes = people_calls[people_calls["answer"] != "invalid"].groupby(["thing", "answer"]).size().unstack(fill_value=0)
-    votes = votes.reindex(columns=["low", "tie", "high"], fill_value=0)
-    top = votes.max(axis=1)
-    single = (votes.eq(top, axis=0)).sum(axis=1) == 1
-    side = votes.idxmax(axis=1).where(single, "tie")
-    preferred = judge_calls["thing"].map(side)
-    better = np.where(
-        preferred.eq("low"), judge_calls["_low"], np.where(preferred.eq("high"), judge_calls["_high"], None)
-    )
-    stimulus = np.where(preferred.isna(), "", np.where(preferred.eq("tie"), "people tied", "people decided"))
-    return {"better": better, "stimulus": stimulus}
+    matched = matched_calls(calls, people.without("prompt") if "prompt" in people.names else people, ["prompt"])
+    things = len(matched.thing) + len(matched.other_thing)
+    answer = matched.others.columns["answer"]
+    votes = np.column_stack([np.bincount(matched.other_thing[answer.among(x)], minlength=things) for x in SIDES])
+    most = votes.max(axis=1)
+    single = (votes == most[:, None]).sum(axis=1) == 1
+    side = np.where(single, votes.argmax(axis=1), SIDES.index(TIE))[matched.thing]
+    low, high = (matched.calls.columns.series(c).to_numpy(dtype=object) for c in ("_low", "_high"))
+    better = np.where(side == SIDES.index(LOW), low, np.where(side == SIDES.index(HIGH), high, None))
+    decided = np.where(side == SIDES.index(TIE), "people tied", "people decided")
+    return better, np.where(most[matched.thing] == 0, "", decided)

@@ -153,13 +153,7 @@ def consistency(
     """
     if over == "replicate":
         counts, _ = repeats(calls, by, cluster)
-        relation = counts.columns["relation"]
-        answered = np.array([_RELATIONS[x] for x in relation.labels], dtype=int)[relation.code]
-        trial, per_count = _trials(answered, missing, unit)
-        options: Record = {"left_out": {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}}
-        agree = _agreeing(answered, counts.among("relation", "equal"), missing)
-        rows = counts.inferred(conf_level).rates("consistency", agree, trial, calls_per_count=per_count, **options)
-        return estimates(rows, counts.groups)
+        return estimates(rates_of_repeats(counts.inferred(conf_level), missing, unit), counts.groups)
     counts = count(calls, "consistency", by, cluster=cluster, merged=True).inferred(conf_level)
     answers = {
         answer: [counts.among(c, answer) for c in ("forward", "reverse")] for answer in ("first", "second", "tie")
@@ -168,7 +162,7 @@ def consistency(
     first_twice, second_twice, both_tie = (one & two for one, two in answers.values())
     same = both_tie | ((answered == 2) & ~first_twice & ~second_twice & ~np.logical_or(*answers["tie"]))
     trial, per_count = _trials(answered, missing, unit)
-    options = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
+    options: Record = {"calls_per_count": per_count, "left_out": {_WITHOUT[missing]: trial == 0}}
     hits = {
         "consistency": _agreeing(answered, same, missing),
         "first_twice": first_twice,
@@ -178,6 +172,16 @@ def consistency(
     }
     rows = [row for term, hit in hits.items() for row in counts.rates(term, hit, trial, **options)]
     return estimates(flag_forced(rows, calls, counts.groups, ("both_tie", "one_sided")), counts.groups)
+
+
+def rates_of_repeats(counts: Counts, missing: str = "drop", unit: str = "pair") -> list[Record]:
+    """Share of comparisons of repeats with the same answer, of :func:`repeats`."""
+    relation = counts.columns["relation"]
+    answered = np.array([_RELATIONS[x] for x in relation.labels], dtype=int)[relation.code]
+    trial, per_count = _trials(answered, missing, unit)
+    left_out = {_WITHOUT[missing].replace("pair", "comparison"): trial == 0}
+    agree = _agreeing(answered, counts.among("relation", "equal"), missing)
+    return counts.rates("consistency", agree, trial, calls_per_count=per_count, left_out=left_out)
 
 
 def _trials(answered: Ints, missing: str, unit: str) -> tuple[Floats, int]:
@@ -243,7 +247,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
 
 def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: str) -> tuple[Factors, Floats]:
     """Pairs of repeats by relation: with c calls of an answer, c (c - 1) / 2 pairs are equal."""
-    codes, size = study.columns.codes(unit), len(study.columns)
+    codes = study.columns.codes(unit)
     if column == "choice":
         choice = study.columns[column]
         unknown = [x for x in pd.unique(study.columns.series(column).astype(object)) if x not in _ANSWERS]
@@ -256,7 +260,7 @@ def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: st
         coded = class_codes(values)[0] if column == "answer" else pd.factorize(pd.to_numeric(values))[0]
         answer = coded.astype(np.int64)
         is_valid = answer >= 0
-    weight = np.ones(size) if study.weight is None else study.weight
+    weight = study.counts
     valid, invalid = (np.bincount(codes.code, weight * mask, codes.size) for mask in (is_valid, ~is_valid))
     same = combine(
         [(codes.code[is_valid], codes.size), (answer[is_valid], int(answer.max(initial=0)) + 1)], int(is_valid.sum())

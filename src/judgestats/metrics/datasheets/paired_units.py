@@ -77,7 +77,7 @@ class PairedCalls:
         sides = self._matched(measure, stimulus, condition, detail, record.get("judge", _ANY))
         if sides is None:
             return None, ""
-        second, first = (marks(table) for table in sides.units)
+        second, first = (marks(units.data.to_native()) for units in sides.units)
         return paired_difference(sides, second, first, conf_level, self._study)
 
     def _match(

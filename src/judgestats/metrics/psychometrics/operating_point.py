@@ -17,8 +17,9 @@ from judgestats import flags
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.counts import Counts, size_flag
+from judgestats.counting.selection import gathered
 from judgestats.counting.study import Calls, Study
-from judgestats.counting.tallies import count, units
+from judgestats.counting.tallies import called, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
@@ -27,7 +28,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.paired import Marks, Sides
 from judgestats.metrics.requirements import against_control, control_of
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of, rows_of_codes
+from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.columns import PREFERENCES, required
 from judgestats.schema.factors import Factors
 from judgestats.typing import Record
@@ -203,16 +204,17 @@ def _cells(calls: Calls, base: str, strict: str, cluster: Cluster, conf_level: f
         refuse_unknown(name, prompts, f"prompt {name!r} does not occur", "Prompts")
     calls_of = {}
     if {*required("preferences")} <= {*study.names}:
-        cluster_columns = [column] if column is not None and column != "pair" else []
-        table = units(study, "criterion_shift", beside=cluster_columns)
-        number = codes_of(table, [c for c in _CALL if c in table]).code
-        calls_of = _by_cell(Factors(table), base, strict)
-        columns = [*dict.fromkeys(["item", "first", "second", *cluster_columns, "outcome", "n"])]
-        table = table[columns].assign(_call=number)
+        beside = [column] if column is not None and column != "pair" else []
+        read = Study.of(gathered(study, beside)) if study.lazy else study
+        counted, columns = called(read, "criterion_shift", beside)
+        number, calls_of = columns.codes([c for c in _CALL if c in columns]).code, _by_cell(columns, base, strict)
     cells = {}
     for key, rows in _by_cell(tallied.columns, base, strict).items():
-        sides = [table.iloc[r] for r in calls_of[key]] if key in calls_of else []
-        calls_of_cell = paired.sides_by_code(*sides, *(t["_call"].to_numpy() for t in sides)) if sides else None
+        calls_of_cell = None
+        if key in calls_of:
+            one, two = calls_of[key]
+            both, n = (Study(columns.take(one)), Study(columns.take(two))), (counted.counts[one], counted.counts[two])
+            calls_of_cell = paired.sides_by_code(both, n, number[one], number[two])
         labels = dict(zip(_KEYS, (math.nan if k is None else k for k in key), strict=True))
         cells[key] = _Cell(labels, (tallied.where(rows[0]), tallied.where(rows[1])), calls_of_cell)
     return cells
@@ -274,9 +276,9 @@ def _rate(counts: Counts, outcome: str) -> Record:
     return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
 
 
-def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
-    outcomes = calls["outcome"].to_numpy(dtype=object)
-    return outcomes == outcome, outcomes != "invalid"
+def _marks(calls: Study, outcome: str) -> Marks:
+    outcomes = calls.columns["outcome"]
+    return outcomes.among(outcome), ~outcomes.among("invalid")
 
 
 def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> Record:

@@ -173,7 +173,7 @@ def validity_gates(
         grouped = study.data.group_by(*read).agg(n.alias(N)).collect(backend="pandas").to_native()
         columns, weight = Factors(grouped), grouped[N].to_numpy(dtype=float)
     else:
-        columns, weight = study.columns, np.ones(len(study.columns)) if study.weight is None else study.weight
+        columns, weight = study.columns, study.counts
     answers = columns[answer]
     lost = ~is_answer(pd.Series(np.asarray(answers.labels, dtype=object)))[answers.code]
     status = factor_of(np.where(lost, "parse", "ok"))
