@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Restore = Callable[[], Any]
 
@@ -94,6 +96,8 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _libraries(*, by_thread: bool) -> ThreadpoolController:
     """Libraries whose limit holds for the thread that sets it (OpenBLAS on OpenMP), or for the process (the others)."""
+    from threadpoolctl import ThreadpoolController
+
     every = ThreadpoolController()
     threaded = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
     files = [
@@ -107,3 +111,14 @@ def _libraries(*, by_thread: bool) -> ThreadpoolController:
 _ONE_BLAS_THREAD = Shared(
     lambda _: _libraries(by_thread=False).limit(limits=1, user_api="blas").restore_original_limits
 )
+
+
+def _collect_rarely(_: list[Any]) -> Restore:
+    """Let garbage be collected after 100,000 new objects: libraries that load make very many, and all of them stay."""
+    restore = partial(gc.set_threshold, *gc.get_threshold())
+    gc.set_threshold(100_000)
+    return restore
+
+
+#: Held by a command: it loads much, and soon ends.
+RARE_COLLECTION = Shared(_collect_rarely)

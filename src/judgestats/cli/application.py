@@ -18,6 +18,7 @@ from judgestats.cli.advice import advice_in_options
 from judgestats.cli.printing import plain_text
 from judgestats.errors import JudgestatsError, masked, printable
 from judgestats.terminal import as_typed, sturdy_streams, visible
+from judgestats.threads import RARE_COLLECTION
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,7 +39,7 @@ class _CommandGroup(TyperGroup):
     """The commands; nothing that is typed or read reaches a terminal as a command to it."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        with sturdy_streams():  # patterns stay patterns on Windows too: the readers expand them
+        with RARE_COLLECTION.held(), sturdy_streams():  # patterns stay patterns on Windows too: the readers expand them
             return super().main(*args, **{"windows_expand_args": False, **kwargs})
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> Any:
