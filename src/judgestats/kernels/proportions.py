@@ -78,13 +78,14 @@ def clustered_wilson(
     if p in (0.0, 1.0):
         effective = effective_clusters(n, alike)
     else:
-        single = n.min() == n.max() and bool(((k == 0) | (k == n)).all())  # each cluster is one answer, given often
-        if total > NEARLY_INDEPENDENT * alike.sum() and not single:
+        clusters = float(alike.sum())
+        one_answer = n.min() == n.max() and bool(((k == 0) | (k == n)).all())  # of each cluster, given often
+        if total > NEARLY_INDEPENDENT * clusters and not one_answer:
             df = min(df, 2.0 + min(effective_clusters(n[rare], alike[rare]) for rare in (k > 0, k < n)))
         effective = p * (1 - p) / variance if variance > 0 else total
         if effective > total:
             _, share = np.unique(np.round(k / n, 12), return_inverse=True)
-            if alike.sum() - np.bincount(share, weights=alike).max() < 10:
+            if clusters < 10 or clusters - np.bincount(share, weights=alike).max() < 10:
                 effective = total
     centre, half = map(float, _wilson_centre(p, effective, float(stdtrit(df, 0.5 + conf_level / 2))))
     low, high = max(0.0, centre - half) if p > 0 else 0.0, min(1.0, centre + half) if p < 1 else 1.0

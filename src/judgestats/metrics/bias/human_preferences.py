@@ -179,7 +179,8 @@ def preference_gap(
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "_choice" in table else pd.Series(False, index=table.index)
-    unscreened, screened = table[~same], table[same]
+    columns = [*groups, "judge", "outcome", "n", "_person", "_hit", "_trial", "_pair", "_unit"]
+    unscreened, screened = table.loc[~same, [c for c in columns if c in table]], table[same]
     rows: list[Record] = []
     for key, group_calls in each_group(unscreened, groups):
         mask = pd.Series(True, index=screened.index)
@@ -371,22 +372,23 @@ def _by_judge(table: pd.DataFrame) -> list[tuple[object, pd.DataFrame]]:
 
 def _invalid_excluded(table: pd.DataFrame) -> str:
     """Flag of the excluded invalid calls."""
-    return flags.INVALID_EXCLUDED.of(
-        float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
-    )
+    excluded = (table["outcome"] == "invalid").to_numpy(dtype=bool) & (table["_trial"].to_numpy() == 0)
+    return flags.INVALID_EXCLUDED.of(float(table["n"].to_numpy(dtype=float)[excluded].sum()))
 
 
 def _totals(table: pd.DataFrame) -> tuple[float, float]:
     """Choices of the target, and calls that count."""
-    return float((table["_hit"] * table["_trial"]).sum()), float(table["_trial"].sum())
+    hit, trial = (table[c].to_numpy(dtype=float) for c in ("_hit", "_trial"))
+    return float((hit * trial).sum()), float(trial.sum())
 
 
 def _by_unit(tables: list[pd.DataFrame]) -> tuple[list[Floats], list[Floats]]:
     """Choices of the target, and calls that count, of each table in each cluster of all of them."""
-    unit = codes_of(pd.concat([t[["_unit"]] for t in tables], ignore_index=True), ["_unit"])
-    parts = np.split(unit.code, np.cumsum([len(t) for t in tables])[:-1])
+    unit, units = pd.factorize(np.concatenate([t["_unit"].to_numpy() for t in tables]))
+    parts = np.split(unit, np.cumsum([len(t) for t in tables])[:-1])
+    trials = [t["_trial"].to_numpy(dtype=float) for t in tables]
+    hits = [t["_hit"].to_numpy(dtype=float) * n for t, n in zip(tables, trials, strict=True)]
     sums = [
-        sums_within(np.column_stack([t["_hit"] * t["_trial"], t["_trial"]]), code, unit.size)
-        for t, code in zip(tables, parts, strict=True)
+        np.bincount(at, x, len(units)).astype(np.float64) for at, x in zip(parts * 2, [*hits, *trials], strict=True)
     ]
-    return [x[:, 0] for x in sums], [x[:, 1] for x in sums]
+    return sums[: len(tables)], sums[len(tables) :]
