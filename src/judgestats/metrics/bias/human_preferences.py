@@ -32,6 +32,7 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import candidates, codes_of, each_group
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Mask, Record
 
 #: Annotators with fewer calls are not screened: a few equal answers may be chance.
@@ -40,12 +41,15 @@ LEAST = 10
 
 def constant(table: pd.DataFrame) -> pd.Series[bool]:
     """Calls of people whose answer by slot (``_choice``) and whose confidence (``_sure``) never vary."""
-    answers = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
-    varied = answers.agg(
-        choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")
+    answers = table[table["_person"] & (table["outcome"] != "invalid")]
+    columns, n = Factors(answers), answers["n"].to_numpy(dtype=float)
+    judge = columns.codes(["judge"])
+    choices, sure, slots = (
+        np.bincount(judge.code[columns.codes(["judge", c]).first], minlength=judge.size)
+        for c in ("_choice", "_sure", "_slot")
     )
-    same = varied[(varied[["choices", "sure"]] == 1).all(axis=1) & (varied["slots"] == 2) & (varied["calls"] >= LEAST)]
-    return table["_person"] & table["judge"].isin(same.index)
+    same = (choices == 1) & (sure == 1) & (slots == 2) & (np.bincount(judge.code, n, judge.size) >= LEAST)
+    return table["_person"] & table["judge"].isin(answers["judge"].iloc[judge.first[same]])
 
 
 def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
