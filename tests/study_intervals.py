@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from scipy import stats
+from scipy.optimize import isotonic_regression
 from statsmodels.stats.inter_rater import cohens_kappa
 
 import planned_studies
@@ -131,6 +132,31 @@ def signed(rows, target):
     return rows["winner"].eq(target).astype(float) - (rows["winner"].ne(target) & rows["winner"].ne("tie"))
 
 
+def resampled(sums, statistic, seed=7, draws=2000):
+    """Expanded percentile interval (Hesterberg 2015) of clusters drawn whole: `sums` (G, ...) of each."""
+    g, rng = len(sums), np.random.default_rng(seed)
+    values = np.array([statistic(sums[rng.integers(0, g, g)].sum(axis=0)) for _ in range(draws)])
+    tail = stats.norm.cdf(stats.t.ppf((1 - LEVEL) / 2, g - 1) * (g / (g - 1)) ** 0.5)
+    return tuple(np.quantile(values[~np.isnan(values)], [tail, 1 - tail], method="inverted_cdf"))
+
+
+def threshold(rows):
+    """Where an isotonic fit reaches .75; infinite ends are censored."""
+    steps = np.sort(rows["delta"].unique())
+    sums = np.stack([
+        [[part["right"].sum(), len(part)] for part in (task[task["delta"] == s] for s in steps)]
+        for _, task in rows.groupby("task")
+    ]).astype(float)  # fmt: skip
+
+    def crossing(total):
+        hits, n = total.T
+        fit = isotonic_regression(hits / n, weights=n).x
+        reached = np.flatnonzero(fit >= 0.75 - 1e-12)
+        return np.inf if not len(reached) else -np.inf if reached[0] == 0 else float(np.interp(0.75, fit, steps))
+
+    return resampled(sums, crossing)
+
+
 def dark_current(calls) -> Expected:
     by = ["judge", "prompt"]
     rows = calls.assign(ok=calls["choice"].ne("invalid"))
@@ -155,6 +181,8 @@ def dark_current(calls) -> Expected:
     ladder = ladder.assign(right=winner(ladder).eq(ladder["better"].astype(str)))
     for delta, rows in ladder.groupby("delta"):
         expected[f"correct Δ = {delta:g}"] = each(rows, by, lambda r: clustered_wilson(r["right"], r["item"]))
+    whole = ladder.groupby(by)["delta"].transform("nunique") == 5
+    expected["threshold"] = each(ladder[whole], by, threshold)
     ties = answered.assign(tie=~answered["commits"], delta=answered["delta"].fillna(0.0))
     keys = ["judge", "stimulus", "delta", "item", "first", "second"]
     both = ties.pivot_table("tie", keys, "prompt", aggfunc="mean").dropna().astype(float)
@@ -202,7 +230,22 @@ def debiasing(calls) -> Expected:
         **each(votes, "judge", lambda r: clustered_wilson(r["hit"], r["task"])),
         ("people",): clustered_wilson(votes["hit"], votes["task"]),
     }
+    expected["beyond people from people"] = each(both, by, lambda r: beyond(r, votes[votes["item"].isin(r["item"])]))
     return expected
+
+
+def beyond(rows, votes):
+    """Share of a judge minus that of people on the same pairs: t by task, and by person beyond the tasks of each."""
+    value, variance, df = robust(
+        [(rows["hit"].astype(float), rows["task"]), (votes["hit"].astype(float), votes["task"])], [1.0, -1.0]
+    )
+    part = (votes["hit"] - votes["hit"].mean()) / len(votes)
+    of_person, size = part.groupby(votes["judge"]).sum(), votes["judge"].value_counts().sort_index()
+    among = (of_person**2 / (1 - size / len(votes))).sum()
+    within = (part.groupby([votes["task"], votes["judge"]]).sum() ** 2).sum()
+    _, _, persons = robust([(votes["hit"].astype(float), votes["judge"])])
+    half = stats.t.ppf((1 + LEVEL) / 2, min(df, persons)) * (variance + max(among - within, 0.0)) ** 0.5
+    return max(value - half, -1.0), min(value + half, 1.0)
 
 
 def kappa(rows):
@@ -229,6 +272,7 @@ def rubric(calls) -> Expected:
     judges = calls["judge"][~people].unique()
     middle = calls[people].groupby([*cell, "judge"])["score"].mean().groupby(level=cell).mean()
     expected: Expected = {}
+    own = {}
     for arm in ("attributed", "anonymized"):
         of_arm = calls[~people & (calls["condition"] == arm)]
         table = of_arm.groupby([*cell, "judge"])["score"].mean().unstack("judge")
@@ -242,13 +286,28 @@ def rubric(calls) -> Expected:
             expected[name] = {key: clustered_t(part) for key, part in parts.items()}
             if name != arm:
                 continue
+            own |= {(arm, j): parts[j, j] for j in judges}
             others = {j: [parts[j, s] for s in judges if s != j] for j in judges}
             few = [1 / (len(judges) - 1)] * (len(judges) - 1)
             expected[f"{arm}, others"] = {(j,): clustered_t(*others[j], weights=few) for j in judges}
             expected[f"{arm}, own beyond others"] = {
                 (j,): clustered_t(parts[j, j], *others[j], weights=[1.0, *(-w for w in few)]) for j in judges
             }
+    expected["attenuation, %"] = {(j, j): attenuation(own["attributed", j], own["anonymized", j]) for j in judges}
     return expected
+
+
+def attenuation(base, blinded):
+    """Percent by which a mean shrinks: Fieller's interval of the ratio, folded; by the items of both."""
+    (bottom, base_variance, df), (top, variance, other_df) = robust([base]), robust([blinded])
+    both = robust([base, blinded], [1.0, 1.0])[1]  # the covariance from the variance of the sum
+    covariance, q = (both - base_variance - variance) / 2, stats.t.ppf((1 + LEVEL) / 2, min(df, other_df))
+    g, middle = bottom**2 - q**2 * base_variance, top * bottom - q**2 * covariance
+    root = middle**2 - g * (top**2 - q**2 * variance)
+    if g <= 0 or root <= 0:
+        return np.nan, np.nan
+    low, high = folded((middle - root**0.5) / g, (middle + root**0.5) / g)
+    return 100 * (1 - high), 100 * (1 - low)
 
 
 def cues(calls) -> Expected:
@@ -257,7 +316,7 @@ def cues(calls) -> Expected:
     keys, by = ["judge", "scheme", "item"], ["judge", "scheme"]
     blind = answered[answered["probe"] == "blind"].set_index(keys)["winner"]
     favoured = {p: rows.set_index(keys)["favoured"] for p, rows in calls.groupby("probe")}
-    expected: Expected = {name: {} for name in ("shift", "LDS", "OLS", "TS")}
+    expected: Expected = {name: {} for name in ("shift", "LDS", "OLS", "TS", "LAO")}
     for (judge, scheme, probe), rows in answered[answered["probe"] != "blind"].groupby([*by, "probe"]):
         sides = []
         for said in (rows.set_index(keys)["winner"], blind.loc[[judge]].xs(scheme, level="scheme", drop_level=False)):
@@ -269,6 +328,7 @@ def cues(calls) -> Expected:
         }.items():  # fmt: skip
             expected[name][at] = partly_paired(*map(hit, sides))
         expected["LDS"][at] = expected["shift"][at]
+        expected["LAO"][at] = label_agreement(*sides)
     for name in ("LDS", "OLS", "TS"):
         expected[name] = {at: (max(low, 0.0), high) for at, (low, high) in expected[name].items() if high > 0}
     flip, reveal = (answered[answered["probe"] == p].set_index(keys) for p in ("flip", "reveal"))
@@ -282,6 +342,21 @@ def cues(calls) -> Expected:
     sides = blind["winner"].map({"u": 1, "v": -1}).fillna(0)
     expected["neutrality deviation"] = each(blind.assign(side=sides), by, lambda r: folded(*signs(r["side"])))
     return expected
+
+
+def label_agreement(after, before):
+    """Share of the movement that goes to the labelled side, over draws of the items of both."""
+    items = sorted({*after.index, *before.index})
+    sums = np.zeros((len(items), 2, 3))
+    for side, rows in enumerate((after, before)):
+        place = np.where(rows["to"], 0, np.where(rows["tie"], 2, 1))
+        sums[[items.index(i) for i in rows.index], side, place] = 1
+
+    def statistic(total):
+        gains = np.clip(np.subtract(*(total / total.sum(axis=1, keepdims=True))), 0, None)
+        return gains[0] / gains.sum() if gains.sum() > 1e-12 else np.nan
+
+    return resampled(sums, statistic)
 
 
 def folded(low, high):
@@ -327,6 +402,6 @@ def merg(calls) -> Expected:
 
 INTERVALS = {"dark-current": dark_current, "debiasing": debiasing, "rubric": rubric, "cues": cues, "merg": merg}
 #: Columns whose intervals are of a bootstrap: here percentiles of other draws, near those of the package and about as wide.
-RESAMPLED = {"ρ of systems", "r of samples", "ICC(2,1)", "sd of judges' means"}
-#: Columns whose intervals are not made here: of a bootstrap of few items, and Fieller's.
-NOT_MADE = {"LAO", "beyond people", "threshold", "attenuation, %", "r minus baseline-score"}
+RESAMPLED = {"ρ of systems", "r of samples", "ICC(2,1)", "sd of judges' means", "LAO", "threshold"}
+#: A column whose intervals are not made here: a bootstrap of few items.
+NOT_MADE = {"r minus baseline-score"}

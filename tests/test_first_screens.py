@@ -49,7 +49,8 @@ def study(request, tmp_path_factory):
     calls = collect(folder / "plan", sorted(map(str, (folder / "answers").glob("*/*"))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page_data, "attempts", lambda *_: {})
-        return request.param, calls, measure_all(calls, PageArguments(study=True, n_resamples=200))
+        draws = 2000 if request.param == "cues" else 200  # the tail of a ratio of few items takes many
+        return request.param, calls, measure_all(calls, PageArguments(study=True, n_resamples=draws))
 
 
 def column(summary, term):
@@ -743,7 +744,7 @@ def check_intervals(expected, tables):
                 labels.append(0.0)
             ends, own = (row["conf_low"], row["conf_high"]), expected[head][tuple(labels)]
             wide = own[1] - own[0]
-            close = 0.6 * wide if head in study_intervals.RESAMPLED else 2e-4 if "beyond" in head else 1e-7
+            close = 0.6 * wide if head in study_intervals.RESAMPLED else 2e-4 if "own beyond" in head else 1e-7
             assert ends == pytest.approx(own, abs=close), (table.title, head, labels)
             if head in study_intervals.RESAMPLED:
                 assert 0.6 * wide < ends[1] - ends[0] < 2 * wide, (head, labels)
