@@ -62,7 +62,7 @@ def comparison(summary: Summary) -> Record:
     columns = [
         {
             "label": c.label,
-            "note": _note(c),
+            "note": "; ".join(filter(None, [c.note, c.size])),
             "line": c.line,
             "ticks": c.ticks if c.form != "count" else (),
             "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
@@ -70,18 +70,6 @@ def comparison(summary: Summary) -> Record:
         for i, c in enumerate(summary.columns)
     ]
     return {"groups": groups, "columns": columns, "note": summary.note}
-
-
-def _sizes(column: Column) -> set[str]:
-    """How many cases the estimates of a column rest on: each number once."""
-    sizes = (float(cell.get("n", math.nan)) for cell in column.cells.values() if column.form != "count")
-    return {f"n\u00a0=\u00a0{count(n)}" for n in sizes if not math.isnan(n)}
-
-
-def _note(column: Column) -> str:
-    """The note of a column, with n where it is one number."""
-    sizes = _sizes(column)
-    return "; ".join(filter(None, [column.note, *(sizes if len(sizes) == 1 else ())]))
 
 
 def _track_cell(column: Column, judge: str, width: int) -> Record:
@@ -98,7 +86,7 @@ def _track_cell(column: Column, judge: str, width: int) -> Record:
     drawn_bar = bar(at, low, high, start=start, end=end, mark=mark, width=width)
     parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
     hover = "; ".join(p for p in parts if p)
-    n = parts[0] if len(_sizes(column)) > 1 else ""
+    n = "" if column.size else parts[0]
     return {"value": value, "interval": ends, "n": n, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
 
 
@@ -148,7 +136,9 @@ def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequen
         "label": label,
         "width": width,
         "note": note,
-        "columns": [{"label": c.label, "note": _note(c), "ticks": c.ticks} for c in columns],
+        "columns": [
+            {"label": c.label, "note": "; ".join(filter(None, [c.note, c.size])), "ticks": c.ticks} for c in columns
+        ],
         "rows": rows,
         "blank": without_numbers(columns, judges),
     }

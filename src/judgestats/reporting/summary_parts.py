@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from judgestats.metrics.standings import Standing
-from judgestats.reporting.formatting import PERCENT, Form, number, printed, signed
+from judgestats.reporting.formatting import PERCENT, Form, count, number, printed, signed
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -74,6 +74,12 @@ class Column:
         end = "conf_low" if self.reference == 0 else "estimate"
         low = any(float(c[end]) < 0 for c in self.cells.values())
         return (-most if low else 0.0), most
+
+    @cached_property
+    def size(self) -> str:
+        """How many cases each estimate rests on, where that is one number."""
+        sizes = {float(c["n"]) for c in self.cells.values() if "n" in c and self.form != "count"}
+        return f"n\u00a0=\u00a0{count(sizes.pop())}" if len(sizes) == 1 else ""
 
     def text(self, judge: str) -> tuple[str, str]:
         """Estimate and interval as they are printed."""
