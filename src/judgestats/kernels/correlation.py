@@ -37,24 +37,8 @@ def grouped(values: Floats, owner: Integers, n_owners: int) -> Floats:
     return result
 
 
-def pair_sums(x: Floats, y: Floats, owner: Integers, n_owners: int) -> Floats:
-    """Sums (O, K, 6) behind the Pearson correlations of K pairs x, y (K, N), by owner (N,): what a bootstrap draws.
-
-    Count, and the sums of x, y, x², y², xy about midranges; a point with a NaN on either side is left out of its pair.
-    """
-    both = ~(np.isnan(x) | np.isnan(y))
-    x, y = (np.where(both, v, np.nan) for v in (x, y))
-    x, y = (np.where(both, v - midrange(v)[:, None], 0.0) for v in (x, y))
-    sums = np.stack([both.astype(float), x, y, x * x, y * y, x * y], axis=-1)
-    return grouped(sums.transpose(1, 0, 2), owner, n_owners)
-
-
-def pearson_of(sums: Floats) -> Floats:
-    """Pearson correlations (...) of sums (..., 6); NaN for fewer than two points, or where a vector is constant."""
-    return _pearson(*(sums[..., i] for i in range(6)))
-
-
-def _pearson(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats) -> Floats:
+def pearson_of(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floats) -> Floats:
+    """Pearson correlations of counts and sums; NaN for fewer than two points, or where a vector is constant."""
     with np.errstate(divide="ignore", invalid="ignore"):
         vx, vy, cov = xx - x * x / n, yy - y * y / n, xy - x * y / n
         defined = (n > 1) & (vx > _NOTHING * xx) & (vy > _NOTHING * yy)
@@ -81,7 +65,7 @@ def all_pairs(scores: Floats, owner: Integers, n_owners: int, weights: Floats) -
     n, first, squares = (part.reshape(*part.shape[:2], -1, len(places)) for part in sums)
     i, j = group[one], group[two]
     sides = first[..., one, j], first[..., two, i], squares[..., one, j], squares[..., two, i]
-    return _pearson(n[..., i, j], *sides, products)
+    return pearson_of(n[..., i, j], *sides, products)
 
 
 def weighted_totals(weights: Floats, sums: Floats) -> Floats:
@@ -124,7 +108,7 @@ def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
         x, y = average_ranks(x), average_ranks(y)
     x, y = (np.where(both, v - midrange(v)[..., None], 0.0) for v in (x, y))
     parts = (both.astype(float), x, y, x * x, y * y, x * y)
-    return pearson_of(np.stack([p.sum(axis=-1) for p in parts], axis=-1))
+    return pearson_of(*(p.sum(axis=-1) for p in parts))
 
 
 def weighted_ranks(x: Floats, weights: Floats) -> Floats:
@@ -146,7 +130,7 @@ def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     middle = (w.sum(axis=1, keepdims=True) + 1) / 2
     rx, ry = (weighted_ranks(v[both], w) - middle for v in (x, y))
     parts = (w, w * rx, w * ry, w * rx * rx, w * ry * ry, w * rx * ry)
-    return pearson_of(np.stack([p.sum(axis=1) for p in parts], axis=-1))
+    return pearson_of(*(p.sum(axis=1) for p in parts))
 
 
 def icc_sums(scores: Floats, owner: Integers, n_owners: int) -> Floats:
