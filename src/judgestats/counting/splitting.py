@@ -311,6 +311,8 @@ def splits_of(frame: Calls, keys: Iterable[str], kind: Kind = "ratings", *, stri
         if study.lazy:
             return lazy_splits(study.data, present_keys, kind, strict=strict)
         codes = study.columns.codes(present_keys)
+        if codes.size == len(study.columns):  # each row has a cell of its own
+            return []
         return eager_splits(study.data, codes.code, codes.size, present_keys, kind, strict=strict)
 
     return study.once(("splits", kind, strict, *present_keys), look)

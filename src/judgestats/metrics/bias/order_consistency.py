@@ -25,7 +25,6 @@ from judgestats.results import estimates
 from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import combine
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, required
-from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Ints, Mask, Record
 
@@ -206,7 +205,7 @@ def _agreeing(answered: Ints, equal: Mask, missing: str) -> Mask:
 def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) -> tuple[Counts, list[str]]:
     """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
-    data, present = study.data, study.names
+    present = study.names
     kind: Kind = "ratings" if {"score", "answer"} & {*present} and "choice" not in present else "preferences"
     lacking = [c for c in required("preferences") if c not in present] if kind == "preferences" else []
     if lacking:
@@ -220,7 +219,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
             "'replicate', or count identical answers: preferences(frame, counts=\"n\")."
         )
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    counted(data, groups, kind)
+    study.refuse_undeclared(groups, kind)
     study, clusters = clustered(study, groups, cluster)
     if not clusters.columns and cluster == "auto":
         clusters = replace(clusters, columns=("item",))
@@ -229,7 +228,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
         about = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c in present and c != "replicate")]
     else:
         about = [c for c in ABOUT[kind] if c in present]
-        refuse_splits(splits_of(study.data.to_native(), [*keys, *about]), [*keys, *about])
+        refuse_splits(splits_of(study, [*keys, *about]), [*keys, *about])
     unit = list(dict.fromkeys([*about, *keys]))
     answer = "choice" if kind == "preferences" else "score" if "score" in present else "answer"
     if study.lazy:
