@@ -213,7 +213,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return np.zeros(len(right))
     if right.size == 1:  # one judge: the decomposition costs more than all else
-        return np.divide(right, matrix[0], out=np.zeros(1), where=matrix[0] != 0)
+        return np.asarray(np.divide(right, matrix[0], out=np.zeros(1), where=matrix[0] != 0), np.float64)
     return np.asarray(np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right, np.float64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ from judgestats.schema.factors import Factors, factor_of
 from judgestats.typing import Floats, Mask, Record, Rows
 
 #: Answers of any type.
-Answers: TypeAlias = "NDArray[Any]"
+Answers: TypeAlias = "NDArray[np.object_] | Floats"
 #: Base rates of so many different scores are given.
 MOST_LEVELS = 12
 
