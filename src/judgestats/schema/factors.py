@@ -127,7 +127,8 @@ class Factors:
     def each_group(self, names: Sequence[str]) -> Iterator[tuple[Record, Integers]]:
         """Key and rows of each combination of labels, in the order of first appearance."""
         codes = self.codes(names)
-        keys = self.take(codes.first).frame(names).to_dict("records")
+        # the first pandas 3 makes no record of a row without columns
+        keys = self.take(codes.first).frame(names).to_dict("records") if names else [{}] * codes.size
         for key, rows in zip(keys, coding.rows_of_codes(codes.code, codes.size), strict=True):
             yield {str(name): label for name, label in key.items()}, rows
 
