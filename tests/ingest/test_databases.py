@@ -254,7 +254,7 @@ def takes_frames():
                 yield pytest.param(function, frames[0], id=f"{home.__name__}.{name}")
 
 
-@pytest.mark.parametrize(("function", "frame"), takes_frames())
+@pytest.mark.parametrize(("function", "frame"), list(takes_frames()))
 def test_every_function_of_a_lazy_frame_says_that_its_connection_is_closed(function, frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     connection = duckdb.connect()
