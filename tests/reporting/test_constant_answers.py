@@ -7,7 +7,7 @@ import pytest
 from judgestats.reporting import page_data
 from judgestats.reporting.constant_answers import beside_constant
 from judgestats.reporting.page_data import PageArguments, measure_all
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import CHANCE, Column
 from judgestats.schema import preferences, ratings
 
 #: Shares of first, second and tie among the right answers.
@@ -21,8 +21,8 @@ def column(ends, line, lower_is_better=False):
 
 def test_worse_is_shown_for_all_judges_at_once_and_with_the_error_of_the_constant():
     ends = {"far": (0.2, 0.3), "near": (0.4, 0.49), "on": (0.45, 0.55), "above": (0.52, 0.6)}
-    assert beside_constant(column(ends, "dashed: chance, 50 %")) == (["far"], ["near", "on"])
-    assert beside_constant(column({"near": (0.4, 0.49)}, "dashed: chance, 50 %")) == (["near"], [])
+    assert beside_constant(column(ends, CHANCE)) == (["far"], ["near", "on"])
+    assert beside_constant(column({"near": (0.4, 0.49)}, CHANCE)) == (["near"], [])
     assert beside_constant(column({"near": (0.4, 0.49)}, "dashed: best constant answer")) == ([], ["near"])
     turned = {j: (1 - b, 1 - a) for j, (a, b) in ends.items()}
     assert beside_constant(column(turned, "dashed: best constant answer", True)) == (["far"], ["near", "on"])

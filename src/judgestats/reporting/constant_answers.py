@@ -6,7 +6,7 @@ import math
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.proportions import normal_quantile
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import CHANCE, Column
 
 _ENDS = ("conf_low", "estimate", "conf_high")
 
@@ -18,7 +18,7 @@ def beside_constant(column: Column) -> tuple[list[str], list[str]]:
     error is taken to be that of a judge.
     """
     sign = -1 if column.lower_is_better else 1
-    wider = 1.0 if column.line.startswith("dashed: chance") else math.sqrt(2)
+    wider = 1.0 if column.line == CHANCE else math.sqrt(2)
     wider *= normal_quantile(1 - (1 - CONF_LEVEL) / max(len(column.cells), 1)) / normal_quantile(CONF_LEVEL)
     ends = {j: sorted(sign * (float(c[k]) - column.reference) for k in _ENDS) for j, c in column.cells.items()}
     worse = [j for j, (_, middle, high) in ends.items() if middle + wider * (high - middle) < 0]

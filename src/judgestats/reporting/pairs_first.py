@@ -18,10 +18,9 @@ from judgestats.reporting.card_questions import (
     people_question,
     rows_by_judge,
 )
-from judgestats.reporting.formatting import PERCENT
 from judgestats.reporting.graded_columns import graded_columns
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import CHANCE, Column
 
 
 def pairs_first_screen(
@@ -86,6 +85,6 @@ def _best_constant(data: pd.DataFrame) -> tuple[float, str]:
     answer = max(shares, key=lambda k: (round(shares[k], 12), k == "first"))
     forced = shares["tie"] == 0 and not labelled["choice"].astype(str).isin(["tie", "abstain"]).any()
     if forced and abs(shares["first"] - 0.5) < 0.005:
-        return 0.5, f"dashed: chance, 50{PERCENT}"
+        return 0.5, CHANCE
     said = "a tie" if answer == "tie" else answer
     return shares[answer], f"dashed: best constant answer (always {said})"

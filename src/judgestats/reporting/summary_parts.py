@@ -13,6 +13,8 @@ from judgestats.reporting.formatting import PERCENT, Form, count, number, printe
 
 #: Names that a card lists.
 MOST_NAMES = 3
+#: The line of a reference that is known; others are estimates.
+CHANCE = f"dashed: chance, 50{PERCENT}"
 
 
 @dataclass(frozen=True)
