@@ -166,18 +166,20 @@ def _near(row: str, model: Any, other: Any) -> bool:
     """Whether an estimate, and the ends of its interval, of two samples differ by no more than their Monte Carlo error.
 
     The error of a mean is sd / sqrt(n), n the effective size, and that of a quantile at .025 is 2.7 times as large. A
-    probability has no interval; its standard error is its Monte Carlo error. A ratio has an interval and no standard
-    error; it is compared on the log scale.
+    probability has no interval; its standard error is its Monte Carlo error. A ratio, which has an interval and no
+    standard error, and a positive estimate with a long upper tail are compared on the log scale.
     """
     if row not in other["rows"]:
         return False
     variance, values = [0.0, 0.0], []
+    middle, error, low, high = model["rows"][row]
+    skewed = None not in (low, high) and (error is None or high - middle > 2 * (middle - low))
     for sample in (model, other):
         estimate, error, low, high = sample["rows"][row]
         size = max(sample["ess"], 1)
         if None not in (low, high):
-            if error is None and min(estimate, low, high) > 0:
-                estimate, low, high = np.log([estimate, low, high])
+            if skewed and min(estimate, low, high) > 0:
+                estimate, low, high, error = *np.log([estimate, low, high]), None
             sd = (high - low) / 3.92 if error is None else error
             variance = [variance[0] + sd**2 / size, variance[1] + (2.7 * sd) ** 2 / size]
         else:

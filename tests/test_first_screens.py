@@ -302,14 +302,14 @@ def check_trec(long, summary):
     residual = long.assign(e=error).pivot(index="item", columns="judge", values="e").corr().to_numpy()
     mean = residual[np.triu_indices(33, 1)].mean()
     worth = 33 / (1 + 32 * mean)
-    assert (
-        cards["panel"].claim == f"33 judges are worth {worth:.2f} independent ones"
-    )  # ends are alike with one decimal
+    said = re.fullmatch(r"33 judges are worth (\d\.\d\d) independent ones", cards["panel"].claim)
+    assert said  # with two decimals: with one the ends of the interval are alike
+    assert float(said[1]) == pytest.approx(worth, abs=0.006)  # three scores are missing
     ends = re.match(
         rf"interval ([\d.]+) to ([\d.]+); mean correlation of their errors {mean:.2f};", cards["panel"].detail
     )
     assert ends
-    assert [float(end) for end in ends.groups()] == pytest.approx([worth] * 2, abs=0.1)  # of a bootstrap
+    assert [float(end) for end in ends.groups()] == pytest.approx([worth] * 2, abs=0.04)  # of a bootstrap
 
     queries = long["item"].str.partition("+")[0]
     of_best = values["distance"][long["judge"] == best]
