@@ -77,7 +77,7 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
         table, kind, groups = collected(study, by, keep)
         calls = Study.of(table)
     else:
-        kind, groups = checked(study, by, keep)
+        kind, groups = kind_and_groups(study, by, keep)
         calls = study.of_two if kind == "preferences" else study.scores
     rows = len(calls.columns)
     if not rows:
@@ -125,7 +125,7 @@ def turned_codes(code: Integers, turned: Mask) -> Integers:
     return np.where(turned & (code >= 0), 2 - code, code).astype(np.int8)
 
 
-def checked(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
+def kind_and_groups(study: Study, by: By, keep: Sequence[str]) -> tuple[Kind, list[str]]:
     """Kind of a frame and its groups, which are refused where they cannot be."""
     kind, groups = kind_of(study.names), grouping([*names(by), *keep], study.names)
     study.refuse_undeclared(groups, kind)
@@ -145,7 +145,7 @@ def collected(frame: Calls, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, 
 def answer_columns(frame: Calls, by: By, keep: Sequence[str]) -> tuple[LazyFrame, Kind, list[str]]:
     """The columns that matter, as a lazy frame; the answers of ratings are called ``score``."""
     study = Study.of(frame)
-    kind, groups = checked(study, by, keep)
+    kind, groups = kind_and_groups(study, by, keep)
     data = study.data
     data = coding.as_scores(data) if kind == "ratings" else data
     present = frame_columns(data)

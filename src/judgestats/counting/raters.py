@@ -163,7 +163,7 @@ def _answered(frame: Calls, groups: list[str]) -> tuple[Study, Kind]:
         table, kind, _ = judge_answers.collected(whole, groups, ())
         study = study.part(table)
     else:
-        kind, _ = judge_answers.checked(whole, groups, ())
+        kind, _ = judge_answers.kind_and_groups(whole, groups, ())
     if kind == "ratings":
         keys = [*groups, "judge", *(c for c in ABOUT[kind] if c in study.names)]
         refuse_splits(splits_of(whole, keys), keys)
