@@ -301,7 +301,7 @@ def labels(data: Calls, column: str) -> list[str]:
     study = Study.of(data)
     if column not in study.names:
         return []
-    if not study.lazy and study.data.schema[column] in (nw.String, nw.Categorical):
+    if not study.lazy and study.data[column].dtype in (nw.String, nw.Categorical):
         return study.once(("labels", column), lambda: study.columns.labels(column))
     values = study.data.lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
     return sorted(v for v in values.to_native()[column] if isinstance(v, str))

@@ -536,9 +536,11 @@ _SIDES = {"first", "second", "a", "b", "1", "2"}
 def _empty_texts(data: EagerFrame, kind: Kind) -> Iterator[Finding]:
     """Judged texts of no characters, by side; those of a vacuum are meant to be empty."""
     meant = data["stimulus"].to_pandas().eq("vacuum").to_numpy(bool) if "stimulus" in data.columns else False
-    for column in data.columns:
+    names = data.columns
+    verdict = answer_column(names) if kind == "ratings" else None
+    for column in names:
         words = set(str(column).lower().split("_"))
-        if kind == "ratings" and column == answer_column(data.columns):  # a verdict
+        if column == verdict:
             continue
         if not words <= _SIZES | _TEXTS | _SIDES or (kind == "preferences") is not bool(words & _SIDES):
             continue
