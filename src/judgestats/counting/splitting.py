@@ -14,7 +14,7 @@ from narwhals.stable.v2.dtypes import DType
 
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
-from judgestats.schema.coding import Coded, codes_of, column_codes, compact, each, is_constant, joint
+from judgestats.schema.coding import Coded, codes_of, column_codes, compact, is_constant, joint
 from judgestats.schema.columns import COUNTS, By, Kind, grouping, names, outcome_columns
 from judgestats.schema.opening import one_if
 from judgestats.typing import Column, EagerFrame, Integers, LazyFrame
@@ -160,8 +160,7 @@ def _differing(
             return None
         return again[rows], code[rows]
 
-    differences = each(look, [table[c] for c in columns])
-    return {c: f for c, f in zip(columns, differences, strict=True) if f is not None}
+    return {c: difference for c in columns if (difference := look(table[c])) is not None}
 
 
 def _belongs_to_rows(values: Column, rows: Integers, group: Integers, size: int, code: Integers, levels: int) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -21,8 +19,7 @@ from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
 
-R = TypeVar("R")
-#: Rows from which a kernel, or a thread, is worth its start.
+#: Rows from which a kernel is worth its start.
 MANY = 100_000
 
 #: A coded column: the code of each row, and how many codes there are.
@@ -40,14 +37,6 @@ class Codes:
     def size(self) -> int:
         """G, how many combinations there are."""
         return int(self.first.size)
-
-
-def each(function: Callable[[Column], R], columns: Sequence[Column]) -> list[R]:
-    """Apply a function to long columns side by side: hashing text leaves the interpreter free."""
-    if not columns or len(columns[0]) < MANY:
-        return [function(c) for c in columns]
-    with ThreadPoolExecutor(min(len(columns), os.cpu_count() or 1)) as pool:
-        return list(pool.map(function, columns))
 
 
 def column_codes(values: Column) -> Coded:
@@ -306,7 +295,7 @@ def as_text(values: Column) -> Column:
 
 def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept."""
-    ranks = [(code, len(labels)) for code, labels in each(ranked_codes, [table[c] for c in columns])]
+    ranks = [(code, len(labels)) for code, labels in (ranked_codes(table[c]) for c in columns)]
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
     weights = None if weight is None else call_counts(table[weight])
     n = np.bincount(number, weights=weights, minlength=codes.size).astype(float)
@@ -328,7 +317,7 @@ def _plain(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Mask]:
     """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
-    (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
+    (code_1, names_1), (code_2, names_2) = _factorized(table["first"]), _factorized(table["second"])
     ranked = np.unique(np.concatenate([names_1, names_2]))
     size = len(ranked)
     if without := int(((np.asarray(code_1) < 0) | (np.asarray(code_2) < 0)).sum()):

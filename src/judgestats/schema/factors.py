@@ -99,7 +99,7 @@ class Factors:
         return self.of([name])[0]
 
     def of(self, names: Sequence[str]) -> list[Factor]:
-        """Several columns, side by side where they are long."""
+        """Several columns."""
         absent = [name for name in dict.fromkeys(names) if name not in self._factors]
         if absent and self._whole is not None and self._left_out.isdisjoint(absent):
             factors = self._whole[0].of(absent)
@@ -107,8 +107,7 @@ class Factors:
                 (name, Factor(f.code[self._whole[1]], f.labels)) for name, f in zip(absent, factors, strict=True)
             )
         elif absent:
-            factors = coding.each(factor_of, [self.series(name) for name in absent])
-            self._factors.update(zip(absent, factors, strict=True))
+            self._factors.update((name, factor_of(self.series(name))) for name in absent)
         return [self._factors[name] for name in names]
 
     def labels(self, name: str) -> list[str]:

@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.models.coding.factor_levels import label
-from judgestats.schema.coding import Coded, column_codes, compact, each, joint, ranked_codes, refuse_infinite
+from judgestats.schema.coding import Coded, column_codes, compact, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
 from judgestats.schema.opening import engine_errors, one_if
 from judgestats.typing import Column, Floats, Ints, Mask
@@ -131,7 +131,7 @@ def _grouped(frame: pd.DataFrame, count: Floats) -> tuple[pd.DataFrame, Floats]:
     rows = len(frame)
     if not len(frame.columns) or rows == 0 or any(_never_repeats(frame[c]) for c in frame):
         return frame.reset_index(drop=True), count
-    code, size = joint(each(_codes, [frame[c] for c in frame]), rows)
+    code, size = joint((_codes(frame[c]) for c in frame), rows)
     if size > 4 * rows + 10**6:  # too many for a table of all that could be
         code, codes = compact(code, size)
         size = codes.size
