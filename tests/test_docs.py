@@ -18,7 +18,7 @@ ROOMS = (
     "judgestats.metrics.",
     "judgestats.verdicts.",
     "judgestats.design.simulation",
-    "judgestats.design.power",
+    "judgestats.design.detectable_effects",
 )
 HEAD = ["function", "what it answers", "input", "interval", "source", "picture"]
 MODELS_HEAD = ["function", "what it answers", "input", "interval", "source"]

@@ -1,12 +1,14 @@
 """The public names: all there, documented, and loaded only when used."""
 
 import inspect
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
 import judgestats
+from judgestats import reporting
 
 #: What the design promises so far, by name.
 PROMISED = [
@@ -50,6 +52,13 @@ def test_every_public_name_is_there_and_documented(name):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'delta1'"):
         judgestats.delta1  # noqa: B018
+
+
+@pytest.mark.parametrize("room", [judgestats, judgestats.design, reporting, judgestats.plot])
+def test_no_module_takes_the_place_of_a_name_that_is_loaded_later(room):
+    modules = {module.name for module in pkgutil.iter_modules(room.__path__)}
+    homes = {name: home for name, home in room._HOMES.items() if home != (room.__name__, name)}
+    assert not modules & homes.keys()
 
 
 def test_import_is_light():

@@ -53,7 +53,7 @@ def collect(
     from judgestats.design.collection import Reading, matched, verdicts_in
     from judgestats.design.plan_files import all_answers, note_answers, plan_files, verdict_outputs, write_verdicts
     from judgestats.design.plans import goes_on, opened
-    from judgestats.design.reply_parts import parts_of
+    from judgestats.design.reply_tables import parts_of
     from judgestats.design.stages import requests_after
     from judgestats.design.studies import study_of
     from judgestats.ingest import parse_labels

@@ -15,7 +15,7 @@ import pandas as pd
 
 from judgestats.csv_files import unguarded
 from judgestats.design.plans import CALL, EARLIER, ID_LETTER, TEXTS, Plan, opened
-from judgestats.design.prompts import REPLIES, Prompt
+from judgestats.design.prompt_templates import REPLIES, Prompt
 from judgestats.design.ranked_responses import ranked_pairs
 from judgestats.design.reply_contents import SIDES, Mark, criterion_marks, dimension_marks, explanation, side_scores
 from judgestats.design.reply_schemas import WHOLE, schema_faults

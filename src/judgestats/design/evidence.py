@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judgestats.design.checklists import spaced, words
+from judgestats.design.checklist_tasks import spaced, words
 from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, Plan, opened
 from judgestats.design.reply_contents import SIDES, part_of, side_scores

@@ -17,7 +17,7 @@ import pandas as pd
 from judgestats.csv_files import as_csv, guarded, write_rows
 from judgestats.design.plan_files import write_plan
 from judgestats.design.plans import CALL, TEXTS, Plan, by_people
-from judgestats.design.prompts import NEEDED
+from judgestats.design.prompt_templates import NEEDED
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.outputs import Outputs, Source
 from judgestats.typing import Record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from judgestats.csv_files import as_csv, has_answers
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.errors import DesignError, masked
 from judgestats.outputs import Outputs, Source, digest, write_errors
 from judgestats.typing import Record

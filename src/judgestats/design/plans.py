@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import SEED
 from judgestats.design.plan_files import read_parts, write_plan
-from judgestats.design.prompts import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
+from judgestats.design.prompt_templates import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError, choose, masked, refuse_unknown
 from judgestats.ingest.tables import as_table
 from judgestats.kernels.resampling import generator

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
-from judgestats.design.checklists import CHANGES, Checklist, changed, checklists, filled_to
+from judgestats.design.checklist_tasks import CHANGES, Checklist, changed, checklists, filled_to
 from judgestats.design.plans import Plan, build, seed_noted
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator
 from judgestats.typing import Record

@@ -14,7 +14,7 @@ import pandas as pd
 
 from judgestats.defaults import SEED
 from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.design.reply_contents import contents, explanation
 from judgestats.design.reply_schemas import schema_faults
 from judgestats.design.runner_replies import Reply

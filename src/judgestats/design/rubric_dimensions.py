@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.ingest.json_replies import json_objects
 from judgestats.typing import Record
 from judgestats.verdicts.composites import WHOLES

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.design.plans import Plan, build, need_columns, opened_table
-from judgestats.design.prompts import Prompt, prompt
+from judgestats.design.prompt_templates import Prompt, prompt
 from judgestats.design.rubric_dimensions import Criterion, rubric_json
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record

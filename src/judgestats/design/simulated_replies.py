@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from judgestats.defaults import SEED
-from judgestats.design.checklists import checklists
+from judgestats.design.checklist_tasks import checklists
 from judgestats.design.judges import Judge
 from judgestats.design.plans import CALL, EARLIER, TEXTS, Plan
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.design.reply_contents import SIDES, side_scores
 from judgestats.design.rubric_dimensions import Criterion, read_dimensions, rubric_json
 from judgestats.design.simulation import simulate

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgestats.design.collection import Matched, matched, rubric_faults
-from judgestats.design.controlled import possible_calls
+from judgestats.design.controlled_calls import possible_calls
 from judgestats.design.plans import CALL, UNANSWERED, WRITES, Plan, following, goes_on, opened
-from judgestats.design.prompts import digest
+from judgestats.design.prompt_templates import digest
 from judgestats.design.runner_replies import Answers
 from judgestats.errors import DesignError
 

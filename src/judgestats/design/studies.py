@@ -12,17 +12,17 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from judgestats.design.controlled import controlled as controlled_calls
-from judgestats.design.controlled import drawn_pairs, forms, written_pairs
-from judgestats.design.cues import cues
-from judgestats.design.explanations import LEVELS, explanations
-from judgestats.design.merg import VARIANTS, merg
+from judgestats.design.controlled_calls import controlled as controlled_calls
+from judgestats.design.controlled_calls import drawn_pairs, forms, written_pairs
+from judgestats.design.cue_probes import cues
+from judgestats.design.level_explanations import LEVELS, explanations
 from judgestats.design.pair_files import read_controlled
 from judgestats.design.plans import WITHOUT_RUBRIC, Plan, by_people, opened_table
 from judgestats.design.psychometric import dark_current, ladder, vacuum
 from judgestats.design.ranked_responses import rankings
 from judgestats.design.rubrics import ARMS, Rubric, rubric
-from judgestats.design.strategies import OF_THE_CALL, SINGLE, strategies, strategy_verdicts
+from judgestats.design.strategy_calls import OF_THE_CALL, SINGLE, strategies, strategy_verdicts
+from judgestats.design.written_rubrics import VARIANTS, merg
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.typing import Record
 from judgestats.verdicts import composite

@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
-from judgestats.design.prompts import REPLIES, Prompt, prompt
+from judgestats.design.prompt_templates import REPLIES, Prompt, prompt
 from judgestats.design.rubric_dimensions import Criterion, Dimensions, read_dimensions, rubric_json
 from judgestats.design.rubrics import Rubric
 from judgestats.design.runner_replies import Answers

@@ -12,7 +12,7 @@ from typing import Literal
 import pandas as pd
 
 from judgestats.design.plans import CALL, Plan, build, need_columns, opened_table
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.schema.columns import CHOICES
 from judgestats.verdicts import aggregate

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
 from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.resampling import generator
 from judgestats.typing import Record

@@ -14,8 +14,8 @@ from judgestats.defaults import SEED
 from judgestats.design.pair_files import PAIR_SOURCES, read_controlled
 from judgestats.design.pair_kinds import EVERY_KIND, controlled_pairs, possible_pairs
 from judgestats.design.plans import CALL, WITHOUT_TEXT, WRITES, Plan, build, need_columns, swapped
-from judgestats.design.strategies import TEMPERATURE
-from judgestats.design.strategies import strategies as plan_strategies
+from judgestats.design.strategy_calls import TEMPERATURE
+from judgestats.design.strategy_calls import strategies as plan_strategies
 from judgestats.design.text_generation import REWRITTEN, generations
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import generator

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgestats.design.plans import Plan, build
-from judgestats.design.prompts import Prompt
+from judgestats.design.prompt_templates import Prompt
 from judgestats.errors import DesignError, SchemaError
 from judgestats.typing import Record
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from judgestats.design import STRATEGIES, Judge, Plan, Prompt, build, collect, prompt, prompts, simulate_replies, vacuum
-from judgestats.design.checklists import checklists
-from judgestats.design.prompts import digest
+from judgestats.design.checklist_tasks import checklists
+from judgestats.design.prompt_templates import digest
 from judgestats.design.rubrics import Rubric
 from judgestats.errors import DesignError
 

@@ -7,7 +7,7 @@ import pytest
 
 import judgestats as js
 from judgestats import design
-from judgestats.design.explanations import DIMENSIONS, LEVELS
+from judgestats.design.level_explanations import DIMENSIONS, LEVELS
 from judgestats.errors import DesignError, SchemaError
 from judgestats.published import load
 

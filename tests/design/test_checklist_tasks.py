@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgestats.design.checklists import CHANGES, Checklist, changed, checklists, filled_to
+from judgestats.design.checklist_tasks import CHANGES, Checklist, changed, checklists, filled_to
 from judgestats.errors import DesignError
 
 TASKS, NEUTRAL = checklists()
