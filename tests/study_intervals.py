@@ -372,11 +372,13 @@ def merg(calls) -> Expected:
     scores = (sums["part"] / sums["weight"])[complete]
     names = {"ρ of systems": "rho", "r of samples": "r", "ICC(2,1)": "icc", "sd of judges' means": "sd"}
     expected: Expected = {name: {} for name in names}
+    tables = {}
     for condition, part in scores.groupby(level="condition"):
         table = part.droplevel("condition").unstack(["system", "judge"]).sort_index(axis=1)
         systems = table.columns.get_level_values("system").unique()
         cube = np.stack([table[s].to_numpy() for s in systems], axis=1)  # items, systems, judges
         upper = np.triu_indices(cube.shape[2], 1)
+        tables[condition] = table
 
         def correlations(rows, upper=upper):
             return pd.DataFrame(rows).corr().to_numpy()[upper].mean()
@@ -397,11 +399,35 @@ def merg(calls) -> Expected:
         drawn = pd.DataFrame([statistic(rng.integers(0, len(cube), len(cube))) for _ in range(200)])
         for name, term in names.items():
             expected[name][condition,] = tuple(np.nanpercentile(drawn[term], [2.5, 97.5]))
+    return expected | {"r minus baseline-score": shifts(tables, "baseline-score")}
+
+
+def shifts(tables, base):
+    """Mean correlation of judges within a system, minus that of a base, over draws of the items of both."""
+    rng, expected = np.random.default_rng(8), {}
+    for condition in tables.keys() - {base}:
+        items = tables[condition].index.intersection(tables[base].index)
+        both = [tables[c].loc[items] for c in (condition, base)]
+
+        def correlation(table, draw):
+            systems = table.columns.get_level_values("system").unique()
+            each_system = [table.iloc[draw][s].corr().to_numpy() for s in systems]
+            return np.mean([r[np.triu_indices(len(r), 1)].mean() for r in each_system])
+
+        draws = [rng.integers(0, len(items), len(items)) for _ in range(200)]
+        moved = [np.subtract(*(correlation(t, draw) for t in both)) for draw in draws]
+        expected[condition,] = tuple(np.nanpercentile(moved, [2.5, 97.5]))
     return expected
 
 
 INTERVALS = {"dark-current": dark_current, "debiasing": debiasing, "rubric": rubric, "cues": cues, "merg": merg}
 #: Columns whose intervals are of a bootstrap: here percentiles of other draws, near those of the package and about as wide.
-RESAMPLED = {"ρ of systems", "r of samples", "ICC(2,1)", "sd of judges' means", "LAO", "threshold"}
-#: A column whose intervals are not made here: a bootstrap of few items.
-NOT_MADE = {"r minus baseline-score"}
+RESAMPLED = {
+    "ρ of systems",
+    "r of samples",
+    "ICC(2,1)",
+    "sd of judges' means",
+    "r minus baseline-score",
+    "LAO",
+    "threshold",
+}

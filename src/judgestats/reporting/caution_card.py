@@ -99,14 +99,15 @@ def _few_behind_many(
     if options.cluster != "auto" or (nested := nesting(calls)) is None:
         return None
     claim = f"{nested.levels} {nested.name} stand behind {noun(nested.items, 'item')}"
+    unchecked = claim, "the intervals hold for these, not for others like them"
     if right is None or right.again is None or not ranked or not ranked[0]:
-        return claim, "the intervals hold for these alone"
+        return unchecked
     frame = calls.data.to_native()
     marks = right.again(frame.assign(**{_LEVEL: nested.level}), _LEVEL)
     rows = means_of(marks, conf_level=options.conf_level).set_index("judge")
     best = ranked[0][0]
     if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):
-        return claim, "the intervals hold for these alone"
+        return unchecked
     ends = [float(rows.loc[best, end]) for end in ("conf_low", "conf_high")]
     low, high = (printed(end, right.form, ends[1] - ends[0]) for end in ends)
     return claim, f"by them the interval of {best} is {low.removesuffix(PERCENT)} to {high}"
