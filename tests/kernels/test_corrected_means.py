@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtri, xlogy
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, ndtri, xlogy
 
 from judgestats.kernels.cluster_sums import covariance
 from judgestats.kernels.corrected_means import (
@@ -126,6 +127,27 @@ def test_ends_of_the_profile_likelihood_by_brute_force(counts, sizes):
     inside = np.flatnonzero(values >= values.max() - 1.959964**2 / 2) / 400
     ends = profile_interval(0.5, np.array(counts, float), np.array(sizes, float), 1.959964)
     np.testing.assert_allclose(ends, (inside[0], inside[-1]), atol=0.004)
+
+
+def test_ends_of_the_profile_likelihood_where_a_class_has_few_labels():
+    """The simplex finds the same likelihood at the end, far from the error rates of the labels."""
+    k, c0, c1, n, m0, m1 = 258, 0, 21, 284, 10, 45
+
+    def deviance(logits, share):
+        q0, q1 = expit(logits)
+        p = share * q1 + (1 - share) * (1 - q0)
+        return -sum(
+            xlogy(a, q) + xlogy(b - a, 1 - q) for a, b, q in ((k, n, p), (c0 + 0.5, m0 + 1, q0), (c1 + 0.5, m1 + 1, q1))
+        )
+
+    def profile(share):
+        options = {"xatol": 1e-9, "fatol": 1e-12, "maxiter": 2000}
+        return minimize(deviance, (0.0, 0.0), args=(share,), method="Nelder-Mead", options=options).fun
+
+    low, high = profile_interval(0.0, np.array([k, c0, c1], float), np.array([n, m0, m1], float), Z)
+    assert low == 0.0
+    least = minimize_scalar(profile, bounds=(0, 1), method="bounded").fun
+    assert 2 * (profile(high) - least) == pytest.approx(Z**2, abs=0.01)
 
 
 def clustered_data(seed=5, mixed=False, weighted=False):

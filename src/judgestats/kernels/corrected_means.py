@@ -80,29 +80,30 @@ def profile_interval(
     def profile(share: Floats) -> Floats:
         q = np.tile(c / m, (share.size, 1))
         toward = np.column_stack([share - 1, share])
-        for _ in range(40):  # Fisher scoring on the logit
+        for _ in range(40):  # Newton on the rates, whose log likelihood is concave, in steps of at most 1 on the logit
             p = np.clip(1 - share + (toward * q).sum(axis=1), 1e-12, 1 - 1e-12)
-            own = q * (1 - q) / m
-            step = own * (((k - n * p) / (p * (1 - p)))[:, None] * toward + (c - m * q) / (q * (1 - q)))
-            pull = (n / (p * (1 - p)))[:, None] * toward
-            step -= own * toward * ((pull * step).sum(axis=1) / (1 + (pull * own * toward).sum(axis=1)))[:, None]
+            own = 1 / (c / q**2 + (m - c) / (1 - q) ** 2)
+            step = own * ((k / p - (n - k) / (1 - p))[:, None] * toward + c / q - (m - c) / (1 - q))
+            pull = own * toward * (k / p**2 + (n - k) / (1 - p) ** 2)[:, None]
+            step -= pull * ((toward * step).sum(axis=1) / (1 + (pull * toward).sum(axis=1)))[:, None]
             move = np.clip(step / (q * (1 - q)), -1.0, 1.0)
             q = expit(logit(q) + move)
-            if np.abs(move).max() < 1e-13:
+            if np.abs(move).max() < 1e-8:
                 break
         p = 1 - share + (toward * q).sum(axis=1)
         value = xlogy(k, p) + xlog1py(n - k, -p) + (xlogy(c, q) + xlog1py(m - c, -q)).sum(axis=1)
         return np.asarray(value, np.float64)
 
     grid = np.unique(np.append(np.linspace(0, 1, 101), theta))
-    level = profile(grid).max() - quantile**2 * inflation / 2
+    values = profile(grid)
+    level = values.max() - quantile**2 * inflation / 2
     for _ in range(2):
-        inside = np.flatnonzero(profile(grid) >= level)
-        first, last = inside[0], inside[-1]
+        first, last = np.flatnonzero(values >= level)[[0, -1]]
         below, above = grid[max(first - 1, 0) : first + 1], grid[last : last + 2]
         grid = np.concatenate([np.linspace(x[0], x[-1], 50) for x in (below, above)])
-    inside = np.flatnonzero(profile(grid) >= level)
-    return float(grid[inside[0]]), float(grid[inside[-1]])
+        values = profile(grid)
+    inside = grid[values >= level]
+    return float(inside[0]), float(inside[-1])
 
 
 def shrunk_share(share: Floats, size: Floats, by: float) -> tuple[Floats, Floats]:
