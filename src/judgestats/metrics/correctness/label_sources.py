@@ -16,6 +16,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
 from judgestats.metrics.correctness.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Mask, Record
 
 
@@ -34,43 +35,43 @@ def levels(group: Group, sample: Sample, calibrated_on: CalibratedOn = "own") ->
     by = [k for k in sample.keys if k != "judge"]
     if not by and not sample.shared:
         return [Level({}, np.ones(len(group.y), dtype=bool), group.labelled, False)]
-    table = group.table
-    everybody = table[CALIBRATES].to_numpy(dtype=bool) if sample.shared else np.zeros(len(table), dtype=bool)
-    own = table[~everybody]
-    combinations = own[by].drop_duplicates().sort_values(by, key=lambda s: s.astype(str)) if by else own.iloc[:1]
+    labelled, every = group.labelled, np.ones(len(group.y), dtype=bool)
+    everybody = group.columns.series(CALIBRATES).to_numpy(dtype=bool) if sample.shared else ~every
+    own = np.flatnonzero(~everybody)
+    combinations = [*group.columns.take(own).each_group(by)] if by else [({}, np.arange(own.size))]
+    combinations.sort(key=lambda level: [(bool(pd.isna(label)), str(label)) for label in level[0].values()])
     each_level = []
-    for values in combinations[by].to_dict("records") if by else [{}]:
-        level_rows = _equal(table, values) & ~everybody
-        labelled = group.labelled
+    for values, rows in combinations:
+        level_rows = ~every
+        level_rows[own[rows]] = True
         if sample.shared:
             rest = {k: v for k, v in values.items() if k not in sample.shared}
-            source, away = labelled & everybody & _equal(table, rest), True
+            source, away = labelled & everybody & _equal(group.columns, rest), True
         elif calibrated_on == "own":
             source, away = labelled & level_rows, False
         elif calibrated_on == "shared":
             source, away = labelled, len(combinations) > 1
         else:
             assert isinstance(calibrated_on, Mapping)
-            at = {**values, **_named_level(table, calibrated_on, by)}
-            source, away = labelled & _equal(table, at), at != values
+            at = {**values, **_named_level(group.columns, calibrated_on, by)}
+            source, away = labelled & _equal(group.columns, at), at != values
         each_level.append(Level(values, level_rows, source, away))
     return each_level
 
 
-def _equal(table: pd.DataFrame, values: Mapping[str, object]) -> Mask:
-    mask = np.ones(len(table), dtype=bool)
+def _equal(columns: Factors, values: Mapping[str, object]) -> Mask:
+    mask = np.ones(len(columns), dtype=bool)
     for name, value in values.items():
-        column = table[name]
-        mask &= (column.isna() if pd.isna(value) else column == value).to_numpy(dtype=bool)
+        mask &= columns[name].among(None if pd.isna(value) else value)
     return mask
 
 
-def _named_level(table: pd.DataFrame, calibrated_on: Mapping[str, str], by: Sequence[str]) -> Record:
+def _named_level(columns: Factors, calibrated_on: Mapping[str, str], by: Sequence[str]) -> Record:
     source_labels = {}
     for column, value in calibrated_on.items():
         if column not in by:
             raise DesignError(f"calibrated_on={dict(calibrated_on)!r}: {column!r} is not compared. Name it in by=.")
-        level_values = {str(v): v for v in table[column].dropna().unique()}
+        level_values = {str(v): v for v in columns.series(column).dropna().unique()}
         if str(value) not in level_values:
             raise DesignError(
                 f"calibrated_on={value!r} is not in {column!r}. It has: {', '.join(sorted(level_values)[:8])}."

@@ -12,7 +12,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from numpy.typing import NDArray
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, cluster_codes, clusters
@@ -30,6 +29,7 @@ from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes,
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Mask
 
 #: How a tie counts for a candidate: as no win, or as half of one.
@@ -83,19 +83,13 @@ class Sample:
 class Group:
     """Rows of one judge, or of the judges of a panel."""
 
-    whole: pd.DataFrame  # the table, of which these are `rows`
-    rows: NDArray[np.intp]
+    columns: Factors  # what the rows are grouped by, and what else stands beside them
     judges: tuple[str, ...]  # whose verdicts the columns of `f` are
     f: Floats  # (N, k): numbers of the verdicts
     y: Floats  # labels
     n: Floats
     unit: Integers | None
     cluster: str | None
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """What the rows are grouped by."""
-        return self.whole.iloc[self.rows].reset_index(drop=True)
 
     @property
     def labelled(self) -> Mask:
@@ -109,7 +103,7 @@ class Group:
     @cached_property
     def rated(self) -> Integers | None:
         """Number of what each row is a verdict on; None where nothing says so."""
-        return self.whole[RATED].to_numpy()[self.rows] if RATED in self.whole else None
+        return self.columns[RATED].code if RATED in self.columns else None
 
     def items(self, rows: Mask) -> float:
         """How many things some rows are about: repeats of a verdict are about one."""
@@ -345,7 +339,7 @@ def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]
         table, judges = _panelled(sample)
     else:
         table, judges = sample.table[sample.table[VERDICT].notna()], [""]
-    columns = [f"{VERDICT}{i}" for i in range(len(judges))] if panel else [VERDICT]
+    verdicts = [f"{VERDICT}{i}" for i in range(len(judges))] if panel else [VERDICT]
     judge_names = (table if panel else sample.table)["judge"].to_numpy(dtype=object)
     place = {name: i for i, name in enumerate(sorted(set(judge_names), key=str))}
     if not place:
@@ -353,10 +347,11 @@ def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]
     code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
     rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
     unit = cluster_codes(table, sample.cluster) if sample.cluster else None
-    f, y, n = (table[c].to_numpy(dtype=float) for c in (columns, LABEL, UNITS))
+    f, y, n = (table[c].to_numpy(dtype=float) for c in (verdicts, LABEL, UNITS))
+    columns = Factors(table)
     for name, rows in zip(place, rows_of, strict=True):
         own = None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
-        yield name, Group(table, rows, tuple(judges), f[rows], y[rows], n[rows], own, sample.cluster)
+        yield name, Group(columns.take(rows), tuple(judges), f[rows], y[rows], n[rows], own, sample.cluster)
 
 
 def _panelled(sample: Sample) -> tuple[pd.DataFrame, list[str]]:

@@ -91,7 +91,7 @@ def _chances(group: Group, rows: Mask, options: Correction) -> Floats | None:
     """Probability with which each row was to be labelled; None where none is named."""
     if options.label_probability is None:
         return None
-    chance = numbers_of(group.whole[options.label_probability].iloc[group.rows])
+    chance = numbers_of(group.columns.series(options.label_probability))
     wrong = rows & (group.n > 0) & ~((chance > 0) & (chance <= 1)) & ~(np.isnan(group.y) & np.isnan(chance))
     if wrong.any():
         raise DesignError(
@@ -169,7 +169,7 @@ def _strata(group: Group, rows: Mask, options: Correction) -> Iterator[tuple[flo
     if options.strata is None or options.weights is None:
         yield 1.0, np.ones(len(rows), dtype=bool), ""
         return
-    level = group.table[options.strata].astype(str).to_numpy()
+    level = group.columns.series(options.strata).astype(str).to_numpy()
     strata, shares = sorted(set(level[rows & (group.n > 0)])), {str(k): float(v) for k, v in options.weights.items()}
     if (
         set(strata) != {*shares}
