@@ -93,7 +93,8 @@ def paired_difference(
         cluster = column or (_UNIT if of_calls else None)
     if cluster is None:
         return row, left_out
-    code = place if cluster == _UNIT else units.candidates.ranked([cluster]).code[place]
+    columns = units.columns if cluster in units.columns else units.candidates
+    code = place if cluster == _UNIT else columns.ranked([cluster]).code[place]
     marks = (first & ~second, ~first & second, np.ones_like(first))
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     interval = clustered_tango(gains, losses, size, conf_level)

@@ -158,7 +158,7 @@ def criterion_shift(
     for key, cell in cells.items():
         signals[key] = _signal(cell, conf_level)
         shift = _outcome_difference(cell, "criterion_shift", "tie", conf_level)
-        rows += [{**cell.labels, **r} for r in (*_tie_rates(cell), shift, signals[key])]
+        rows += [{**cell.labels, **r} for r in (*cell.tie_rates, shift, signals[key])]
     for (judge, stimulus, step), lost in signals.items():
         saved = next((signals[k] for s in (None, 0.0) if (k := (judge, "same_subset", s)) in signals), None)
         if stimulus == "ladder" and saved is not None and saved["term"] == "false_preference_saved":
@@ -177,6 +177,7 @@ class _Cell:
     labels: Record  # the key columns
     counts: tuple[Counts, Counts]  # of the two prompts
     calls: Sides | None  # the matched calls, if the data identify them
+    tie_rates: list[Record]  # of the two prompts
 
     @property
     def clusters(self) -> Clusters:
@@ -208,6 +209,9 @@ def _cells(calls: Calls, base: str, strict: str, cluster: Cluster, conf_level: f
         read = Study.of(gathered(study, beside)) if study.lazy else study
         counted, columns = called(read, "criterion_shift", beside)
         number, calls_of = columns.codes([c for c in _CALL if c in columns]).code, _by_cell(columns, base, strict)
+    by_prompt = tallied.grouped([k for k in (*_KEYS, "prompt") if k in tallied.columns])
+    parts, rates = by_prompt.rows_of_groups(), by_prompt.rates("", *_hits(by_prompt, "tie"))
+    rate_of = {part[0]: rate for (_, part), rate in zip(parts, rates, strict=True)}
     cells = {}
     for key, rows in _by_cell(tallied.columns, base, strict).items():
         calls_of_cell = None
@@ -216,7 +220,9 @@ def _cells(calls: Calls, base: str, strict: str, cluster: Cluster, conf_level: f
             both, n = (Study(columns.take(one)), Study(columns.take(two))), (counted.counts[one], counted.counts[two])
             calls_of_cell = paired.sides_by_code(both, n, number[one], number[two])
         labels = dict(zip(_KEYS, (math.nan if k is None else k for k in key), strict=True))
-        cells[key] = _Cell(labels, (tallied.where(rows[0]), tallied.where(rows[1])), calls_of_cell)
+        terms = zip(("criterion_base", "criterion_strict"), rows, strict=True)
+        tie_rates = [{**rate_of[part[0]], "term": term} for term, part in terms]
+        cells[key] = _Cell(labels, (tallied.where(rows[0]), tallied.where(rows[1])), calls_of_cell, tie_rates)
     return cells
 
 
@@ -235,12 +241,6 @@ def _by_cell(columns: Factors, base: str, strict: str) -> dict[_Key, tuple[NDArr
 def _hits(counts: Counts, outcome: str) -> Marks:
     """Which rows have the outcome, and which a valid one."""
     return counts.among("outcome", outcome), ~counts.among("outcome", "invalid")
-
-
-def _tie_rates(cell: _Cell) -> list[Record]:
-    """Tie rates of the two prompts."""
-    terms = zip(("criterion_base", "criterion_strict"), cell.counts, strict=True)
-    return [row for term, counts in terms for row in counts.rates(term, *_hits(counts, "tie"))]
 
 
 def _signal(cell: _Cell, conf_level: float) -> Record:
