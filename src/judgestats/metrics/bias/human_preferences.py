@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,11 +29,11 @@ from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
 from judgestats.metrics.requirements import people_named, with_people
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import candidates, codes_of, each_group
-from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.coding import candidates, codes_of, compact, each_group
+from judgestats.schema.columns import By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.factors import Factors
-from judgestats.typing import Floats, Mask, Record
+from judgestats.schema.factors import Factors, factor_of
+from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Annotators with fewer calls are not screened: a few equal answers may be chance.
 LEAST = 10
@@ -183,15 +183,15 @@ def preference_gap(
     hit, trial = Counts.of(table).hits_and_trials("target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "_choice" in table else pd.Series(False, index=table.index)
-    columns = [*groups, "judge", "outcome", "n", "_person", "_hit", "_trial", "_pair", "_unit"]
-    unscreened, screened = table.loc[~same, [c for c in columns if c in table]], table[same]
+    unscreened, screened = table[~same], table[same]
     rows: list[Record] = []
     for key, group_calls in each_group(unscreened, groups):
         mask = pd.Series(True, index=screened.index)
         for name, v in key.items():
             mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
         flag = flags.EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
-        rows += _Group(key, group_calls, annotators, conf_level, flag, shared).rows()
+        who = factor_of(group_calls["judge"])
+        rows += _Group(key, _Calls.of(group_calls, who.code), who.labels, annotators, conf_level, flag, shared).rows()
     judge_rows = [r for r in rows if r["judge"] is not None]
     targets.excluded.flagged(judge_rows, [c for c in targets.excluded.table.columns if all(c in r for r in judge_rows)])
     result = estimates(rows, [*groups, "role", "judge"])
@@ -278,24 +278,68 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], jud
     return np.asarray(person, dtype=bool)
 
 
+class _Calls(NamedTuple):
+    """Calls, or counts of them, of judges and people: (N,) each."""
+
+    judge: Integers
+    person: Mask
+    invalid: Mask
+    n: Floats
+    hit: Floats
+    trial: Floats
+    pair: Integers | None
+    unit: Integers | None
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, judge: Integers) -> _Calls:
+        """The calls of a table."""
+        invalid = (table["outcome"] == "invalid").to_numpy(dtype=bool)
+        n, hit, trial = (table[c].to_numpy(dtype=float) for c in (N, "_hit", "_trial"))
+        pair, unit = (table[c].to_numpy() if c in table else None for c in ("_pair", "_unit"))
+        return cls(judge, table["_person"].to_numpy(), invalid, n, hit, trial, pair, unit)
+
+    def where(self, rows: Mask) -> _Calls:
+        """Some of the calls."""
+        return _Calls(*(None if values is None else values[rows] for values in self))  # type: ignore[arg-type]
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """Choices of the target, and calls that count."""
+        return float((self.hit * self.trial).sum()), float(self.trial.sum())
+
+    @property
+    def invalid_excluded(self) -> str:
+        """Flag of the excluded invalid calls."""
+        return flags.INVALID_EXCLUDED.of(float(self.n[self.invalid & (self.trial == 0)].sum()))
+
+    @property
+    def valid_pairs(self) -> set[int]:
+        """Pairs with a call that counts; none where calls are not known by their pairs."""
+        return set() if self.pair is None else {*self.pair[self.trial > 0].tolist()}
+
+
 @dataclass(frozen=True)
 class _Group:
     """Calls of people and judges to be compared; `screened` is the flag of excluded annotators."""
 
     key: Record
-    table: pd.DataFrame
+    calls: _Calls
+    names: Sequence[object]  # of the judges, by their numbers
     annotators: str
     conf_level: float
     screened: str
     shared: _Shared
 
     def rows(self) -> list[Record]:
-        people, judges = (self.table[self.table["_person"] == x] for x in (True, False))
-        rows = [self._rate("person", who, own_calls) for who, own_calls in _by_judge(people)]
+        people, judges = (self.calls.where(self.calls.person == x) for x in (True, False))
+        rows = [self._rate("person", who, own_calls) for who, own_calls in self._by_judge(people)]
         rows.append(self._rate("people", None, people))
-        for who, own_calls in _by_judge(judges):
+        for who, own_calls in self._by_judge(judges):
             rows += self._judge(who, own_calls, people)
         return rows
+
+    def _by_judge(self, calls: _Calls) -> list[tuple[object, _Calls]]:
+        return [(self.names[i], calls.where(calls.judge == i)) for i in np.unique(calls.judge)]
 
     def _row(self, role: str, who: object, term: str, **cells: Any) -> Record:
         row = {**self.key, "role": role, "judge": who, "term": term, "flag": "", **cells}
@@ -303,15 +347,15 @@ class _Group:
             row["flag"] = flags.join(row["flag"], self.screened)
         return row
 
-    def _rate(self, role: str, who: object, table: pd.DataFrame) -> Record:
-        k, n = _totals(table)
+    def _rate(self, role: str, who: object, calls: _Calls) -> Record:
+        k, n = calls.totals
         column = self.shared.column
-        several = "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique()
+        several = calls.pair is not None and n > len(calls.valid_pairs)
         if several and not column and not self.shared.ignored:
             column = "pair"
         value, shared = k / n if n else math.nan, self.shared.flag
         if column and n:
-            [hits], [sizes] = _by_unit([table])
+            [hits], [sizes] = _by_unit([calls])
             error, low, high = clustered_wilson(hits, sizes, self.conf_level)
             method = f"Wilson, clustered by {column} ({clusters_note(sizes)})"
             shared = flags.join(shared, flags.few_clusters(sizes, hits=hits))
@@ -319,30 +363,29 @@ class _Group:
             low, high = (float(x) for x in wilson(k, n, self.conf_level))
             error, method = math.sqrt(value * (1 - value) / n) if n else math.nan, "Wilson"
             shared = flags.join(shared, flags.NOT_INDEPENDENT if several else "")
-        flag = flags.join(shared, size_flag(n), _invalid_excluded(table))
+        flag = flags.join(shared, size_flag(n), calls.invalid_excluded)
         span = with_interval(error, low, high, estimate=value, n=n, method=method, flag=flag)
         return self._row(role, who, "rate", **span)
 
-    def _judge(self, who: object, judge: pd.DataFrame, people: pd.DataFrame) -> list[Record]:
-        if "_unit" not in self.table:
-            gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
-            flag = flags.join(size_flag(gap["n"]), _invalid_excluded(judge))
+    def _judge(self, who: object, judge: _Calls, people: _Calls) -> list[Record]:
+        if judge.unit is None:
+            gap = independent_difference(*judge.totals, *people.totals, self.conf_level)
+            flag = flags.join(size_flag(gap["n"]), judge.invalid_excluded)
             return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=flag)]
-        unmatched = ""
-        excluded = _invalid_excluded(judge)
-        if "_pair" in self.table:
-            valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
-            both = valid[0] & valid[1]
-            if valid[0] != valid[1]:
-                unmatched = flags.PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
-            judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
+        unmatched, excluded = "", judge.invalid_excluded
+        if judge.pair is not None:
+            own, of_people = judge.valid_pairs, people.valid_pairs
+            both = np.array([*(own & of_people)])
+            if own != of_people:
+                unmatched = flags.PAIRS_SHARED.of(len(both), total=f"{len(own | of_people):,}")
+            judge, people = (calls.where(np.isin(np.asarray(calls.pair), both)) for calls in (judge, people))
         flag = flags.join(unmatched, excluded)
         rate = self._rate("judge", who, judge)
         gap = self._gap(judge, people)
         return [{**r, "flag": flags.join(r["flag"], flag)} for r in (rate, self._row("judge", who, "gap", **gap))]
 
-    def _gap(self, judge: pd.DataFrame, people: pd.DataFrame) -> Record:
-        (_, n1), (k2, n2) = _totals(judge), _totals(people)
+    def _gap(self, judge: _Calls, people: _Calls) -> Record:
+        (_, n1), (k2, n2) = judge.totals, people.totals
         if not (n1 and n2):
             return {"estimate": math.nan, "n": 0.0, "flag": flags.NO_DATA}
         hits, trials = (np.column_stack(x) for x in _by_unit([judge, people]))
@@ -350,14 +393,15 @@ class _Group:
         sizes = trials.sum(axis=1)
         column, note = self.shared.column or "pair", clusters_note(sizes)
         method = f"t, clustered by {column} ({note})"
-        if self.annotators == "random":
-            of_people = ((people["_hit"] - k2 / n2) * people["_trial"] / n2).to_numpy()
-            person, cell = (codes_of(people, c) for c in (["judge"], ["_unit", "judge"]))
-            influence, calls = sums_within(np.column_stack([of_people, people["_trial"]]), person.code, person.size).T
+        if self.annotators == "random" and people.unit is not None:
+            of_people = (people.hit - k2 / n2) * people.trial / n2
+            person, persons = compact(people.judge, len(self.names))
+            cell = person + np.int64(persons.size) * people.unit
+            influence, calls = sums_within(np.column_stack([of_people, people.trial]), person, persons.size).T
             among, persons_df = linearised_error(influence, calls)
-            within = float((np.bincount(cell.code, of_people) ** 2).sum())
+            within = float((np.bincount(cell, of_people) ** 2).sum())
             variance, df = variance + max(among**2 - within, 0.0), min(df, persons_df)
-            method = f"t, clustered by {column} x annotator ({note} x {person.size})"
+            method = f"t, clustered by {column} x annotator ({note} x {persons.size})"
             sizes = min(sizes, calls, key=effective_clusters)
         few = flags.join(self.shared.flag, flags.few_clusters(sizes))
         error, half = math.sqrt(variance), math.nan
@@ -370,29 +414,10 @@ class _Group:
         return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
 
 
-def _by_judge(table: pd.DataFrame) -> list[tuple[object, pd.DataFrame]]:
-    return [(who, judge_calls) for who, judge_calls in table.groupby("judge", observed=True, sort=True)]
-
-
-def _invalid_excluded(table: pd.DataFrame) -> str:
-    """Flag of the excluded invalid calls."""
-    excluded = (table["outcome"] == "invalid").to_numpy(dtype=bool) & (table["_trial"].to_numpy() == 0)
-    return flags.INVALID_EXCLUDED.of(float(table["n"].to_numpy(dtype=float)[excluded].sum()))
-
-
-def _totals(table: pd.DataFrame) -> tuple[float, float]:
-    """Choices of the target, and calls that count."""
-    hit, trial = (table[c].to_numpy(dtype=float) for c in ("_hit", "_trial"))
-    return float((hit * trial).sum()), float(trial.sum())
-
-
-def _by_unit(tables: list[pd.DataFrame]) -> tuple[list[Floats], list[Floats]]:
-    """Choices of the target, and calls that count, of each table in each cluster of all of them."""
-    unit, units = pd.factorize(np.concatenate([t["_unit"].to_numpy() for t in tables]))
-    parts = np.split(unit, np.cumsum([len(t) for t in tables])[:-1])
-    trials = [t["_trial"].to_numpy(dtype=float) for t in tables]
-    hits = [t["_hit"].to_numpy(dtype=float) * n for t, n in zip(tables, trials, strict=True)]
-    sums = [
-        np.bincount(at, x, len(units)).astype(np.float64) for at, x in zip(parts * 2, [*hits, *trials], strict=True)
-    ]
-    return sums[: len(tables)], sums[len(tables) :]
+def _by_unit(of: list[_Calls]) -> tuple[list[Floats], list[Floats]]:
+    """Choices of the target, and calls that count, of each part in each cluster of all of them."""
+    unit, units = pd.factorize(np.concatenate([calls.unit for calls in of if calls.unit is not None]))
+    parts = np.split(unit, np.cumsum([calls.n.size for calls in of])[:-1])
+    values = [*(calls.hit * calls.trial for calls in of), *(calls.trial for calls in of)]
+    sums = [np.bincount(at, x, len(units)).astype(np.float64) for at, x in zip(parts * 2, values, strict=True)]
+    return sums[: len(of)], sums[len(of) :]
