@@ -66,6 +66,17 @@ def pair_correlations(block: Block, method: Method, weights: Floats) -> Floats:
     return result
 
 
+def resampled_pairs(block: Block, method: Method, plan: Bootstrap) -> Floats:
+    """Correlation of each pair of judges in each row and resample, (B, R, P): with a seed made once for a block."""
+    key = (method, plan)
+    draws = block.pair_draws.get(key)
+    if draws is None:
+        (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
+        if isinstance(plan.seed, int):
+            block.pair_draws[key] = draws
+    return draws
+
+
 def system_means(block: Block, weights: Floats) -> Floats:
     """Mean score of each judge in each row and resample, (B, R, J)."""
     is_rated = ~np.isnan(block.scores)

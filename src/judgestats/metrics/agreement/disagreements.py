@@ -31,7 +31,7 @@ from judgestats.metrics.agreement.block_correlations import (
     sd_defined,
     system_means,
 )
-from judgestats.metrics.agreement.rating_blocks import HELD, Block, Unit, blocks, rated_cells, refuse_empty
+from judgestats.metrics.agreement.rating_blocks import HELD, Block, Unit, rated_cells, refuse_empty, shared_blocks
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
@@ -199,7 +199,7 @@ def disagreement(
             "Number them in a column 'replicate'."
         )
     rows: list[Record] = []
-    for block in blocks(table, groups, (), unit, clustering.column):
+    for block in shared_blocks(calls, table, groups, (), unit, clustering.column):
         items = _point_labels(table, groups, block, unit)
         if classes:
             own = _class_rows(block, items, top, plan, clustered=cluster is not False)

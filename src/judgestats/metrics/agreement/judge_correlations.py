@@ -25,6 +25,7 @@ from judgestats.metrics.agreement.block_correlations import (
     mean_defined,
     observed_weights,
     pair_correlations,
+    resampled_pairs,
     resampled_statistics,
     sd_defined,
     system_correlations,
@@ -37,6 +38,7 @@ from judgestats.metrics.agreement.rating_blocks import (
     cell_columns,
     rated_cells,
     refuse_empty,
+    shared_blocks,
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
@@ -198,7 +200,7 @@ def correlation(
     refuse_empty(table)
     term = "sd_of_pairs" if pairs == "sd" else "r" if method == "pearson" else "rho"
     rows: list[Record] = []
-    for block in blocks(table, groups, cell_names, unit, clustering.column):
+    for block in shared_blocks(ratings, table, groups, cell_names, unit, clustering.column):
         rows += _block_rows(block, level, method, pairs, plan, interval == "fisher", ddof)
     for row in rows:
         row.update(
@@ -250,8 +252,11 @@ def _block_rows(
     """The estimates of one block."""
     over_systems = level == "system"
     statistic = system_correlations if over_systems else pair_correlations
-    r = statistic(block, method, observed_weights(block))[0]
-    draws = None if fisher else resampled_statistics(block, plan, lambda weights: statistic(block, method, weights))[0]
+    r, draws = statistic(block, method, observed_weights(block))[0], None
+    if not fisher and over_systems:
+        (draws,) = resampled_statistics(block, plan, lambda weights: system_correlations(block, method, weights))
+    elif not fisher:
+        draws = resampled_pairs(block, method, plan)
     one, two = block.sides
     if over_systems:
         rated_by = np.asarray((~np.isnan(block.scores)).any(axis=-1))
@@ -308,7 +313,7 @@ def _over_cells(
 ) -> list[Record]:
     """Mean and sd over cells, of the mean over pairs or of each pair."""
     if draws is None:
-        (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
+        draws = resampled_pairs(block, method, plan)
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":

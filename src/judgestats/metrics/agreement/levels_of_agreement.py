@@ -24,12 +24,20 @@ from judgestats.metrics.agreement.block_correlations import (
     mean_defined,
     observed_weights,
     pair_correlations,
+    resampled_pairs,
     resampled_statistics,
     row_icc,
     sd_defined,
     system_correlations,
 )
-from judgestats.metrics.agreement.rating_blocks import Block, Unit, blocks, cell_columns, rated_cells, refuse_empty
+from judgestats.metrics.agreement.rating_blocks import (
+    Block,
+    Unit,
+    cell_columns,
+    rated_cells,
+    refuse_empty,
+    shared_blocks,
+)
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import few_systems, pairs_of_judges
@@ -146,8 +154,9 @@ def agreement_levels(
     plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
     table, groups = rated_cells(ratings, by, cell_names, clustering.column)
     refuse_empty(table)
-    by_item = blocks(table, groups, cell_names, "item", clustering.column)
-    by_unit = by_item if unit == "item" else blocks(table, groups, cell_names, unit, clustering.column)
+    by_item, by_unit = (
+        shared_blocks(ratings, table, groups, cell_names, points, clustering.column) for points in ("item", unit)
+    )
     rows: list[Record] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [
@@ -161,11 +170,13 @@ def agreement_levels(
 def _level_rows(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: int) -> list[Record]:
     statistics: tuple[Callable[[Floats], Floats], ...] = (
         lambda weights: system_correlations(items, "spearman", weights),
-        lambda weights: pair_correlations(units, "pearson", weights),
         lambda weights: row_icc(items, weights)[..., None],
     )
-    points = [statistic(observed_weights(items)) for statistic in statistics]
-    of_rows = [mean_defined(values) for values in resampled_statistics(items, plan, *statistics)]  # over pairs
+    of_systems, of_scores = (statistic(observed_weights(items)) for statistic in statistics)
+    points = [of_systems, pair_correlations(units, "pearson", observed_weights(units)), of_scores]
+    system_draws, score_draws = resampled_statistics(items, plan, *statistics)
+    each = (system_draws, resampled_pairs(units, "pearson", plan), score_draws)
+    of_rows = [mean_defined(values) for values in each]  # over pairs
     many = [mean_defined(values) for values in of_rows]  # over rows
     values = [(float(mean_defined(mean_defined(p))[0]), draws) for p, draws in zip(points, many, strict=True)]
     undefined = [

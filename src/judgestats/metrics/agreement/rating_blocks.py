@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
@@ -26,7 +26,7 @@ from judgestats.typing import Floats, Ints, Mask, Record
 Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")
 #: Numbers of a bootstrap held in memory at a time.
-HELD = 2**22
+HELD = 2**21
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Block:
     n_units: int  # number O of bootstrap units
     strata: Ints | None  # (O,): stratum of each unit, or None
     n_missing: int  # points that one judge rated and another rated in part or not at all
+    pair_draws: dict[object, Floats] = field(default_factory=dict, repr=False, compare=False)  # by method and plan
 
     @property
     def unit_sizes(self) -> Floats:
@@ -110,6 +111,14 @@ def blocks(
     for key, part in table.groupby(list(by), dropna=False, sort=True):
         result.append(_block(part, dict(zip(by, key, strict=True)), cell, unit, cluster))
     return result
+
+
+def shared_blocks(
+    ratings: Calls, table: pd.DataFrame, by: Sequence[str], cell: Sequence[str], unit: Unit, cluster: str
+) -> list[Block]:
+    """The blocks of the cells of a study, which all measures of them share."""
+    key = ("blocks", *by, None, *cell, unit, cluster)
+    return Study.of(ratings).once(key, lambda: blocks(table, by, cell, unit, cluster))
 
 
 def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, cluster: str) -> Block:
