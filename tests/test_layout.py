@@ -130,13 +130,6 @@ ENTRIES = {
         COMMAND.format(["report", str(TABLE), "--to", "md"]),
         {"jinja2", "matplotlib", "rich", "scipy.linalg", "scipy.optimize", "scipy.sparse", "typer"} | MEASURES,
     ),
-    "a report of ratings": (
-        "import judgestats as js, pandas as pd, tempfile; "
-        "rows = [(j, i, i * k % 5, i % 4) for k, j in enumerate('abc', 1) for i in range(60) if i + k > 3]; "
-        "table = pd.DataFrame(rows, columns=['judge', 'item', 'score', 'gold']).assign(system='s'); "
-        "js.report(table, tempfile.mkdtemp() + '/page.html')",
-        {"jinja2", "matplotlib", "scipy.linalg", "scipy.optimize", "scipy.sparse"} | MEASURES,
-    ),
     "a fitted model": (
         READ + "js.fit('correct ~ 1 + (1|item)', js.read(calls.assign(correct=1)))",
         {"numba", "scipy.linalg", "scipy.optimize", "scipy.sparse"} | MEASURES,

@@ -38,7 +38,7 @@ def test_mean_squares_equal_their_twin(tables):
 
 
 @given(stacks(), st.sampled_from([0.0, 1e3, -1e6]))
-def test_sums_of_squares_equal_their_twin(tables, offset):
+def test_compiled_sums_of_squares_equal_their_twin(tables, offset):
     scores, start = stacked(tables)
     got = kernel._two_way_sums(scores + offset, start)
     expected = twins.two_way_sums(scores + offset, start)

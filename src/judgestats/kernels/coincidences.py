@@ -62,7 +62,7 @@ def krippendorff(units: Units, weight: Integers | Floats, values: Floats, level:
         return _of_sums(weight @ _added(units, values, level), values, level)
     judges = units.judges
     weight = np.where(judges >= 2, weight, 0).astype(np.float64)
-    inner, outer = _ordinal(units, weight, values.size)
+    inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
     return _disagreement(weight @ judges, inner, outer)
 
 
@@ -197,18 +197,38 @@ def _interval(units: Units, values: Floats, judges: Floats) -> tuple[Floats, Flo
     return 2 * judges * spread, sums, spread + sums * mean
 
 
-def _ordinal(units: Units, weight: Floats, m: int) -> tuple[Floats, Floats]:
-    """Squared differences of mid-ranks within units and among all answers, each (B,), by weights (B, Q) of units."""
-    judges = units.judges
-    times = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, m))
-    answers = (times.T @ weight.T).T
-    total = answers.sum(axis=1)
-    rank = np.cumsum(answers, axis=1) - (answers + total[:, None]) / 2  # about their mean
-    differ = np.flatnonzero((judges >= 2) & (np.diff(units.start) > 1))
-    times, judges = times[differ], judges[differ, None]
-    spread = judges * (times @ (rank**2).T) - (times @ rank.T) ** 2
-    inner = np.einsum("bq,qb->b", weight[:, differ], spread * (2 / (judges - 1)))
-    return inner, 2 * total * (answers * rank**2).sum(axis=1)
+@njit(cache=True)
+def _ordinal(start, code, times, judges, weight, size):  # type: ignore[no-untyped-def]
+    resamples, patterns = weight.shape
+    inner = np.zeros(resamples)
+    outer = np.zeros(resamples)
+    rank = np.empty(size)
+    for b in range(resamples):
+        rank[:] = 0.0
+        for q in range(patterns):
+            if weight[b, q] != 0:
+                for e in range(start[q], start[q + 1]):
+                    rank[code[e]] += weight[b, q] * times[e]
+        total = rank.sum()
+        below = 0.0
+        squares = 0.0
+        for c in range(size):
+            n = rank[c]
+            rank[c] = below + n / 2 - total / 2  # mid-rank about its mean
+            below += n
+            squares += n * rank[c] * rank[c]
+        outer[b] = 2 * total * squares
+        for q in range(patterns):
+            if weight[b, q] != 0 and judges[q] >= 2 and start[q + 1] > start[q] + 1:
+                mean = 0.0
+                for e in range(start[q], start[q + 1]):
+                    mean += times[e] * rank[code[e]]
+                mean /= judges[q]
+                spread = 0.0
+                for e in range(start[q], start[q + 1]):
+                    spread += times[e] * (rank[code[e]] - mean) ** 2
+                inner[b] += weight[b, q] * 2 * judges[q] * spread / (judges[q] - 1)
+    return inner, outer
 
 
 @njit(cache=True)

@@ -74,28 +74,74 @@ def cell_means(unit: NDArray[np.int32], score: Floats, weight: Ints, n_units: in
     return CellMeans(mean, squares, runs, missing)
 
 
+@njit(cache=True)
+def _leave_one_out(value, total, present, exclude_self):  # type: ignore[no-untyped-def]
+    if present < 2:
+        return np.nan
+    if exclude_self:
+        return value - (total - value) / (present - 1)
+    return value - total / present
+
+
+@njit(cache=True)
+def _consensus(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-def]
+    total = np.zeros(n_cells)
+    present = np.zeros(n_cells, np.int64)
+    for u in range(cell.size):
+        if not np.isnan(score[u]):
+            total[cell[u]] += score[u]
+            present[cell[u]] += 1
+    deviation = np.empty(cell.size)
+    for u in range(cell.size):
+        c = cell[u]
+        deviation[u] = _leave_one_out(score[u], total[c], present[c], exclude_self)
+    return deviation, present
+
+
 def consensus(cell: NDArray[np.int32], score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
     `cell`, `score` (U,): a judge comes once in a cell. Without `exclude_self` the deviation, from the mean of all,
     shrinks by (n - 1)/n. Within a cell the deviations sum to 0.
     """
-    scored = ~np.isnan(score)
-    present = np.bincount(cell[scored], minlength=n_cells)
-    total, others = np.bincount(cell[scored], score[scored], n_cells), present - exclude_self
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviation = score - (total[cell] - (score if exclude_self else 0.0)) / others[cell]
-    return Consensus(np.where(present[cell] > 1, deviation, np.nan), present)
+    deviation, present = _consensus(cell, score, n_cells, exclude_self)
+    return Consensus(deviation, present)
+
+
+@njit(cache=True)
+def _weighted_sums(owner, value, weight, n_owners):  # type: ignore[no-untyped-def]
+    total = np.zeros(n_owners)
+    size = np.zeros(n_owners)
+    for u in range(owner.size):
+        if not np.isnan(value[u]):
+            w = weight[u] if weight.size else 1.0
+            total[owner[u]] += w * value[u]
+            size[owner[u]] += w
+    return total, size
 
 
 def weighted_means(owner: NDArray[np.int32], value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
     """Weighted means (P,) of the values (U,) of each owner, without NaN, and sums of weights; empty: 1 each."""
-    has_value = ~np.isnan(value)
-    owner, value = owner[has_value], value[has_value]
-    weight = weight[has_value] if weight.size else np.ones(value.size)
-    total, size = (np.bincount(owner, w, n_owners).astype(np.float64) for w in (weight * value, weight))
+    total, size = _weighted_sums(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total / size, size
+
+
+@njit(cache=True)
+def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-untyped-def]
+    pair, cell, value, weight = units
+    owner, centre, scale = means
+    scores = np.zeros(n_codes)
+    size = np.zeros(n_codes)
+    for u in range(pair.size):
+        p = pair[u]
+        if scale[p] == 0 or np.isnan(value[u]):
+            continue
+        code = owner[p] * width + cluster[cell[u]]
+        w = weight[u] if weight.size else 1.0
+        scores[code] += scale[p] * w * (value[u] - centre[p])
+        size[code] += scale[p] * scale[p] * w
+    return scores, size
 
 
 def cluster_scores(
@@ -105,10 +151,6 @@ def cluster_scores(
 
     `cluster` (C,): of each cell. The sums are above 0 where a value went in.
     """
-    used = (means.scale[units.pair] != 0) & ~np.isnan(units.value)
-    pair, size = units.pair[used], n_owners * n_clusters
-    scale, code = means.scale[pair], means.owner[pair] * n_clusters + cluster[units.cell[used]]
-    weight = scale * units.weight[used] if units.weight.size else scale
-    added = weight * (units.value[used] - means.centre[pair]), scale * weight
-    scores, squares = (np.bincount(code, x, size).astype(np.float64).reshape(n_owners, n_clusters) for x in added)
-    return scores, squares
+    scores, size = _cluster_scores(units, means, cluster, n_clusters, n_owners * n_clusters)
+    shape = (n_owners, n_clusters)
+    return scores.reshape(shape), size.reshape(shape)

@@ -12,7 +12,6 @@ then their diagonal, then the dense tail by rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy  # scipy.linalg is loaded by its first use
@@ -47,11 +46,6 @@ class Structure:
     def entries(self) -> int:
         """Entries below the diagonal of the leading columns."""
         return int(self.start[self.s])
-
-    @cached_property
-    def touched(self) -> Ints:
-        """Columns that each row of data touches, (K, N)."""
-        return np.ascontiguousarray(self.cols.T)
 
     def parts(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
         """Views of an arrow: its (s, q - s) block beside the diagonal, its diagonal, its (q - s, q - s) tail."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from judgestats.kernels.compiling import njit
 from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, log_determinant, solve_many
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,49 @@ class Profile:
     flat: Floats  # factor of H = Λ'Z'WZΛ + I
 
 
+@njit(cache=True)
+def _fitted(zl: Floats, cols: Ints, solution: Floats) -> Floats:
+    """ZΛ times each column of a solution."""
+    N, p = zl.shape[0], solution.shape[1]
+    result = np.zeros((N, p))
+    for i in range(N):
+        for a in range(zl.shape[1]):
+            own = solution[cols[i, a]]
+            for c in range(p):
+                result[i, c] += zl[i, a] * own[c]
+    return result
+
+
+@njit(cache=True)
 def _by_scale(
-    zl: Floats, layout: Structure, inverse: Floats, error: Floats, u: Floats, left: Floats, pull: Floats
+    zl: Floats,
+    cols: Ints,
+    place: NDArray[np.int32],
+    inverse: Floats,
+    error: Floats,
+    u: Floats,
+    left: Floats,
+    pull: Floats,
 ) -> Floats:
     """Derivative by ZΛ, over the weights: of log |H| / 2, the penalised squares and, with `pull`, log |M| / 2."""
-    zl_of, result = np.ascontiguousarray(zl.T), np.empty(zl.T.shape)
-    for a, j in enumerate(layout.touched):
-        result[a] = -error * u[j]
-        for x, column in zip(left.T, pull.T, strict=False):
-            result[a] -= x * column[j]
-    p = 0
-    for a in range(len(zl_of)):
-        for b in range(a + 1):
-            entry = inverse[layout.place[:, p]]
-            result[a] += entry * zl_of[b]
-            if b < a:
-                result[b] += entry * zl_of[a]
-            p += 1
-    return result.T
+    N, K = zl.shape
+    result = np.zeros((N, K))
+    for i in range(N):
+        p = 0
+        for a in range(K):
+            for b in range(a + 1):
+                entry = inverse[place[i, p]]
+                result[i, a] += entry * zl[i, b]
+                if b < a:
+                    result[i, b] += entry * zl[i, a]
+                p += 1
+        for a in range(K):
+            j = cols[i, a]
+            total = result[i, a] - error[i] * u[j]
+            for c in range(pull.shape[1]):
+                total -= left[i, c] * pull[j, c]
+            result[i, a] = total
+    return result
 
 
 def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
@@ -80,15 +107,12 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     if not factorise(t, flat):
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
     design, first, G, rest = data.centred
-    B = cross(zl, data.weight, t.touched.T, design, t.q)
+    B = cross(zl, data.weight, t.cols, design, t.q)
     solution = solve_many(t, flat, B)
     M = G - B[:, :p].T @ solution[:, :p]
     more = np.linalg.solve(M, rest - B[:, :p].T @ solution[:, p])
     u = solution[:, p] - solution[:, :p] @ more
-    left = design.copy(order="F")  # W⁻¹ V⁻¹ [X y]
-    for own, j in zip(zl.T, t.touched, strict=True):
-        for c, column in enumerate(solution.T):
-            left[:, c] -= own * column[j]
+    left = design - _fitted(zl, t.cols, solution)  # W⁻¹ V⁻¹ [X y]
     error = left @ np.append(-more, 1.0)
     squares = (data.weight * error**2).sum() + u @ u + data.within
     df = data.n - p if reml else data.n
@@ -100,7 +124,7 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
         pull = solution[:, :p] @ np.linalg.inv(M)
     inverse = invert(t, flat)
     scaled = error * df / squares
-    scale = _by_scale(zl, t, inverse, scaled, u, left, pull)
+    scale = _by_scale(zl, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
     scale *= data.weight[:, None]
     beta = np.asarray(first + more, np.float64)
     return Profile(float(twice / 2), scale, beta, u, float(squares / df), M, flat)

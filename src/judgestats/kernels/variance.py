@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
 from judgestats.kernels.cluster_robust import degrees_of_freedom, jackknife_interval
+from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats, Ints, Mask
 
 #: Sum of squares of clusters but one, as a share of all, that is a rounding error.
@@ -44,19 +45,39 @@ class Correlations:
     p: Floats
 
 
+@njit(cache=True)
 def _two_way_sums(scores: Floats, start: Ints) -> Floats:
     """Sums of squares between subjects, between raters and residual, and the largest size of a score, (G, 4)."""
-    n, k = np.diff(np.append(start, len(scores))), scores.shape[1]
-    x = np.array(scores.T, order="C")
-    largest = np.maximum.reduceat(np.abs(x).max(axis=0), start)
-    x -= np.repeat(x[0, start], n)  # near the origin: no cancellation
-    mean = np.add.reduceat(x, start, axis=1) / n
-    x -= np.repeat(mean, n, axis=1)
-    subject = x.mean(axis=0)
-    x -= subject
-    subjects, residual = (np.add.reduceat(squares, start) for squares in (k * subject**2, (x**2).sum(axis=0)))
-    raters = n * ((mean - mean.mean(axis=0)) ** 2).sum(axis=0)
-    return np.column_stack([subjects, raters, residual, largest])
+    rows, k = scores.shape
+    out = np.zeros((start.size, 4))
+    mean = np.empty(k)
+    for g in range(start.size):
+        first = start[g]
+        end = start[g + 1] if g + 1 < start.size else rows
+        origin = scores[first, 0]  # near the origin: no cancellation
+        largest = 0.0
+        mean[:] = 0.0
+        for s in range(first, end):
+            for j in range(k):
+                mean[j] += scores[s, j] - origin
+                largest = max(largest, abs(scores[s, j]))
+        grand = 0.0
+        for j in range(k):
+            mean[j] /= end - first
+            grand += mean[j] / k
+        subjects, raters, residual = 0.0, 0.0, 0.0
+        for j in range(k):
+            raters += (end - first) * (mean[j] - grand) ** 2
+        for s in range(first, end):
+            subject = 0.0
+            for j in range(k):
+                subject += scores[s, j] - origin - mean[j]
+            subject /= k
+            subjects += k * subject**2
+            for j in range(k):
+                residual += (scores[s, j] - origin - mean[j] - subject) ** 2
+        out[g, 0], out[g, 1], out[g, 2], out[g, 3] = subjects, raters, residual, largest
+    return out
 
 
 def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
@@ -66,7 +87,7 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """
     rows, k = scores.shape
     n = np.diff(np.append(start, rows)).astype(float)
-    sums = _two_way_sums(np.asarray(scores, dtype=float), start)
+    sums = _two_way_sums(np.ascontiguousarray(scores, dtype=float), start)
     ss_subjects, ss_raters, ss_residual, largest = sums.T
     noise = (16 * np.finfo(float).eps * largest) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
