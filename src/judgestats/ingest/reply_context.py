@@ -191,10 +191,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def unquoted(text: str) -> str:
-    """A reply with dots for what it quotes, strikes out or shows as code; the value of a key is kept.
-
-    Its length stays, and ``\\boxed{A}`` is ``[[A]]``.
-    """
+    r"""A reply with as many dots for what it quotes, strikes out or shows as code; ``\boxed{A}`` is ``[[A]]``."""
     if "\\boxed{" in text:
         text = _BOXED.sub(lambda m: f"[[{m[1]}{' ' * (len(m[0]) - len(m[1]) - 4)}]]", text)
     if _WHOLE.fullmatch(text):
@@ -263,10 +260,7 @@ def spoiled(text: str, start: int, end: int | None = None) -> bool:
 
 
 def retractions(text: str) -> list[re.Match[str]]:
-    """The places of a reply that take back what stands before them, from the last to the first.
-
-    Only the last, and what it merely explains or excuses (``Sorry, I meant B. My mistake.``).
-    """
+    """The places where a reply takes back what stands before, last first: the last, and what it merely excuses."""
     matches = list(_TAKEN_BACK.finditer(text.replace("’", "'")))[::-1]
     last = next((i for i, m in enumerate(matches) if not _EXCUSE.search(m[0])), len(matches))
     return matches[: last + 1]

@@ -115,10 +115,7 @@ class Design:
     def new(
         self, frame: pd.DataFrame, allow_new_levels: bool = True
     ) -> tuple[Floats, Floats, list[Floats], list[Ints]]:
-        """Code M new rows in the same way: X, NaN in a row with a missing value, offset, values and codes of each term.
-
-        A code is -1 for a level that is missing, or new where `allow_new_levels`.
-        """
+        """Code M new rows in the same way; a missing value is NaN in X, and -1 among codes, as a new level is."""
         X, *zs = (coder.matrix(frame) for coder in self.coders)
         codes = []
         for term in self.terms:

@@ -61,11 +61,7 @@ def _probit(eta: Floats, variance: Floats) -> Averages:
 
 
 def _logistic(eta: Floats, variance: Floats) -> Averages:
-    """By the trapezoidal rule, distinct rows only, a block at a time.
-
-    Its error falls exponentially with the number of nodes, and the number here, which grows with the widest variance,
-    leaves about 1e-14: Trefethen & Weideman 2014, section 5.
-    """
+    """By the trapezoidal rule (Trefethen & Weideman 2014, section 5) to 1e-14, a block of distinct rows at a time."""
     distinct, place = np.unique(eta + 1j * variance, return_inverse=True)
     mean, sd = distinct.real, np.sqrt(distinct.imag)
     nodes, weights = _nodes(float(np.nanmax(sd)) if np.isfinite(sd).any() else 0.0)

@@ -209,11 +209,7 @@ def _covariance(curvature: Floats, boundary: Mask) -> tuple[Floats, bool]:
 def _partly(
     target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: Mask, free: int
 ) -> tuple[Floats, bool]:
-    """Covariance where the Hessian is not positive definite.
-
-    A coefficient along which the likelihood is flat has diverged: NaN, and the rest is valid without it. Otherwise
-    variances are not identifiable: errors of fixed effects and thresholds are given them.
-    """
+    """Covariance where the Hessian is not positive definite: without flat directions, or given the variances."""
     d = target.rows
     back = np.linalg.inv(turn)
     curvature = np.asarray(back.T @ curvature @ back, np.float64)
@@ -342,10 +338,7 @@ def perfect(model: Model, beta: Floats, theta: Floats) -> Fitted:
 def _linear_variances(
     target: LinearObjective, theta: Floats, sigma: float, boundary: Mask
 ) -> tuple[Floats, bool, Floats]:
-    """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both.
-
-    Also whether it is valid; if not, that of the identified directions (as in lmerTest).
-    """
+    """Covariance of θ and the residual sd by the curvature in both; of identified directions where it is not valid."""
     df = target.cells.n - (target.cells.X.shape[1] if target.reml or not len(theta) else 0)
     best = target.at(theta).residual
 

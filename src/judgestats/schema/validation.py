@@ -148,10 +148,7 @@ _ANSWERED = ("choice", "answer", "status", "gold", "better", "target")
 
 
 def refuse_doubled(frame: IntoFrame) -> None:
-    """Raise if a call occurs more than once in ratings of a plain table that names no system.
-
-    Readers of logs may give repeats without a number; in a table, two rows on one thing are a copy or another thing.
-    """
+    """Raise if a call occurs more than once in ratings of a plain table without systems: a copy, or another thing."""
     data = opened(frame)
     if isinstance(data, nw.DataFrame) and "system" not in data.columns:
         refuse(list(_duplicates(data, "ratings")), data, "ratings")

@@ -51,12 +51,7 @@ class TopParameter:
 
     @property
     def tail(self) -> float:
-        """Smallest of the elements' prior-predictive tail areas of the posterior mean (Evans and Moshonov 2006).
-
-        On the scale on which the prior is standard normal, the posterior mean varies over data sets from the prior
-        predictive about 0, with variance 1 minus the posterior variance. For a standard deviation only the upper tail
-        counts: data without variation do not contradict its prior.
-        """
+        """Smallest prior-predictive tail area of the posterior means (Evans and Moshonov 2006; decision 35)."""
         z = self.prior.place(self.values - self.centre).reshape(-1, int(np.prod(self.values.shape[2:])))
         at = z.mean(axis=0) / np.sqrt(np.maximum(1 - z.var(axis=0), 1e-6))
         return float((ndtr(-at) if self.prior.half else 2 * ndtr(-np.abs(at))).min(initial=1.0))
@@ -95,11 +90,7 @@ class Draws:
         return tuple(weight_pairs)
 
     def sensitivity(self, values: Floats) -> tuple[float, float]:
-        """Sensitivity of the posterior of a quantity (chains, draws) to powers of the prior, and of the likelihood.
-
-        Change of the posterior (cumulative Jensen-Shannon distance) per doubling of the power; 0.05 or more matters.
-        Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Statistics and Computing, 34, 57.
-        """
+        """Change of a posterior (chains, draws) per doubling of the power of prior and likelihood (decision 35)."""
         if not self._powers or not np.isfinite(values).all() or np.ptp(values) == 0:
             return float("nan"), float("nan")
         low, high = POWERS

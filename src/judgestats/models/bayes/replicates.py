@@ -29,10 +29,7 @@ def replicates(
     draws: str = "",
     scale: Literal["count", "mean"] = "count",
 ) -> pd.DataFrame:
-    """N observed values with their predictive intervals from replicates (S, N), `n` (N,) calls behind each.
-
-    `cells` (N, ...) are labels, ``outcome`` among them. A value without calls is NaN, ``no data``, and not inside.
-    """
+    """N observed values with intervals from replicates (S, N), of `n` (N,) calls; `cells` (N, ...) are labels."""
     how: Literal["inverted_cdf", "linear"] = "inverted_cdf" if scale == "count" else "linear"  # counts have whole ends
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0, method=how)
     there = n > 0

@@ -95,10 +95,9 @@ def scored(
     ties: str = "exact",
     invalid: str = "drop",
 ) -> Calls:
-    """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no outcome.
+    """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no `outcome` and no tally.
 
-    `data` has the column `outcome` (0 and 1, booleans, ``correct``, ``wrong``, ``tie``, ``invalid``), ``gold``, or is a
-    tally. `ties`: whether a tie is wrong or excluded if the gold is a candidate.
+    `ties`: whether a tie is wrong or excluded if the gold is a candidate.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")

@@ -71,7 +71,7 @@ def ratio_row(row: Record, scale: str = "odds ratio") -> Record:
 def points_row(
     fit: Fitted, X: Floats, base: Floats | None, term: str, conf_level: float, df: float | None = None
 ) -> Record:
-    """Change of the mean response in percentage points, averaged over rows and over scalar random effects of 1 or -1.
+    """Change of the mean response in points, over rows and scalar random effects of 1 or -1.
 
     `X`, `base` (M, K): the first K columns of the design in the two states; base None: a constant one half.
     """

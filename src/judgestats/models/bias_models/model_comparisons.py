@@ -31,10 +31,7 @@ def tested(question: str, compared: str, test: str, statistic: float, df: float,
 
 
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Record:
-    """Compare two nested fits; `variance`: they differ by one variance only, 0 under the smaller model.
-
-    The null distribution is then a mixture with mass 1/2 at 0 (Self and Liang 1987).
-    """
+    """Compare two nested fits; `variance`: they differ by one alone, 0 under the smaller (Self and Liang 1987)."""
     df = large.df - small.df
     statistic = 2 * (large.loglik - small.loglik)
     lower = statistic < -1e-3

@@ -29,10 +29,7 @@ _BLOCK = 2_000_000
 
 
 def fit_pymc(model: Model, *, priors: Mapping[str, object] | None = None, sampling: Sampling | None = None) -> Fitted:
-    """Sample the posterior of a model of any family and with any random terms.
-
-    ``params`` and ``covariance`` are posterior means and covariances. There is no log likelihood: see ``Fit.loo``.
-    """
+    """Sample the posterior of a model; ``params`` and ``covariance`` are its means and covariances."""
     laws = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, laws, model.parts)
     raw = sample(target, _labels(model), **sampling_options(sampling))
@@ -103,10 +100,7 @@ def build(
 
 
 def _factor(pm: ModuleType, pt: ModuleType, t: int, k: int, priors: Priors) -> Tensor:
-    """Cholesky factor of the covariance of term t.
-
-    Correlations by partial correlations, each (1 + p)/2 a beta: Lewandowski, Kurowicka and Joe 2009, section 2.4.
-    """
+    """Cholesky factor of the covariance of term t, by partial correlations (Lewandowski, Kurowicka and Joe 2009)."""
     sd = pm.HalfNormal(f"sd{t}", priors.sds[t], shape=k, initval=priors.starts[t])
     shape = priors.shapes[t] + (k - 2 - np.concatenate([[j] * (k - 1 - j) for j in range(k)])) / 2
     partial: Tensor = 2 * pm.Beta(f"partial{t}", shape, shape, shape=len(shape)) - 1 if k > 1 else ()

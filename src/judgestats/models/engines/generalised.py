@@ -24,11 +24,7 @@ CODES = "cluster codes"
 
 
 def fit_glm(model: Model) -> Fitted:
-    """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
-
-    The residual sd of a Gaussian model uses the residual degrees of freedom, like R's ``lm``; the log likelihood is the
-    maximum.
-    """
+    """Fit a GLM with statsmodels, counts as frequencies; a Gaussian residual sd has the residual degrees of freedom."""
     from statsmodels.genmod.generalized_linear_model import GLM
 
     refuse_random(model, "glm")
@@ -72,9 +68,7 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
 def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitted:
     """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance.
 
-    Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies. Clusters are those of
-    one random term ``(1|cluster)``, or `cluster`. Coefficients are population-averaged: nearer to 0 than those of a
-    mixed model. ``options.clusters`` has their number and the correlation within.
+    Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies.
     """
     names, codes = _clusters(model, cluster)
     frame = model.design.frame.assign(**{CODES: codes})

@@ -22,11 +22,9 @@ BOUNDARY = 1e-4
 
 
 def fit_lpm(model: Model) -> Fitted:
-    """Fit a linear-probability mixed model: a Gaussian model of 0 and 1, by our restricted likelihood.
+    """Fit a Gaussian mixed model of 0 and 1 by our restricted likelihood.
 
-    In balanced data each coefficient equals p_s - p_B0, and all have the standard error sqrt(2σ²/n): the model behind
-    Table 5 of *Judging the Judges* (App D), which calls it logistic. It ignores that the variance depends on the mean,
-    and fitted values may lie outside [0, 1].
+    In balanced data each coefficient is p_s - p_B0: the model behind Table 5 of *Judging the Judges* (App D).
     """
     coded = bernoulli(model.design)
     calls = float(coded.count.sum())
@@ -44,9 +42,7 @@ def fit_lpm(model: Model) -> Fitted:
 def fit_mixedlm(model: Model) -> Fitted:
     """Fit a linear mixed model with statsmodels' MixedLM, with a row for each call.
 
-    One grouping factor is fitted directly: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
-    components within a single group: about 200 times slower than lme4, for a check on small data only. The covariance
-    of the variance parameters is NaN: statsmodels has it on another scale.
+    Crossed and nested factors become variance components within a single group: about 200 times slower than lme4.
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 

@@ -13,10 +13,7 @@ from judgestats.typing import Floats
 
 
 def fit_ordered(model: Model) -> Fitted:
-    """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call.
-
-    Parameters are the thresholds, not the logarithms of their differences that statsmodels estimates.
-    """
+    """Fit a cumulative model without random terms with statsmodels' OrderedModel, with a row for each call."""
     from scipy import stats
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 

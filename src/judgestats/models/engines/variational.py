@@ -16,10 +16,7 @@ from judgestats.models.specifications import Model
 def fit_bayes(model: Model) -> Fitted:
     """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.
 
-    **Not a reference.** Its standard errors were 3 to 14 times too small in our checks: the approximation assumes that
-    fixed and random effects are independent. (Its other method, the posterior mode, let a variance collapse to 0 on
-    ordinary data, and is not available here.) Priors are normal with sd 2 for fixed effects, and sd 1 for the
-    logarithms of the standard deviations. Results are posterior means and standard deviations; there is no likelihood.
+    Its standard errors are too small, and flagged so; its posterior mode let a variance collapse to 0 on ordinary data.
     """
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
 

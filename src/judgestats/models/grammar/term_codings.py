@@ -74,8 +74,7 @@ def model_terms(expression: str, logical: Collection[str] = ()) -> tuple[list[Fa
 def codings(terms: Sequence[Factors], categorical: Collection[str]) -> list[tuple[Factors, dict[str, bool]]]:
     """Each term with, for each categorical factor of it, whether a column for every level is needed (patsy's rule).
 
-    A term spans the subsets of its categorical factors that no term before it has spanned beside the same numbers;
-    where one coding cannot do that, it is preceded by terms of some of its factors.
+    A term spans the subsets of its categorical factors that no term before it has spanned beside the same numbers.
     """
     spanned: dict[frozenset[str], set[frozenset[str]]] = {}
     result = []

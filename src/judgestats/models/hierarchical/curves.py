@@ -69,9 +69,8 @@ def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
 def _population_columns(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
     """Means, and changes between conditions.
 
-    Slope and criterion are rotated: the sum and the difference of two independent standard normal variables, divided by
-    the root of 2, are again independent and standard normal. So the prior is unchanged, and the sampler moves along the
-    direction in which both increase, which data near a boundary leave undetermined.
+    Slope and criterion are sum and difference of two standard normal variables over the root of 2: the prior stays, and
+    the sampler moves along the direction in which both increase, which data near a boundary leave undetermined.
     """
     later, root = range(1, len(data.conditions)), np.sqrt(0.5)
     for sign in (root, -root):
@@ -252,11 +251,9 @@ def psychometric(
 
 
 def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
-    """The PyMC model, with the data of :func:`model_data`.
+    """The PyMC model, with the data of :func:`model_data`; every sampled variable is standard normal.
 
-    Every sampled variable is standard normal. A spread between judges, and a bias with unknown slots, is the absolute
-    value of one: the likelihood is the same for either sign, and the sampler has no boundary at 0. Variables are
-    ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
+    A spread between judges, and a bias with unknown slots, is the absolute value of one, so there is no boundary at 0.
     """
     pm = pymc()
     import pytensor.tensor as pt

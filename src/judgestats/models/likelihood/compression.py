@@ -80,10 +80,7 @@ def _levels(terms: Sequence[Term], factor: str) -> int:
 
 
 def compress(design: Design, part: Ints, *, groups: bool = True, additive: bool = True) -> Compressed:
-    """Collapse equal rows, and equal groups where there is one grouping factor; rows of count or weight 0 are gone.
-
-    `part` (N,): set of thresholds of each row. `additive`: False keeps rows with different responses.
-    """
+    """Collapse equal rows and equal groups of one factor; `additive` False: not those with different responses."""
     own = columns(design)
     category = design.y.astype(np.int64) if design.categories else np.zeros(len(design.y), np.int64)
     key = np.column_stack([design.X, design.offset, own.z, own.cols, category, part])

@@ -37,11 +37,7 @@ class Minimum:
 
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
-    """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
-
-    The value of the objective is infinite where x is not allowed. `inverse` (P, P): first guess of the inverse Hessian.
-    A search that ends at a saddle point goes on from both sides of it.
-    """
+    """Minimise by BFGS, then by Newton's method, and go on from a saddle; `inverse` (P, P): first inverse Hessian."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         minimum = _minimise(objective, x, inverse, most)
         for _ in range(SADDLES):

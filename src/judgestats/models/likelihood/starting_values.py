@@ -25,11 +25,7 @@ def orthogonal(X: Floats, weight: Floats) -> Floats:
 
 
 def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
-    """Coordinates in which the random columns of a term are orthogonal and of unit size, for any units of measurement.
-
-    Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are zero
-    in the same places. θ is the matrix returned, (T, T), times the variance parameters of the new columns (N, K).
-    """
+    """Coordinates of orthogonal random columns of unit size, from last to first, and the matrix (T, T) of θ."""
     T, first = np.eye(z.shape[1]), 0
     for size in scales.sizes:
         own = slice(first, first + size)
@@ -57,10 +53,7 @@ def _size(z: Floats, weight: Floats) -> Floats:
 
 
 def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
-    """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
-
-    It shares the workspace; parameters are the matrix returned, (P, P), times the new coordinates.
-    """
+    """The same objective in better coordinates (decision 16); parameters are the matrix (P, P) times the new ones."""
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
     weight = d.m * d.times
@@ -80,9 +73,8 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
 def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curvature: Floats) -> list[Floats]:
     """Further starts, where the search ended with a variance near zero or large: there may be a second maximum.
 
-    A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
-    correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero. Where
-    groups always answer alike, Laplace's approximation may have a second maximum at a larger standard deviation.
+    A variance of zero in a correlated term is a saddle: its column gets a little variance, correlated with others in
+    the direction in which the likelihood grows.
     """
     s = objective.scales
     free = len(x) - len(s.column)
@@ -140,8 +132,7 @@ def fixed_start(rows: Rows, thresholds: Thresholds, level: float) -> tuple[Float
 def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floats) -> Floats:
     """First guess of the inverse Hessian (P, P): the information that the random effects leave.
 
-    For β it is X'WX less what Λ'Z'WX takes of it; for a standard deviation, twice the sum over its levels of the
-    squared share of their variance that the data explain (exact for a balanced Gaussian design).
+    Of a standard deviation, twice the sum over its levels of the squared share of their variance that the data explain.
     """
     d, (beta, tau, theta) = objective.rows, objective.split(params)
     p, t = len(beta), len(tau)

@@ -182,10 +182,7 @@ def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floa
 
 
 def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: Calls, unit: str) -> Floats:
-    """(S,) log likelihood of a level's calls, its random effects b = Lu integrated over their distribution.
-
-    Adaptive Gauss-Hermite quadrature in u, with the nodes of each draw centred by two steps of Newton's method.
-    """
+    """(S,) log likelihood of a level's calls, its random effects integrated by adaptive Gauss-Hermite quadrature."""
     values = draws.flat("parameters")
     b = np.concatenate([draws.flat(f"effects {t}")[:, level] for t in own], axis=1)
     z = np.concatenate([loads(fit.design.terms[t].values[calls.rows], fit.model.predictors) for t in own], axis=2)

@@ -117,10 +117,7 @@ def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
 
 
 def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
-    """Whether functions (..., p) of the coefficients can be estimated within the levels of a factor.
-
-    That is, with its levels, and the slopes that vary between them, as fixed effects.
-    """
+    """Whether functions (..., p) of the coefficients can be estimated with the levels of a factor as fixed effects."""
     L = _with_one(fit, rows)
     X, (codes, Z) = _with_ones(fit.design), _varying(fit.design, factor)
     rest = _outside(X, Z, codes)
@@ -131,11 +128,7 @@ def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
 
 
 def _strata(design: Design, factor: str) -> tuple[int, int]:
-    """Levels of a factor, and the rank of the effects that vary between them only.
-
-    With k columns of random effects by the factor, the rank of the fixed effects that lie in their span is shared by
-    the k; it is that of the columns constant within levels (the intercept always among them), or more.
-    """
+    """Levels of a factor, and the rank of the fixed effects that vary between them only (decision 31)."""
     X, (codes, Z) = _with_ones(design), _varying(design, factor)
     ones = np.ones((len(X), 1))
     constant = _inside(np.hstack([X, ones]), ones, codes)
@@ -159,10 +152,7 @@ def _with_one(fit: Fitted, rows: Floats) -> Floats:
 
 
 def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
-    """Levels of a factor, and the columns whose effects vary between them.
-
-    ``(1|judge:strategy)`` is a varying effect of ``strategy`` where that is a fixed effect too.
-    """
+    """Levels of a factor, and the columns whose effects vary between them, as ``(1|judge:strategy)`` has it, too."""
     first = next(t for t in d.terms if t.factor == factor)
     blocks = []
     for t in d.terms:

@@ -18,10 +18,7 @@ STEP, RELATIVE = 1e-4, 1e-6
 
 
 def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Values (M,) of a function of (P,) parameters and its derivatives (M, P), by central differences.
-
-    A step is 1e-4 standard errors of the parameter, or a millionth of it if the standard error is not known.
-    """
+    """Values (M,) of a function of (P,) parameters, and central differences (M, P) over 1e-4 standard errors."""
     params = np.asarray(params, float)
     values = np.atleast_1d(np.asarray(function(params), float))
     jacobian = np.empty((len(values), len(params)))
@@ -53,11 +50,7 @@ def normal_quantile(conf_level: float) -> float:
 
 
 def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
-    """Flags of each number of a fit: cautions about the fit, and why a standard error is missing.
-
-    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone do not concern the
-    fixed effects: they are in ``check()`` only.
-    """
+    """Flags of each number of a fit: cautions that concern fixed effects, and why a standard error is missing."""
     elsewhere = (
         flags.SINGULAR,
         flags.FEW_CALLS,
@@ -70,11 +63,7 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
 
 
 def trusted(fit: Fitted) -> Floats:
-    """Covariance of the parameters (P, P), NaN for those that diverge to infinity.
-
-    If the response is separated, the curvature along them is rounding error, and so are standard errors of anything
-    that they enter, even where they cancel. With another reference level they may enter less.
-    """
+    """Covariance of the parameters (P, P), NaN for those that diverge where the response is separated (decision 20)."""
     runaway = np.isin(fit.names, fit.options.separated)
     if not runaway.any():
         return fit.covariance

@@ -223,10 +223,7 @@ def _known(fit: Fitted, effect: _Effect, pool: Pool) -> Mask:
 
 
 def _degrees(fit: Fitted, above: Rows, below: Rows, weights: Pool) -> Floats:
-    """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
-
-    Each row is evaluated, since a change may cancel in the mean.
-    """
+    """Degrees of freedom of an effect, by what it changes of the linear predictor in each row: a mean may cancel."""
     moved = above.X - below.X
     if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, CLUSTERS, NORMAL):
         return degrees(fit, weights @ moved)

@@ -107,12 +107,7 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[CoefficientRow]:
 
 
 def against(fit: Fitted, draws: Draws) -> list[str]:
-    """Flag each parameter against its prior.
-
-    ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard deviation:
-    above its 95 % quantile). The intercept and thresholds are compared where their prior applies: with all predictors
-    at their means.
-    """
+    """Flag each parameter whose posterior mean lies outside the central 95 % of its prior (of an sd, above 95 %)."""
     prior = priors_in(fit)
     return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]
 

@@ -54,11 +54,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Turned:
-    """A term's Cholesky factor in an order of its columns in which a standard deviation or a correlation is seen.
-
-    A standard deviation leads as the first element; a correlation stands, beside the logs of its two standard
-    deviations, for the elements of the first two rows.
-    """
+    """A term's Cholesky factor in an order of its columns in which a standard deviation or a correlation is seen."""
 
     place: int
     first: int

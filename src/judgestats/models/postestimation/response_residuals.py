@@ -16,10 +16,7 @@ from judgestats.typing import Floats
 def residuals(
     fit: Fitted, frame: pd.DataFrame, responses: Mean, variance: Floats | None, *, new_rows: bool
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row with its response.
-
-    `variance` (M,): of the linear predictor, for leverages. `given`: whether the rows are not those of the design.
-    """
+    """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row."""
     y, trials = _response(fit, frame) if new_rows else (fit.design.y, fit.design.trials)
     weights = np.ones(len(y)) if new_rows else fit.design.weights
     if fit.design.categories:

@@ -16,8 +16,7 @@ TINY = 1e-6
 def separated(fit: Fitted) -> tuple[str, ...]:
     """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
 
-    A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
-    search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
+    A direction separates if it lowers the probability of no answer given and raises that of some: a linear programme.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()

@@ -57,11 +57,7 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
 
 
 def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tuple[Design, Ints]:
-    """Put a drawn response into the design of a fit; and the row of the fit's design that each row comes from.
-
-    A row with a count over 1 becomes a row for each outcome (0 and 1, categories) or for each call (other families).
-    Its `frame` keeps the observed response; its `y` is the drawn one.
-    """
+    """Put a drawn response into the design of a fit, a row for each outcome or call; and the row that each is of."""
     d, at = fit.design, fit.at(predictor(fit, rng, random))
     times = np.rint(d.count).astype(np.int64)
     rows = np.arange(len(times))
