@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from judgestats.design.judges import Judge, changed
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.schema.coding import Coded, compact, joint, ranked_codes
+from judgestats.schema.coding import Coded, Codes, compact, joint, ranked_codes
 from judgestats.schema.columns import Kind, key_columns
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 RowIndex = NDArray[np.intp]
@@ -31,8 +32,8 @@ class Questions:
 
     def __init__(self, table: pd.DataFrame, kind: Kind) -> None:
         self.table, self.kind = table, kind
-        self._codes: dict[tuple[str, ...], tuple[NDArray[np.int32], int]] = {}
-        self._columns: dict[str, Coded] = {}
+        self._factors = Factors(table)
+        self._codes: dict[tuple[str, ...], Codes] = {}
 
     def __len__(self) -> int:
         return len(self.table)
@@ -57,16 +58,12 @@ class Questions:
             raise SchemaError(f"{column!r} of the plan holds text where a number belongs: {error}.") from None
         return result
 
-    def groups(self, *columns: str) -> tuple[NDArray[np.int32], int]:
+    def groups(self, *columns: str) -> Coded:
         """Group of each row by those columns that exist, in the order of their labels, and the number of groups."""
         if columns not in self._codes:
-            present = [c for c in columns if c in self.table.columns]
-            for column in set(present) - set(self._columns):
-                code, labels = ranked_codes(self.table[column])
-                self._columns[column] = code, len(labels)
-            number, codes = compact(*joint([self._columns[c] for c in present], len(self)))
-            self._codes[columns] = number, codes.size
-        return self._codes[columns]
+            self._codes[columns] = self._factors.ranked([c for c in columns if c in self])
+        codes = self._codes[columns]
+        return codes.code, codes.size
 
     @cached_property
     def pair(self) -> tuple[NDArray[np.int32], int, Floats]:
