@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
 from judgestats.schema.classes import with_classes
-from judgestats.schema.coding import distinct_rows, hashed, yes_or_no
+from judgestats.schema.coding import as_text, distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import (
+    CHOICES,
     COUNTS,
-    LARGEST,
     ONE_JUDGE,
     OUTCOMES,
     VERDICTS,
@@ -36,8 +36,6 @@ from judgestats.typing import EagerFrame
 
 #: Number of columns from which pandas takes them, if each has a block of its own, for fragmented.
 _FRAGMENTED = 90
-#: Spellings of an answer that mean the same in every tool we know.
-ANSWER_LABELS: dict[str, str] = {c: c for c in ("first", "second", "tie", "abstain", "invalid")}
 _CORRECT = next(c for c in VOCABULARY["ratings"] if c.name == "correct")
 
 
@@ -335,11 +333,8 @@ def _cast(data: Frame, vocabulary: Mapping[str, Column]) -> Frame:
 
 
 def _as_text(values: Series) -> NDArray[np.object_]:
-    """Ids as text: the number 81.0, a float because of a missing value, is item 81."""
-    numbers = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
-    if len(numbers) and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
-        values = values.astype("Int64")
-    text = values.astype("string")
+    """Ids as text in an array of objects, a missing one None."""
+    text = as_text(values)
     labels: NDArray[np.object_] = text.astype(object).where(text.notna(), None).to_numpy()
     return labels
 
@@ -440,8 +435,8 @@ def _answers(labels: Mapping[object, str]) -> nw.Expr:
     bare = column.str.strip_chars()
     table = {str(k): v for k, v in labels.items()}
     for target in table.values():
-        choose(target, ANSWER_LABELS, "labels")
-    expression = nw.when(bare.is_in(list(ANSWER_LABELS))).then(bare).otherwise(column)
+        choose(target, CHOICES, "labels")
+    expression = nw.when(bare.is_in(CHOICES)).then(bare).otherwise(column)
     for spelling in (bare, column):  # a label with blanks of its own comes last
         for label, answer in table.items():
             expression = nw.when(spelling == label).then(nw.lit(answer)).otherwise(expression)
