@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from findings import with_cell
 from judgestats.published.claims import CLAIMS
 from judgestats.published.number_checks import LABELS, printed_numbers
 from judgestats.published.printed import parse
@@ -40,7 +44,7 @@ def altered(text: str, units: int) -> Iterator[str]:
 def noticed(book: Book, cell: Cell, resting: Sequence[Decision], units: int) -> bool:
     """Whether moving the cell either way changes a verdict that rests on it."""
     return all(
-        any(_verdict(book.with_cell(cell, text), d) != d.verdict for d in resting)
+        any(_verdict(with_cell(book, cell, text), d) != d.verdict for d in resting)
         for text in altered(book.text(cell), units)
     )
 

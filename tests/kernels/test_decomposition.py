@@ -27,12 +27,3 @@ def test_pair_orders_equals_its_twin(calls):
     answers, duplicates, first = twins.pair_orders(unit, reverse, answer, 7)
     np.testing.assert_array_equal(got.answers, answers)
     assert (got.n_duplicates, got.first_duplicate) == (duplicates, first)
-
-
-def test_pair_table_counts_with_weights():
-    answers = np.array([[0, 0], [0, 1], [0, 0]], np.int8)
-    table = kernel.pair_table(answers, np.array([0, 0, 1]), np.array([2.0, 3.0, 5.0]), 2)
-    assert table[0, 0, 0] == 2
-    assert table[0, 0, 1] == 3
-    assert table[1, 0, 0] == 5
-    assert table.sum() == 10

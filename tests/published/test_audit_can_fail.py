@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from findings import with_cell
 from judgestats.errors import AuditError
 from judgestats.published.claims import CLAIMS
 from judgestats.published.expressions import Reading
@@ -41,17 +42,17 @@ def perturbed(decision, book, rng) -> Iterator:
     first = [said.printed] if isinstance(said.printed, tuple) else []
     for cell in (first + [c for c in cells if c not in numbers] + numbers)[:ONES]:
         for text in otherwise(book, cell):
-            yield book.with_cell(cell, text)
+            yield with_cell(book, cell, text)
     for pool in (numbers, cells):  # all alike: what is to differ no longer does
         for text in [book.text(c) for c in pool[:1]] + ["0", "100"]:
             made = book
             for cell in pool[:MOST]:
-                made = made.with_cell(cell, text)
+                made = with_cell(made, cell, text)
             yield made
     for _ in range(TABLES):
         made = book
         for cell in numbers[:MOST]:
-            made = made.with_cell(cell, rng.choice(otherwise(book, cell)))
+            made = with_cell(made, cell, rng.choice(otherwise(book, cell)))
         yield made
     if "len(" in said.expression or "distinct(" in said.expression:  # it counts rows: other labels
         reading = Reading(book, said.expression, said.scope.table, said.scope.row)
@@ -60,7 +61,7 @@ def perturbed(decision, book, rng) -> Iterator:
             for row in range(book.size(table)) if column in book.columns[table] else ():
                 own = [book.text((table, said.scope.row, column))] if table == said.scope.table else []
                 for text in own + otherwise(book, (table, row, column)):
-                    yield book.with_cell((table, row, column), text)
+                    yield with_cell(book, (table, row, column), text)
 
 
 def worse(decision, book) -> bool:

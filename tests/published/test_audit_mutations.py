@@ -9,6 +9,7 @@ import audit_mutations
 import pandas as pd
 import pytest
 
+from findings import with_cell
 from judgestats.published.selections import copied, template
 from judgestats.published.statements import FOLLOWS, decide
 from judgestats.published.table_audits import PAPERS, audited
@@ -54,7 +55,7 @@ def test_one_unit_is_noticed_of_what_others_determine_exactly(paper):
             continue
         tried += 1
         texts = audit_mutations.altered(printed.text, 1)
-        missed += [said.claim for t in texts if decide(said, own.book.with_cell(cell, t)).verdict == FOLLOWS]
+        missed += [said.claim for t in texts if decide(said, with_cell(own.book, cell, t)).verdict == FOLLOWS]
     assert tried > 80
     assert missed == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from findings import with_cell
 from judgestats import published
 from judgestats.published.statements import decide
 from judgestats.published.table_audits import audited
@@ -66,7 +67,7 @@ def test_what_is_not_said_is_not_checked(found):
 )
 def test_a_changed_cell_is_noticed(whole, table, where, column, text, broken):
     cell = (table, whole.book.rows(table, where)[0], column)
-    changed = whole.book.with_cell(cell, text)
+    changed = with_cell(whole.book, cell, text)
     verdicts = {
         d.statement.place for d in whole.cells()[cell] if decide(d.statement, changed).verdict == "does not follow"
     }

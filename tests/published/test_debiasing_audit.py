@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from findings import with_cell
 from judgestats import published
 from judgestats.published.statements import decide
 
@@ -180,7 +181,7 @@ def test_rates_of_whole_counts_are_exact(findings):
         cell = (table, row, column)
         (text, own) = audited.book.text(cell), [d for d in audited.cells()[cell] if d.statement.printed == cell]
         more = f"{'+' * text.startswith('+')}{float(text) + 10.0 ** -len(text.partition('.')[2]):.{len(text.partition('.')[2])}f}"
-        other = audited.book.with_cell(cell, more)
+        other = with_cell(audited.book, cell, more)
         assert {d.verdict for d in own} == {"follows"}
         assert any(decide(d.statement, other).verdict == "does not follow" for d in own), (cell, text, more)
 
@@ -191,7 +192,7 @@ def test_a_cell_printed_otherwise_is_seen():
     for (table, row, column), decisions in audited.cells().items():
         if (table, column) == ("table1", "agreement"):
             text = audited.book.text((table, row, column))
-            other = audited.book.with_cell((table, row, column), f".{int(text[1:]) + 2}")
+            other = with_cell(audited.book, (table, row, column), f".{int(text[1:]) + 2}")
             assert any(decide(d.statement, other).verdict != d.verdict for d in decisions), (row, text)
             seen += 1
     assert seen == 25

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from findings import with_cell
 from judgestats import published
 from judgestats.published.grim_tests import grimmer
 from judgestats.published.statements import decide
@@ -168,7 +169,7 @@ def test_another_final_score_would_be_noticed(found):
     """GPT-5.1 on itself at 9.80 in place of 8.80 breaks its bias, its distance from people and Section 3.4."""
     book, made = paper_statements("merchant_risk")
     cell = ("table1", book.rows("table1", {"system": "GPT-5.1", "criterion": "final"})[0], "mean")
-    changed = book.with_cell(cell, "9.80")
+    changed = with_cell(book, cell, "9.80")
     places = {s.place for s in made if "GPT-5.1" in s.expression and decide(s, changed).verdict == "does not follow"}
     assert {"Section 4.3.1", "Section 3.4", "Section 4.4"} <= places
 
@@ -194,4 +195,4 @@ def test_what_is_printed_twice_is_compared(cell, text, claim):
     book, made = paper_statements("merchant_risk")
     (own,) = [s for s in made if s.printed == cell and claim in s.claim]
     assert decide(own, book).verdict == "follows"
-    assert decide(own, book.with_cell(cell, text)).verdict == "does not follow"
+    assert decide(own, with_cell(book, cell, text)).verdict == "does not follow"

@@ -50,13 +50,6 @@ def pair_orders(unit: Integers, reverse: Mask, answer: NDArray[np.int8], n_units
     return PairOrders(answers.reshape(-1, 2), duplicates, first)
 
 
-def pair_table(answers: NDArray[np.int8], group: Integers, weight: Floats | None, n_groups: int) -> Floats:
-    """Pairs (G, 5, 5) of each group by their answers in the forward and in the reverse order, `weight` (U,) alike."""
-    cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
-    counts: Floats = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
-    return counts.reshape(n_groups, 5, 5)
-
-
 def decompose(counts: Floats) -> Decomposition:
     """Classify pairs (G, 5, 5) by their two slot answers (dark_current paper, Eqs. 2 to 7).
 

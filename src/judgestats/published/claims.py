@@ -64,9 +64,6 @@ def _repeated_quantity(quantity: str, one: dict[str, str], other: dict[str, str]
     ratio = _SCALES.get(other["unit"], 1.0) / _SCALES.get(one["unit"], 1.0)
     twin = f"claims.printed(id={other['id']!r})"
     twin = twin if ratio == 1 else f"{ratio:g} * {twin}"
-    claim, cell, notes = (
-        f"{one['claim']}, as in {other['place']}",
-        (CLAIMS, i, "printed"),
-        Notes(f"quantity {quantity}"),
-    )
+    claim, cell = f"{one['claim']}, as in {other['place']}", (CLAIMS, i, "printed")
+    notes = Notes(f"quantity {quantity}")
     return Statement("printed twice", one["place"], claim, twin, cell, fault=one.get("fault", ""), notes=notes)

@@ -6,7 +6,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -67,12 +67,6 @@ class Book:
             texts = range(self.size(table)) if column == ROW else self.column(table, column)
             rows = [i for i in rows if (str(texts[i]) in wanted) is keep]
         return rows
-
-    def with_cell(self, cell: Cell, text: str) -> Book:
-        """The same tables with one cell changed, to see what depends on it."""
-        table, row, column = cell
-        texts = [*self.columns[table][column][:row], text, *self.columns[table][column][row + 1 :]]
-        return replace(self, columns={**self.columns, table: {**self.columns[table], column: texts}})
 
 
 def _texts_meant(condition: object) -> tuple[frozenset[str], bool]:
