@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import judgestats
-from judgestats import reporting
+from judgestats import ingest, reporting
 
 #: What the design promises so far, by name.
 PROMISED = [
@@ -54,7 +54,10 @@ def test_an_unknown_name_is_an_attribute_error():
         judgestats.delta1  # noqa: B018
 
 
-@pytest.mark.parametrize("room", [judgestats, judgestats.design, reporting, judgestats.plot])
+@pytest.mark.parametrize(
+    "room",
+    [judgestats, judgestats.design, judgestats.models, judgestats.hierarchical, ingest, reporting, judgestats.plot],
+)
 def test_no_module_takes_the_place_of_a_name_that_is_loaded_later(room):
     modules = {module.name for module in pkgutil.iter_modules(room.__path__)}
     homes = {name: home for name, home in room._HOMES.items() if home != (room.__name__, name)}

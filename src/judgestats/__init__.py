@@ -11,10 +11,6 @@ from judgestats.loading import names_of
 
 __version__ = "0.1.0"
 
-__getattr__, _HOMES = names_of(__name__, __file__)
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
 
 __all__ = ["__version__", *sorted(_HOMES)]
-
-
-def __dir__() -> list[str]:
-    return __all__

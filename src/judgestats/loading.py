@@ -8,8 +8,10 @@ from re import findall
 from typing import Any
 
 
-def names_of(package: str, file: str) -> tuple[Callable[[str], Any], dict[str, tuple[str, str]]]:
-    """The ``__getattr__`` of a package, and public name -> module that has it, and its name there."""
+def names_of(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], dict[str, tuple[str, str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a package, and public name -> module that has it, and its name there."""
     stub = Path(file).with_suffix(".pyi").read_text("utf-8")
     lines = findall(r"(?m)^from (\S+) import (\w+) as (\w+)$", stub)
     homes = {public: (module, name) for module, name, public in lines}
@@ -28,4 +30,8 @@ def names_of(package: str, file: str) -> tuple[Callable[[str], Any], dict[str, t
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, homes
+    def public() -> list[str]:
+        """The public names, without the modules."""
+        return list(sys.modules[package].__all__)
+
+    return load, public, homes

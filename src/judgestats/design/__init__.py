@@ -6,5 +6,5 @@ It never calls a model. May import ingest, metrics, verdicts, schema, results, k
 
 from judgestats.loading import names_of
 
-__getattr__, _HOMES = names_of(__name__, __file__)
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
 __all__ = sorted(_HOMES)

@@ -11,26 +11,7 @@ hierarchical.
 May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
 """
 
-from judgestats.models.bias_models import (
-    VerdictModel,
-    item_difficulty,
-    position_bias_model,
-    self_preference,
-    strategy_effects,
-    tie_model,
-)
-from judgestats.models.estimation import fit
-from judgestats.models.fits import Fit
-from judgestats.models.postestimation.likelihood_ratios import anova
+from judgestats.loading import names_of
 
-__all__ = [
-    "Fit",
-    "VerdictModel",
-    "anova",
-    "fit",
-    "item_difficulty",
-    "position_bias_model",
-    "self_preference",
-    "strategy_effects",
-    "tie_model",
-]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)

@@ -5,18 +5,7 @@
 loaded when a model is sampled.
 """
 
-from judgestats.models.hierarchical.best_strategies import strategies
-from judgestats.models.hierarchical.cue_effects import susceptibility
-from judgestats.models.hierarchical.curves import psychometric
-from judgestats.models.hierarchical.posteriors import Posterior
-from judgestats.models.hierarchical.score_components import agreement
-from judgestats.models.hierarchical.severities import severity
-from judgestats.models.hierarchical.signed_bias import bias
+from judgestats.loading import names_of
 
-
-def __dir__() -> list[str]:
-    """The public functions, without the modules."""
-    return __all__
-
-
-__all__ = ["Posterior", "agreement", "bias", "psychometric", "severity", "strategies", "susceptibility"]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)

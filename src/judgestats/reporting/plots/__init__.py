@@ -7,5 +7,5 @@ statistics here, except bins, ranks, quantiles of draws and an isotonic line. Ma
 
 from judgestats.loading import names_of
 
-__getattr__, _HOMES = names_of(__name__, __file__)
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
 __all__ = sorted(_HOMES.keys() - {"Picture"})
