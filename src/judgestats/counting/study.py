@@ -59,6 +59,15 @@ class Study:
         return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(table), data)
 
     @classmethod
+    def of_any(cls, frame: object) -> Study | None:
+        """The study of a frame of any engine; None of what is no frame."""
+        if not isinstance(frame, Study | pd.DataFrame | nw.DataFrame | nw.LazyFrame):
+            frame = nw.from_native(frame, pass_through=True)
+            if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+                return None
+        return cls.of(frame)
+
+    @classmethod
     def whole(cls, frame: Calls) -> Study:
         """The study of a frame in memory, which is opened once; a lazy frame is collected; a study is its own."""
         if isinstance(frame, Study):

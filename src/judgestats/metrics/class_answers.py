@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
 
-import narwhals.stable.v2 as nw
-
 from judgestats.counting.repeats import ORDER
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
@@ -34,11 +32,8 @@ def without_classes(function: F, name: str) -> F:
 
 def _are_classes(data: object) -> bool:
     """Whether a frame of ratings holds classes only."""
-    if not isinstance(data, Study | nw.DataFrame | nw.LazyFrame):
-        data = nw.from_native(data, pass_through=True)
-        if not isinstance(data, nw.DataFrame | nw.LazyFrame):
-            return False
-    present = data.names if isinstance(data, Study) else data.collect_schema().names()
+    study = Study.of_any(data)
+    present = [] if study is None else study.names
     if answer_column(present) != "answer" or "answer" not in present:
         return False
     return "item" in present and not {*required("preferences")} <= {*present} and "n" not in present

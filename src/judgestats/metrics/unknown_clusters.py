@@ -55,13 +55,9 @@ def without_unknown_clusters(function: F, stimuli: tuple[str, ...] = ()) -> F:
 
 def _without_label(frame: object, columns: Iterable[str], stimuli: Iterable[str]) -> int:
     """Number of rows of a frame that stand for calls without a label in one of these columns; 0 of what is no frame."""
-    if not isinstance(frame, Study | nw.DataFrame | nw.LazyFrame):
-        frame = nw.from_native(frame, pass_through=True)
-        if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
-            return 0
-    study = Study.of(frame)
-    names = set(study.names)
-    if not names.issuperset(columns):
+    study = Study.of_any(frame)
+    names = set() if study is None else set(study.names)
+    if study is None or not names.issuperset(columns):
         return 0
     wanted = [*columns, *(c for c in ("stimulus", COUNTS, N) if c in names)]
     if study.lazy:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from judgestats.results import text_array
 from judgestats.schema import coding
 from judgestats.schema.coding import Codes
 from judgestats.typing import Column, Floats, Integers, Mask, Record, Rows
@@ -91,7 +92,7 @@ class Factors:
             return self._whole[0]._array(name)[self._whole[1]]
         code, labels = self._factors[name]
         if isinstance(labels, np.ndarray) and pd.api.types.infer_dtype(labels) == "string":
-            return pd.array(labels, dtype="str").take(code)
+            return text_array(labels[code]) if code.size < coding.MANY else text_array(labels).take(code)
         labels = pd.Index(labels)
         return (labels if labels.dtype == "str" else pd.Series(list(labels))).array.take(code)
 
