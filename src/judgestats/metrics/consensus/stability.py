@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,8 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import compact
 from judgestats.schema.columns import CALL, By, grouping, names
-from judgestats.typing import Floats, Integers, Record
+from judgestats.schema.factors import factor_of
+from judgestats.typing import Floats, Integers, Record, Rows
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
 LEAST = 10
@@ -146,21 +148,39 @@ def run_sd(
     return missing_counted(spreads, ratings, groups)
 
 
+class _Repeats(NamedTuple):
+    """Ratings that a judge repeated."""
+
+    unit: Integers  # what is rated, under which condition
+    cluster: Integers
+    item: Integers
+    row: Integers
+    squares: Floats  # variance of the runs of each
+    df: Floats
+
+    def at(self, rows: Rows) -> _Repeats:
+        """Some of them."""
+        return _Repeats(*(values[rows] for values in self))  # type: ignore[arg-type]
+
+
 def _of_group(part: pd.DataFrame, compared: bool, conf_level: float, replies: ReplyErrors) -> list[Record]:
     """Spread of each judge of a group, and the ratio of each two."""
-    sides = {judge: of_judge.set_index("_unit") for judge, of_judge in part.groupby("judge", dropna=False, sort=True)}
+    judge, sd = factor_of(part["judge"]), part["sd"].to_numpy(dtype=float)
+    unit, cluster, order = (part[c].to_numpy() for c in ("_unit", "_cluster", "_row"))
+    whole = _Repeats(unit, cluster, factor_of(part["item"]).code, order, sd**2, part["runs"].to_numpy(dtype=float) - 1)
+    sides = {label: whole.at((judge.code == j) & ~np.isnan(sd)) for j, label in enumerate(judge.labels)}
     rows = [
-        {"judge": judge, "other": "", "term": "run_sd", **_cells([of_judge], conf_level, replies)}
-        for judge, of_judge in sides.items()
+        {"judge": label, "other": "", "term": "run_sd", **_cells([side], conf_level, replies)}
+        for label, side in sides.items()
     ]
     if not compared:
         return rows
     ratios = []
-    for one, two in combinations([j for j, of_judge in sides.items() if of_judge["sd"].notna().any()], 2):
-        both = sides[one]["sd"].dropna().index.intersection(sides[two]["sd"].dropna().index)
-        pair = [sides[j].loc[both] for j in (one, two)]
-        lost = max(int(sides[j]["sd"].notna().sum()) for j in (one, two)) - len(both)
-        row = _cells(pair, conf_level, replies)
+    for one, two in combinations([label for label, side in sides.items() if side.unit.size], 2):
+        pair = [sides[label] for label in (one, two)]
+        both, *places = np.intersect1d(pair[0].unit, pair[1].unit, return_indices=True)
+        lost = max(side.unit.size for side in pair) - both.size
+        row = _cells([side.at(rows) for side, rows in zip(pair, places, strict=True)], conf_level, replies)
         row["flag"] = flags.join(flags.EXCLUDED.of(lost, what="rating(s) that one judge did not repeat"), row["flag"])
         ratios.append({"judge": one, "other": two, "term": "ratio", **row})
     p = np.array([row.get("p_value", math.nan) for row in ratios], dtype=float)
@@ -169,13 +189,11 @@ def _of_group(part: pd.DataFrame, compared: bool, conf_level: float, replies: Re
     return rows + [{**row, "p_adjusted": q} for row, q in zip(ratios, p, strict=True)]
 
 
-def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyErrors) -> Record:
+def _cells(sides: Sequence[_Repeats], conf_level: float, replies: ReplyErrors) -> Record:
     """Cells of the spread of one judge, or of the ratio of two on the same ratings."""
-    sides = [of_judge[of_judge["sd"].notna()] for of_judge in sides]
-    n = len(sides[0])
+    n, squares = sides[0].unit.size, [side.squares for side in sides]
     if not n:
         return {"estimate": math.nan, "n": 0, "flag": flags.SINGLE_RUN if len(sides) == 1 else flags.NO_DATA}
-    squares = [of_judge["sd"].to_numpy(dtype=float) ** 2 for of_judge in sides]
     variances = [float(s.mean()) for s in squares]
     value = math.sqrt(variances[0])
     if len(sides) == 2:
@@ -183,9 +201,9 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyError
     row = {"estimate": value, "n": n, "flag": flags.CONSTANT}
     if min(variances) <= 0:
         return row
-    code, levels = pd.factorize(sides[0]["_cluster"], use_na_sentinel=False)
-    g, tail = len(levels), (1 - conf_level) / 2
-    of_items = sides[0]["item"].nunique(dropna=False) > g  # clusters are of several items
+    levels, code = np.unique(sides[0].cluster, return_inverse=True)
+    g, tail = levels.size, (1 - conf_level) / 2
+    of_items = np.unique(sides[0].item).size > g  # clusters are of several items
     if of_items and g == 1:
         return {**row, "flag": flags.ONE_UNIT}
     if of_items or g >= LEAST:
@@ -202,10 +220,7 @@ def _cells(sides: Sequence[pd.DataFrame], conf_level: float, replies: ReplyError
             ends = np.exp([low, high]).tolist()
         method, flag = f"t of log, jackknife of clusters ({clusters_note(sizes)})", flags.few_clusters(sizes)
     else:
-        df = [
-            _freedom(s, of_judge["runs"].to_numpy(dtype=float) - 1, of_judge["_row"].to_numpy(), replies)
-            for s, of_judge in zip(squares, sides, strict=True)
-        ]
+        df = [_freedom(side.squares, side.df, side.row, replies) for side in sides]
         if len(sides) == 1:
             error = math.sqrt(0.5 / df[0])
             low, high = (math.sqrt(df[0] / chdtri(df[0], q)) for q in (tail, 1 - tail))
