@@ -164,10 +164,9 @@ def fitted(y: Floats, codes: Codes) -> Components:
     data = Data.of(y, codes)
     if not has_residual(data, codes):
         return Components(none, np.diag(none), np.nan, has_residual=False)
-    ratio, converged = _polished(data, _minimised(data, moments(y, codes, products)))
-    found = likelihood(data, ratio)
-    variance = np.append(ratio, 1.0) * found.residual
-    return Components(variance, _covariance(data, ratio), found.criterion, converged=converged)
+    ratio, at, converged = _polished(data, _minimised(data, moments(y, codes, products)))
+    variance = np.append(ratio, 1.0) * at.residual
+    return Components(variance, _covariance(data, ratio, at), at.criterion, converged=converged)
 
 
 def _minimised(data: Data, start: Floats) -> Floats:
@@ -179,12 +178,12 @@ def _minimised(data: Data, start: Floats) -> Floats:
         return at.criterion, 2 * theta * at.gradient
 
     theta, free = np.sqrt(start), np.ones(len(start), dtype=bool)
-    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
+    options = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 500}  # Newton's steps follow
     for _ in range(2 * len(start) + 1):
         bounds = [(0.0, MAX_RATIO) if f else (0.0, 0.0) for f in free]
         theta = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         at = likelihood(data, theta**2)
-        outward = likelihood(data, np.where(theta < 1e-3, 0.0, theta) ** 2)
+        outward = likelihood(data, np.where(theta < 1e-3, 0.0, theta) ** 2) if (theta < 1e-3).any() else at
         small = (theta < 1e-3) & (outward.gradient >= 0) & (outward.criterion <= at.criterion + 1e-9)
         trapped = (theta < 1e-3) & ~small & (at.gradient < 0) & (theta**2 < 1e-12)
         free, theta = ~small, np.where(small, 0.0, np.where(trapped, 0.1, theta))
@@ -193,12 +192,11 @@ def _minimised(data: Data, start: Floats) -> Floats:
     return theta**2
 
 
-def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
+def _polished(data: Data, ratio: Floats) -> tuple[Floats, Likelihood, bool]:
     """Newton steps for the last digits, with the curvature at the start, which hardly changes near the minimum."""
-    free = np.flatnonzero(ratio > 0)
+    free, at = np.flatnonzero(ratio > 0), likelihood(data, ratio)
     if not free.size:
-        return ratio, True
-    at = likelihood(data, ratio)
+        return ratio, at, True
     curvature = _hessian(data, ratio, free)
     for _ in range(20):
         size = np.abs(at.gradient[free] * ratio[free]).max()
@@ -214,7 +212,7 @@ def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
         if not np.abs(new.gradient[free] * trial[free]).max() < size:
             break
         ratio, at = trial, new
-    return ratio, bool(np.abs(at.gradient[free] * ratio[free]).max() < 1e-4)
+    return ratio, at, bool(np.abs(at.gradient[free] * ratio[free]).max() < 1e-4)
 
 
 def _hessian(data: Data, ratio: Floats, free: Ints) -> Floats:
@@ -229,10 +227,9 @@ def _hessian(data: Data, ratio: Floats, free: Ints) -> Floats:
     return (hessian + hessian.T) / 2
 
 
-def _covariance(data: Data, ratio: Floats) -> Floats:
+def _covariance(data: Data, ratio: Floats, at: Likelihood) -> Floats:
     """Covariance of the variances, by the delta method from that of the ratios and the residual variance."""
     free = np.flatnonzero(ratio > 0)
-    at = likelihood(data, ratio)
     s, df, m = at.residual, data.cells.n - 1, free.size
     slope = at.slope[free]
     information = np.empty((m + 1, m + 1))
