@@ -86,7 +86,14 @@ def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
     `frame`: raw scores, perhaps with declared counts, or means (``mean``, and ``sd``, ``runs``), in any engine; a lazy
     frame is averaged where it lies. `ddof`: the sd has the divisor ``runs - ddof``.
     """
-    table = cell_table(frame, by, ddof)
+    study = Study.of(frame)
+    return study.once(("frame of cells", *names(by), ddof), lambda: _frame(cell_table(study, by, ddof))).copy(
+        deep=False
+    )
+
+
+def _frame(table: CellTable) -> pd.DataFrame:
+    """The cells in their order."""
     extra, order = [k for k in table.keys if k not in ABOUT], table.order
     cell = table.cell[order]
     columns: dict[str, object] = {"judge": table.labels["judge"].take(table.judge[order])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 from scipy.special import chdtr, stdtrit
@@ -23,14 +24,13 @@ def max_t(influence: Floats, df: float, rng: np.random.Generator, conf_level: fl
     Journal 50, 346-363.
     """
     size = np.sqrt((influence**2).sum(axis=0))
-    scaled = influence[:, size > 0] / size[size > 0]
-    k = scaled.shape[1]
+    scaled = influence.T[size > 0] / size[size > 0, None]
+    k = len(scaled)
     largest = np.full(DRAWS, np.inf)
     if 1 < k <= MOST:
-        if len(scaled) > k:  # as many draws as there are contrasts suffice
-            scaled = _root(scaled.T @ scaled)
+        factors = [scaled.T] if scaled.shape[1] <= k else _root(scaled @ scaled.T)  # no more draws than contrasts
         for start in range(0, DRAWS, 500):
-            contrasts = rng.standard_normal((500, scaled.shape[0])) @ scaled
+            contrasts = reduce(np.matmul, factors, rng.standard_normal((500, len(factors[0]))))
             largest[start : start + 500] = np.abs(contrasts).max(axis=1)
     return _critical(largest, k, df, conf_level)
 
@@ -39,7 +39,7 @@ def max_t_of_pairs(covariance: Floats, df: float, rng: np.random.Generator, conf
     """Critical value of the largest |t| of the differences of all pairs of K estimates, as :func:`max_t`."""
     error = errors_of_differences(covariance)
     precision = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
-    root = _root(covariance)
+    root = np.matmul(*_root(covariance))
     largest = np.zeros(DRAWS)
     for start in range(0, DRAWS, 200):
         _widest_gaps(root @ rng.standard_normal((200, len(root))).T, precision, largest[start : start + 200])
@@ -57,10 +57,15 @@ def _widest_gaps(noise: Floats, precision: Floats, largest: Floats) -> None:
                     largest[draw] = gap
 
 
-def _root(covariance: Floats) -> Floats:
-    """The symmetric square root: of equal variances, other roots turn with the rounding, and the draws with them."""
+def _root(covariance: Floats) -> list[Floats]:
+    """Factors (K, rank), (rank, K) of the symmetric square root, without the eigenvalues that are rounding.
+
+    Of equal variances, other roots turn with the rounding, and the draws with them.
+    """
     values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    large = values > 1e-12 * values[-1]
+    vectors = vectors[:, large]
+    return [vectors, (vectors * np.sqrt(values[large])).T]
 
 
 def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:

@@ -13,6 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
+from judgestats.schema.coding import rows_of_codes
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, Floats, Ints, Mask, Record
 
@@ -127,12 +128,10 @@ def refuse_declared_scales(ratings: Calls, groups: Iterable[str]) -> None:
 
 def on_one_scale(scores: Column, right: Column, judges: Column) -> pd.Series[bool]:
     """Whether the judge of each score is on the scale of what its scores are compared with."""
-    other = {
-        judge
-        for judge, rows in judges.groupby(judges.astype(object)).groups.items()
-        if apart_from_gold(scores.loc[rows], right.loc[rows], str(judge))
-    }
-    return ~judges.isin(list(other))
+    code, names = pd.factorize(judges)
+    x, gold = _numbers(scores), _numbers(right)
+    each = zip(names, rows_of_codes(code, len(names)), strict=True)
+    return ~judges.isin([name for name, rows in each if apart_from_gold(x[rows], gold[rows], str(name))])
 
 
 def apart_from_gold(scores: Column | Floats, right: Column | Floats, judge: str) -> tuple[str, str] | None:

@@ -70,8 +70,8 @@ def standing(
     """
     who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
     unit, first = np.unique(marks["unit"], return_index=True)
-    at = np.searchsorted(unit, marks["unit"]), who
-    values, weights = (np.full((unit.size, len(judges)), math.nan) for _ in range(2))
+    at = who, np.searchsorted(unit, marks["unit"])
+    values, weights = (np.full((len(judges), unit.size), math.nan) for _ in range(2))
     values[at], weights[at] = marks["value"], marks["weight"]
     cluster, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
     means = means_of(marks, lower_is_better=lower_is_better, conf_level=conf_level)
@@ -199,14 +199,16 @@ def _pairs(
 ) -> pd.DataFrame:
     """Differences of every two judges on what both judged, with intervals that hold for all at once."""
     found = []
-    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    largest = np.fmax.reduce(np.abs(values), axis=1, initial=0.0)
     for i, j in itertools.combinations(range(len(judges)), 2):
-        gap = values[:, i] - values[:, j]
-        both = ~np.isnan(gap)
-        if _several(cluster[both], size) >= FEWEST:
-            weight = (weights[both, i] + weights[both, j]) / 2
-            mean = _mean(gap[both], weight, cluster[both], size, float(max(largest[i], largest[j])))
-            found.append((judges[i], judges[j], gap[both], weight, cluster[both], mean))
+        gap = values[i] - values[j]
+        lacks = np.isnan(gap)
+        both = np.flatnonzero(~lacks) if lacks.any() else slice(None)  # a slice copies nothing
+        owner = cluster[both]
+        if _several(owner, size) >= FEWEST:
+            weight = (weights[i, both] + weights[j, both]) / 2
+            mean = _mean(gap[both], weight, owner, size, float(max(largest[i], largest[j])))
+            found.append((judges[i], judges[j], gap[both], weight, owner, mean))
     critical = _critical([mean for *_, mean in found], "pairs", conf_level, seed)
     rows = []
     for one, two, gap, weight, owner, mean in found:

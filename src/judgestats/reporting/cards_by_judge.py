@@ -24,11 +24,11 @@ def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
     rows_of = who.groupby(who, sort=False).indices
-    types = _judge_types(sheet, who)
+    types, headlines = _judge_types(sheet, who), headline_rows(sheet, who)
     cards = []
     for judge in judges:
         rows = sheet.iloc[rows_of[judge]]
-        main = estimates_table(headline_rows(rows).assign(judge=judge)[["detail", *COLUMNS]], conf_level)
+        main = estimates_table(sheet.iloc[headlines[judge]].assign(judge=judge)[["detail", *COLUMNS]], conf_level)
         top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
         cards.append(
             {

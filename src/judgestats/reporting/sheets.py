@@ -173,24 +173,32 @@ def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
     return (float(steps.min()), float(steps.max())) if len(steps) else (None, None)
 
 
-def headline_rows(rows: pd.DataFrame, most: int = 8) -> pd.DataFrame:
-    """The rows of one judge that matter most, about eight: those of its datasheet in the order of :data:`OVERVIEW`."""
-    section, term = rows["section"].astype(str), rows["term"].astype(str)
+def headline_rows(sheet: pd.DataFrame, who: pd.Series, most: int = 8) -> dict[str, list[int]]:
+    """Places of the rows of a datasheet that matter most of each judge, about eight, in the order of :data:`OVERVIEW`.
+
+    `who`: the judge of each row; the first rows of one of whom none matters.
+    """
+    section, term = sheet["section"].astype(str), sheet["term"].astype(str)
     fits = ~section.str.match("criterion|Δ0, different")
     fits &= (term != "tie") | section.isin(["slots", "answers"])
-    fits &= (term != "dark_current") | rows["detail"].isin(["", "all"])
-    fits &= rows["estimate"].notna() | rows["flag"].str.contains(flags.RIGHT_CENSORED, regex=False)
-    fits &= ~rows["flag"].str.contains(flags.ORDER_CONFOUNDED, regex=False)
-    of_term: dict[str, list[tuple[float, Any]]] = {}
-    for place, name, at in zip(rows.index[fits], term[fits], step(rows)[fits], strict=True):
-        of_term.setdefault(name, []).append((at, place))
-    chosen: list[Any] = []
-    for name, which in OVERVIEW:
-        same = of_term.get(name, [])
-        levels = [s for s in same if s[0] == s[0]] if which else []
-        ends = (max if which == "last" else min)(levels, key=itemgetter(0)) if levels else next(iter(same), None)
-        chosen += [ends[1]] if ends else []
-    return rows.loc[list(dict.fromkeys(chosen))[:most] or list(rows.index[:most])]
+    fits &= (term != "dark_current") | sheet["detail"].isin(["", "all"])
+    fits &= sheet["estimate"].notna() | sheet["flag"].str.contains(flags.RIGHT_CENSORED, regex=False)
+    fits &= ~sheet["flag"].str.contains(flags.ORDER_CONFOUNDED, regex=False)
+    places: dict[str, list[int]] = {}
+    of_term: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for place, (judge, name, at, fit) in enumerate(zip(who, term, step(sheet), fits, strict=True)):
+        places.setdefault(judge, []).append(place)
+        if fit:
+            of_term.setdefault((judge, name), []).append((at, place))
+    for judge, rows in places.items():
+        chosen: list[int] = []
+        for name, which in OVERVIEW:
+            same = of_term.get((judge, name), [])
+            levels = [s for s in same if s[0] == s[0]] if which else []
+            ends = (max if which == "last" else min)(levels, key=itemgetter(0)) if levels else next(iter(same), None)
+            chosen += [ends[1]] if ends else []
+        places[judge] = list(dict.fromkeys(chosen))[:most] or rows[:most]
+    return places
 
 
 def judges_side_by_side(sheet: pd.DataFrame) -> pd.DataFrame:
