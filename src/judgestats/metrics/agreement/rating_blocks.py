@@ -26,7 +26,7 @@ from judgestats.typing import Floats, Ints, Mask, Record
 Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")
 #: Numbers of a bootstrap held in memory at a time.
-HELD = 2**21
+HELD = 2**22
 
 
 @dataclass(frozen=True)
