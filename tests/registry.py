@@ -298,7 +298,7 @@ def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any
 
 
 _TEXTS = "explanations are compared one by one"
-_PAIRS = "a tally for kappa counts pairs of judges; counts beside labels are tested in test_classification"
+_PAIRS = "a tally for kappa counts pairs of judges; counts beside labels are tested in test_classifications"
 _PLACES = "options are known by their places, and have no names"
 _NAMED = "the favoured side is named in an argument; renaming it is tested in test_anchoring"
 

@@ -67,8 +67,8 @@ from judgestats.metrics.consensus.tables_of_judges import correlate_over_judges 
 from judgestats.metrics.consensus.tables_of_judges import side_by_side as side_by_side
 from judgestats.metrics.consensus.validity import level_progression as level_progression
 from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
-from judgestats.metrics.correctness.classification import classification as classification
-from judgestats.metrics.correctness.classification import confusion as confusion
+from judgestats.metrics.correctness.classifications import classification as classification
+from judgestats.metrics.correctness.classifications import confusion as confusion
 from judgestats.metrics.correctness.corrected_rates import corrected_difference as corrected_difference
 from judgestats.metrics.correctness.corrected_rates import corrected_rate as corrected_rate
 from judgestats.metrics.correctness.detection import roc as roc

@@ -8,7 +8,7 @@ import pandas as pd
 
 from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
-from judgestats.metrics.correctness.classification import classification
+from judgestats.metrics.correctness.classifications import classification
 from judgestats.metrics.measure_registry import Options
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.summary_parts import Column

@@ -18,7 +18,7 @@ import judgestats as js
 from judgestats import flags
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_tango, newcombe_paired
-from judgestats.metrics.correctness.classification import classification, confusion
+from judgestats.metrics.correctness.classifications import classification, confusion
 from judgestats.results import COLUMNS
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "classification.csv"
