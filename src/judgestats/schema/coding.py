@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows
 from judgestats.results import in_order
-from judgestats.schema.columns import LARGEST, NO, YES, answer_column
+from judgestats.schema.columns import LARGEST, NO, YES, N, answer_column
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
@@ -299,8 +299,8 @@ def count_rows(table: pd.DataFrame, columns: Sequence[str], weight: str | None =
     number, codes = compact(*joint(ranks, len(table)))  # in the order of the labels
     weights = None if weight is None else call_counts(table[weight])
     n = np.bincount(number, weights=weights, minlength=codes.size).astype(float)
-    result = table[list(columns)].iloc[first_rows(number, codes.size)].reset_index(drop=True).assign(n=n)
-    return _plain(result, columns)
+    first = first_rows(number, codes.size)
+    return _plain(pd.DataFrame({**{c: table[c].array[first] for c in columns}, N: n}), columns)
 
 
 def tidy(result: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -158,11 +158,11 @@ def rank_correlation(
     keys = [*groups, "judge"]
     for key, part in paired.groupby(keys, dropna=False, sort=True):
         labels = dict(zip(keys, key, strict=True))
-        complete = part.dropna(subset=["x", "y"])
-        flag = flags.join(flags.EXCLUDED.of(len(part) - len(complete), what="unmatched"), dependent)
-        x, y = complete["x"].to_numpy(dtype=float), complete["y"].to_numpy(dtype=float)
-        clusters = (chosen.column, complete["_cluster"].to_numpy()) if chosen.column else None
-        rows += [{**labels, **correlated(x, y, m, conf_level, flag, clusters)} for m in methods]
+        x, y = (part[c].to_numpy(dtype=float) for c in ("x", "y"))
+        both = ~(np.isnan(x) | np.isnan(y))
+        flag = flags.join(flags.EXCLUDED.of(both.size - both.sum(), what="unmatched"), dependent)
+        clusters = (chosen.column, part["_cluster"].to_numpy()[both]) if chosen.column else None
+        rows += [{**labels, **correlated(x[both], y[both], m, conf_level, flag, clusters)} for m in methods]
         if "level" in part.columns:
             wrong_levels = _wrong_levels(part, conf_level, chosen.column)
             rows += [{**labels, **row, "flag": flags.join(row["flag"], dependent)} for row in wrong_levels]

@@ -299,7 +299,7 @@ def _over_items(
     if decimals is not None:
         of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
         tolerance = 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
-    keys = scores[groups].iloc[codes.first].to_dict("list")
+    keys: Record = {name: scores[name].iloc[codes.first].tolist() for name in groups}
     cells_of = zip(*keys.values(), *(np.asarray(v).tolist() for v in table.values()), strict=True)
     rows = [_estimate_row(dict(zip([*keys, *table], row, strict=True)), tolerance, column) for row in cells_of]
     return estimates(rows, groups, EXTRA)

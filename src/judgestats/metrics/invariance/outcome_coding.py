@@ -10,6 +10,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.factors import factor_of
 from judgestats.typing import Column, Ints
 
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
@@ -116,10 +117,11 @@ def one_side(side: Column) -> str:
 
 def excluded(pairs: pd.DataFrame) -> str:
     """Flag of the matched answers that are excluded."""
-    n = pairs["n"].astype(float)
-    invalid = sum(float(n[pairs[c].astype(str) == "invalid"].sum()) for c in ("baseline", "outcome"))
-    missing = float(n[(pairs[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
-    unknown = float(n[~pairs["_known"]].sum())
+    n = pairs["n"].to_numpy(dtype=float)
+    answers = [factor_of(pairs[c]) for c in ("baseline", "outcome")]
+    invalid = sum(float(n[side.among("invalid")].sum()) for side in answers)
+    missing = float(n[answers[0].among("missing") | answers[1].among("missing")].sum())
+    unknown = float(n[~pairs["_known"].to_numpy(dtype=bool)].sum())
     return flags.join(
         flags.INVALID_EXCLUDED.of(invalid), flags.ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"), without_side(unknown)
     )

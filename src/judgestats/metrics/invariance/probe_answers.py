@@ -280,7 +280,7 @@ def _joint(pairs: pd.DataFrame, columns: list[str], clusters: list[str], flag: s
 
 
 def _key(rows: pd.DataFrame, columns: list[str]) -> Record:
-    return {str(k): v for k, v in rows[columns].iloc[0].to_dict().items()}
+    return {str(c): rows[c].iloc[0] for c in columns}
 
 
 def _independent(probes: ProbeCalls, blind: str, side: Column, clusters: list[str]) -> Iterator[Answers]:
