@@ -208,11 +208,12 @@ def _pairs(
         if _several(owner, size) >= FEWEST:
             weight = (weights[i, both] + weights[j, both]) / 2
             mean = _mean(gap[both], weight, owner, size, float(max(largest[i], largest[j])))
-            found.append((judges[i], judges[j], gap[both], weight, owner, mean))
-    critical = _critical([mean for *_, mean in found], "pairs", conf_level, seed)
+            found.append((judges[i], judges[j], mean, (gap[both], weight, owner) if binary else ()))
+    critical = _critical([mean for *_, mean, _ in found], "pairs", conf_level, seed)
     rows = []
-    for one, two, gap, weight, owner, mean in found:
-        if binary:
+    for one, two, mean, verdicts in found:
+        if verdicts:
+            gap, weight, owner = verdicts
             level = 1 - 2 * float(stdtr(mean.df, -critical))
             won, lost, all_ = (
                 np.bincount(owner, weight * x, size).astype(np.float64) for x in (gap > 0, gap < 0, gap == gap)

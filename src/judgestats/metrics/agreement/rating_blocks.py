@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
+from numpy.typing import NDArray
 
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import cells
@@ -27,6 +28,8 @@ Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")
 #: Numbers of a bootstrap held in memory at a time.
 HELD = 2**22
+#: Most numbers of a bootstrap that are drawn once for all measures of a block, a byte each.
+_DRAWN_ONCE = 2**24
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,9 @@ class Block:
     n_units: int  # number O of bootstrap units
     strata: Ints | None  # (O,): stratum of each unit, or None
     n_missing: int  # points that one judge rated and another rated in part or not at all
-    pair_draws: dict[object, Floats] = field(default_factory=dict, repr=False, compare=False)  # by method and plan
+    # correlations of pairs by method and plan, and times drawn by plan, of those that were drawn before
+    pair_draws: dict[object, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    times: dict[object, list[NDArray[np.uint8]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def unit_sizes(self) -> Floats:
@@ -60,12 +65,22 @@ class Block:
         return first.astype(np.int64), second.astype(np.int64)
 
     def resample_weights(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
-        """Frequency of each unit in each resample, (B, O), a few million numbers at a time."""
+        """Frequency of each unit in each resample, (B, O), a few million numbers at a time; a few are drawn once."""
+        key = (plan.seed, plan.n_resamples, name)
+        if key in self.times:
+            yield from (part.astype(np.float64) for part in self.times[key])
+            return
+        few, drawn = isinstance(plan.seed, int) and plan.n_resamples * self.n_units <= _DRAWN_ONCE, []
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
         step = max(HELD // max(self.n_units, 1), 1)
         for start in range(0, plan.n_resamples, step):
             size = min(step, plan.n_resamples - start)
-            yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
+            part = multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
+            if few := few and part.max(initial=0.0) <= 255:
+                drawn.append(part.astype(np.uint8))
+            yield part
+        if few:
+            self.times[key] = drawn
 
     def common(self) -> Ints:
         """Number of points that both judges of each pair rated, (R, P)."""
