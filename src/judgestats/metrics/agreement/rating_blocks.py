@@ -70,17 +70,17 @@ class Block:
         if key in self.times:
             yield from (part.astype(np.float64) for part in self.times[key])
             return
-        few, drawn = isinstance(plan.seed, int) and plan.n_resamples * self.n_units <= _DRAWN_ONCE, []
+        few, parts = isinstance(plan.seed, int) and plan.n_resamples * self.n_units <= _DRAWN_ONCE, []
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
         step = max(HELD // max(self.n_units, 1), 1)
         for start in range(0, plan.n_resamples, step):
             size = min(step, plan.n_resamples - start)
             part = multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
             if few := few and part.max(initial=0.0) <= 255:
-                drawn.append(part.astype(np.uint8))
+                parts.append(part.astype(np.uint8))
             yield part
         if few:
-            self.times[key] = drawn
+            self.times[key] = parts
 
     def common(self) -> Ints:
         """Number of points that both judges of each pair rated, (R, P)."""
