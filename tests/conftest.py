@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,46 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+#: Tests of many cases alike: make test takes one case in so many, spread evenly, and make test-slow the others.
+ONE_IN = {
+    "counting/test_study.py::test_a_study_gives_what_its_frame_gives": 3,
+    "counting/test_tallies.py::test_every_engine_counts_the_same": 3,
+    "fuzz/test_altered_files.py::test_reader": 3,
+    "ingest/test_databases.py::test_every_function_of_a_lazy_frame_says_that_its_connection_is_closed": 5,
+    "ingest/test_reading.py::test_odd_cells_in_any_column": 5,
+    "ingest/test_reading.py::test_odd_numbers_in_files": 5,
+    "ingest/test_scans.py::test_a_pattern_in_a_name_is_no_pattern": 3,
+    "ingest/test_scans.py::test_csv_both_ways": 3,
+    "ingest/test_scans.py::test_parquet_both_ways": 5,
+    "ingest/test_scans.py::test_what_a_folder_is_called_is_no_data": 5,
+    "real/test_pages_real.py::test_no_sentence_of_a_card_contradicts_the_table": 3,
+    "reporting/test_plots.py::test_a_picture_is_drawn_on_the_axes_given": 3,
+    "reporting/test_plots.py::test_axes_print_shares_in_percent_and_differences_in_points": 3,
+    "reporting/test_plots.py::test_no_judge_is_lost_and_every_axis_has_its_unit": 3,
+    "reporting/test_summary.py::test_no_sentence_of_a_card_contradicts_the_table": 3,
+    "test_engines.py::test_only_the_tally_leaves_the_engine": 3,
+    "test_engines.py::test_the_tally_of_a_relation_is_that_of_pandas": 3,
+    "test_nearly_degenerate.py::test_estimates_lie_in_their_intervals_and_what_is_missing_has_a_reason": 3,
+    "test_outputs.py::test_a_file_of_another_maker_is_replaced_only_if_told": 3,
+    "test_outputs.py::test_a_full_disk_leaves_everything_as_it_was": 3,
+    "test_outputs.py::test_a_kill_between_two_writes_leaves_whole_files": 3,
+    "test_outputs.py::test_a_limit_on_the_size_of_files_leaves_everything_as_it_was": 3,
+    "test_outputs.py::test_inputs_are_never_outputs": 3,
+    "test_outputs.py::test_twice_is_as_good_as_once_until_somebody_changes_it": 3,
+    "test_properties.py::test_row_order_does_not_matter": 3,
+}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs the public verdicts where they are absent."""
+    """Mark cases as slow beside others like them, before -m chooses; skip real verdicts where they are absent."""
+    cases = Counter[str]()
+    for item in items:
+        family = item.nodeid.partition("[")[0].removeprefix("tests/")
+        if family in ONE_IN and "slow" not in item.keywords:
+            if cases[family] % ONE_IN[family]:
+                item.add_marker(pytest.mark.slow)
+            cases[family] += 1
     if REAL and Path(REAL).is_dir():
         return
     why = f"JUDGESTATS_REAL_DATA={REAL!r} is not a folder" if REAL else "JUDGESTATS_REAL_DATA is not set"
