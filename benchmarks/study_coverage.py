@@ -74,8 +74,10 @@ def _datasheet_values() -> dict[Place, float]:
         values["PFP", where] = float((a * b2 + b * a2).mean())
         values["OSC", where] = float((tie + tie2 - 2 * tie * tie2).mean())
         ladder = part[part["stimulus"] == "ladder"]
-        for delta, step in ladder.groupby("delta"):
-            values[f"correct Δ = {delta:g}", where] = float(_towards(step, step["better"]).mean())
+        steps = {delta: float(_towards(step, step["better"]).mean()) for delta, step in ladder.groupby("delta")}
+        values |= {(f"correct Δ = {delta:g}", where): share for delta, share in steps.items()}
+        if len(steps) == 5:
+            values["threshold", where] = float(np.interp(0.75, list(steps.values()), list(steps)))
     ties = (
         p.assign(delta=p["delta"].map("{:g}".format)).groupby(["judge", "prompt", "stimulus", "delta"])["p_tie"].mean()
     )
@@ -240,12 +242,46 @@ def _rubrics_plan() -> Plan:
 def _rubrics_values() -> dict[Place, float]:
     """Correlation of two judges' composites: shared variance over all, but for weights, over five equal criteria."""
     base, own = (_SHARED / (_SHARED + u + _CALL / 5) for u in (0.0, _OWN))
+    severity = float(np.var([w.leniency for w in _WRITERS], ddof=1))
     return {
+        ("ICC(2,1)", ("baseline-score",)): _SHARED / (_SHARED + severity + _CALL / 5),
+        ("ICC(2,1)", ("original-4-stage",)): _SHARED / (_SHARED + severity + _OWN + _CALL / 5),
         ("r of samples", ("baseline-score",)): base,
         ("r of samples", ("original-4-stage",)): own,
         ("r minus baseline-score", ("original-4-stage",)): own - base,
         ("sd of judges' means", ("baseline-score",)): 0.5,
     }
+
+
+_OWN_SYSTEM = {"baseline-score": 1.25, "original-4-stage": 0.75}
+_PARTIAL = (
+    *(
+        Judge(m, noise=1.0, step=None, under={"condition": {c: {"self_preference": x} for c, x in _OWN_SYSTEM.items()}})
+        for m in ("GPT", "Gemini")
+    ),
+    Judge("Grok", noise=1.0, step=None),
+)
+
+
+@cache
+def _systems_plan() -> Plan:
+    """Responses of four systems of known quality, two of which are judges that favour themselves."""
+    table = pd.DataFrame([(f"i{i:02d}", s) for i in range(30) for s in (*_MODELS, "m")], columns=["item", "system"])
+    table["quality"] = table["system"].map(dict(zip((*_MODELS, "m"), (0.0, 0.5, 1.0, 1.5), strict=True)))
+    table["task_text"] = "Write on " + table["item"] + "."
+    table["response_text"] = "A text on " + table["item"] + ", " + table.index.astype(str)
+    return design.study("merg", _MODELS, responses=table)
+
+
+@cache
+def _systems_values() -> dict[Place, float]:
+    """Mean over pairs of judges of the rank correlation of what they think of the systems."""
+    quality = _systems_plan().calls.drop_duplicates("system").set_index("system")["quality"]
+    values: dict[Place, float] = {}
+    for condition, favour in _OWN_SYSTEM.items():
+        means = pd.DataFrame({m: quality + favour * ((quality.index == m) & (m != "Grok")) for m in _MODELS})
+        values["ρ of systems", (condition,)] = float(means.corr("spearman").to_numpy()[np.triu_indices(3, 1)].mean())
+    return values
 
 
 @cache
@@ -297,6 +333,7 @@ STUDIES: dict[str, Planted] = {
     "controlled pairs": Planted(_controlled_plan, _BIASED, ("judge", "strategy"), _controlled_values),
     "rubric": Planted(_ratings_plan, _RATERS, ("judge", "system"), _ratings_values),
     "merg": Planted(_rubrics_plan, _WRITERS, ("condition",), _rubrics_values),
+    "merg, systems": Planted(_systems_plan, _PARTIAL, ("condition",), _systems_values),
     "cues": Planted(_cues_plan, (CUED,), ("judge", "scheme", "probe"), _cues_values),
 }
 
