@@ -30,7 +30,7 @@ from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.pingouin_engine import six_correlations, version
 from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import columns_apart
-from judgestats.results import COLUMNS
+from judgestats.results import COLUMNS, text_array
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Integers, Ints, Mask, Record
@@ -358,13 +358,10 @@ class _Rows:
         """Rows as the tidy result, group by group."""
         group = np.repeat(np.arange(self.data.groups), len(terms))
         joined, places = cache(flags.join), [(t, g) for g in range(self.data.groups) for t in terms]
-        text = {
-            "term": [TERMS[t] for t, _ in places],
-            "method": self.method[terms].T.ravel(),
-            "flag": [joined(*self.notes[g], *self.of_term.get((t, g), ())) for t, g in places],
-        }
+        notes = [joined(*self.notes[g], *self.of_term.get((t, g), ())) for t, g in places]
         columns = {b: self.data.keys[b].take(group).tolist() for b in by}
-        columns |= {name: pd.array(np.array(cells, dtype=object), dtype="str") for name, cells in text.items()}
+        columns |= {"term": text_array([TERMS[t] for t, _ in places]), "flag": text_array(notes)}
+        columns |= {"method": text_array(self.method[terms].T.ravel())}
         columns |= {name: values[terms].T.ravel() for name, values in self.cells.items()}
         return pd.DataFrame({name: columns[name] for name in (*dict.fromkeys(by), *COLUMNS, *EXTRA)})
 
