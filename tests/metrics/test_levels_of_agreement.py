@@ -35,6 +35,15 @@ def test_three_levels_of_an_additive_model_have_their_closed_forms():
     assert got["gap_system_sample"] == pytest.approx(got["rho_system"] - got["r_sample"])
 
 
+@pytest.mark.parametrize("seed", [5, np.random.default_rng(5), None])
+def test_gaps_are_of_the_same_resamples(seed):
+    """Correlation and ICC of judges of equal severity move together: their gap varies far less than either."""
+    table = panel_of_criteria(items=40, criteria=("c",), systems="AB", noise=1.0)
+    table["score"] -= table.groupby("judge")["score"].transform("mean")
+    error = agreement_levels(table, n_resamples=1000, seed=seed).set_index("term")["std_error"]
+    assert error["gap_sample_icc"] < 0.5 * error[["r_sample", "icc"]].min()
+
+
 def test_icc_is_the_public_icc():
     from judgestats.metrics.agreement import icc
 

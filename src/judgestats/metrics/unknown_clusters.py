@@ -56,9 +56,9 @@ def without_unknown_clusters(function: F, stimuli: tuple[str, ...] = ()) -> F:
 def _without_label(frame: object, columns: Iterable[str], stimuli: Iterable[str]) -> int:
     """Number of rows of a frame that stand for calls without a label in one of these columns; 0 of what is no frame."""
     study = Study.of_any(frame)
-    names = set() if study is None else set(study.names)
-    if study is None or not names.issuperset(columns):
+    if study is None or not {*study.names}.issuperset(columns):
         return 0
+    names = study.names
     wanted = [*columns, *(c for c in ("stimulus", COUNTS, N) if c in names)]
     if study.lazy:
         absent = nw.any_horizontal(*(nw.col(c).is_null() for c in columns), ignore_nulls=True)

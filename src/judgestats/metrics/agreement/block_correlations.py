@@ -66,15 +66,22 @@ def pair_correlations(block: Block, method: Method, weights: Floats) -> Floats:
     return result
 
 
-def resampled_pairs(block: Block, method: Method, plan: Bootstrap) -> Floats:
-    """Correlation of each pair of judges in each row and resample, (B, R, P): with a seed made once for a block."""
+def resampled_pairs(
+    block: Block, method: Method, plan: Bootstrap, *beside: Callable[[Floats], Floats]
+) -> tuple[Floats, list[Floats]]:
+    """Correlation of each pair of judges in each row and resample, (B, R, P), and statistics in the same resamples.
+
+    With a seed, the correlations are made once for a block.
+    """
     key = (method, plan)
-    draws = block.pair_draws.get(key)
-    if draws is None:
-        (draws,) = resampled_statistics(block, plan, lambda weights: pair_correlations(block, method, weights))
-        if isinstance(plan.seed, int):
-            block.pair_draws[key] = draws
-    return draws
+    if key in block.pair_draws:
+        return block.pair_draws[key], resampled_statistics(block, plan, *beside) if beside else []
+    draws, *others = resampled_statistics(
+        block, plan, lambda weights: pair_correlations(block, method, weights), *beside
+    )
+    if isinstance(plan.seed, int):
+        block.pair_draws[key] = draws
+    return draws, others
 
 
 def system_means(block: Block, weights: Floats) -> Floats:

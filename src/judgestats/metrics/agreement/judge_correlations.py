@@ -256,7 +256,7 @@ def _block_rows(
     if not fisher and over_systems:
         (draws,) = resampled_statistics(block, plan, lambda weights: system_correlations(block, method, weights))
     elif not fisher:
-        draws = resampled_pairs(block, method, plan)
+        draws, _ = resampled_pairs(block, method, plan)
     one, two = block.sides
     if over_systems:
         rated_by = np.asarray((~np.isnan(block.scores)).any(axis=-1))
@@ -313,7 +313,7 @@ def _over_cells(
 ) -> list[Record]:
     """Mean and sd over cells, of the mean over pairs or of each pair."""
     if draws is None:
-        draws = resampled_pairs(block, method, plan)
+        draws, _ = resampled_pairs(block, method, plan)
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":

@@ -25,7 +25,6 @@ from judgestats.metrics.agreement.block_correlations import (
     observed_weights,
     pair_correlations,
     resampled_pairs,
-    resampled_statistics,
     row_icc,
     sd_defined,
     system_correlations,
@@ -174,9 +173,8 @@ def _level_rows(items: Block, units: Block, unit: Unit, plan: Bootstrap, ddof: i
     )
     of_systems, of_scores = (statistic(observed_weights(items)) for statistic in statistics)
     points = [of_systems, pair_correlations(units, "pearson", observed_weights(units)), of_scores]
-    system_draws, score_draws = resampled_statistics(items, plan, *statistics)
-    each = (system_draws, resampled_pairs(units, "pearson", plan), score_draws)
-    of_rows = [mean_defined(values) for values in each]  # over pairs
+    pair_draws, (system_draws, score_draws) = resampled_pairs(units, "pearson", plan, *statistics)
+    of_rows = [mean_defined(values) for values in (system_draws, pair_draws, score_draws)]  # over pairs
     many = [mean_defined(values) for values in of_rows]  # over rows
     values = [(float(mean_defined(mean_defined(p))[0]), draws) for p, draws in zip(points, many, strict=True)]
     undefined = [

@@ -66,21 +66,20 @@ class Block:
 
     def resample_weights(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
         """Frequency of each unit in each resample, (B, O), a few million numbers at a time; a few are drawn once."""
-        key = (plan.seed, plan.n_resamples, name)
-        if key in self.times:
-            yield from (part.astype(np.float64) for part in self.times[key])
+        if not isinstance(plan.seed, int) or plan.n_resamples * self.n_units > _DRAWN_ONCE:
+            yield from self._resample_weights(plan, name)
             return
-        few, parts = isinstance(plan.seed, int) and plan.n_resamples * self.n_units <= _DRAWN_ONCE, []
+        key = (plan.seed, plan.n_resamples, name)
+        if key not in self.times:  # a unit is drawn once on average: a byte holds it
+            self.times[key] = [part.astype(np.uint8) for part in self._resample_weights(plan, name)]
+        yield from (part.astype(np.float64) for part in self.times[key])
+
+    def _resample_weights(self, plan: Bootstrap, name: tuple[str, ...]) -> Iterator[Floats]:
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
         step = max(HELD // max(self.n_units, 1), 1)
         for start in range(0, plan.n_resamples, step):
             size = min(step, plan.n_resamples - start)
-            part = multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
-            if few := few and part.max(initial=0.0) <= 255:
-                parts.append(part.astype(np.uint8))
-            yield part
-        if few:
-            self.times[key] = parts
+            yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
 
     def common(self) -> Ints:
         """Number of points that both judges of each pair rated, (R, P)."""

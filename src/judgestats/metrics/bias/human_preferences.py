@@ -29,7 +29,7 @@ from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
 from judgestats.metrics.requirements import people_named, with_people
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import candidates, codes_of, compact, each_group
+from judgestats.schema.coding import candidates, codes_of, compact, each_group, joint
 from judgestats.schema.columns import By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors, factor_of
@@ -396,7 +396,8 @@ class _Group:
         if self.annotators == "random" and people.unit is not None:
             of_people = (people.hit - k2 / n2) * people.trial / n2
             person, persons = compact(people.judge, len(self.names))
-            cell = person + np.int64(persons.size) * people.unit
+            parts = (people.unit, int(people.unit.max(initial=0)) + 1), (person, persons.size)
+            cell, _ = compact(*joint(parts, person.size))
             influence, calls = sums_within(np.column_stack([of_people, people.trial]), person, persons.size).T
             among, persons_df = linearised_error(influence, calls)
             within = float((np.bincount(cell, of_people) ** 2).sum())
