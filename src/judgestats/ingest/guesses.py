@@ -57,8 +57,16 @@ OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 #: Stems of a pair of columns that hold the two candidates.
 CANDIDATE_STEMS = (
-    *("", "candidate", "model", "system", "generator"),
-    *("response_model", "player", "assistant", "gen", "response"),
+    "",
+    "candidate",
+    "model",
+    "system",
+    "generator",
+    "response_model",
+    "player",
+    "assistant",
+    "gen",
+    "response",
 )
 #: Their endings, and whether they say what was shown first.
 PAIR_ENDINGS = (("first", "second", True), ("a", "b", False), ("1", "2", False), ("left", "right", False))

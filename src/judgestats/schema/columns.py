@@ -43,8 +43,17 @@ VERDICTS = ("correct", "answer")
 INSTRUMENTS = ("prompt", "strategy", "probe")
 #: Columns that are conditions of a call where they vary.
 CONDITIONS = (
-    *("strategy", "scheme", "probe", "prompt", "bias", "task", "topic"),
-    *("temperature", "condition", "tier", "domain"),
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "bias",
+    "task",
+    "topic",
+    "temperature",
+    "condition",
+    "tier",
+    "domain",
 )
 #: What the judge was shown, in a datasheet design.
 STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
@@ -131,8 +140,18 @@ VOCABULARY: dict[str, tuple[Column, ...]] = {"preferences": PREFERENCES, "rating
 
 #: Columns that distinguish two pairs, besides judge, item and the candidates.
 UNIT_COLUMNS = (
-    *("replicate", "task", "topic", "stimulus", "vacuum_kind", "delta"),
-    *("bias", "strategy", "scheme", "probe", "prompt", "temperature"),
+    "replicate",
+    "task",
+    "topic",
+    "stimulus",
+    "vacuum_kind",
+    "delta",
+    "bias",
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "temperature",
 )
 
 

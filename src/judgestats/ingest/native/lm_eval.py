@@ -13,8 +13,19 @@ from judgestats.ingest.record_fields import as_text, has_fields, json_beside, sc
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[^_]+?)\.jsonl?(\.gz)?$")
 _USED = (
-    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-    *("doc_hash", "prompt_hash", "target_hash"),
+    *(
+        "doc_id",
+        "doc",
+        "target",
+        "arguments",
+        "resps",
+        "filtered_resps",
+        "filter",
+        "metrics",
+        "doc_hash",
+        "prompt_hash",
+    ),
+    "target_hash",
 )
 
 

@@ -12,8 +12,17 @@ _TYPES = {"HUMAN": "human", "LLM_JUDGE": "model", "AI_JUDGE": "model", "CODE": "
 _VALUE = "/value"
 _PARTS = (_VALUE, "/rationale", "/error_message", "/error_code")
 _USED = (
-    *("trace", "trace_id", "request_id", "client_request_id"),
-    *("request", "response", "inputs", "outputs", "expectations"),
+    *(
+        "trace",
+        "trace_id",
+        "request_id",
+        "client_request_id",
+        "request",
+        "response",
+        "inputs",
+        "outputs",
+        "expectations",
+    ),
     *("assessments", "spans", "tags", "trace_metadata", "state", "request_time", "execution_duration", "info", "data"),
 )
 

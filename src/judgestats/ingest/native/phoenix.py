@@ -14,8 +14,15 @@ _DETAILS = "_execution_details"
 #: Columns that name what was evaluated.
 _IDS = ("context.span_id", "span_id", "context.trace_id", "trace_id", "session_id", "example_id", "id")
 _USED = (
-    *(*_RESULT, *_IDS),
-    *("name", "annotation_name", "annotator_kind", "result", "metadata", "identifier", "user_id"),
+    *_RESULT,
+    *_IDS,
+    "name",
+    "annotation_name",
+    "annotator_kind",
+    "result",
+    "metadata",
+    "identifier",
+    "user_id",
     *("source", "created_at", "updated_at", "document_position", "position", "execution_status", "execution_seconds"),
     *("exceptions", *(f"result.{r}" for r in _RESULT)),
 )

@@ -15,8 +15,15 @@ from judgestats.schema.columns import NO, YES
 #: Columns of a data set of ragas, in its present and its first names; every other column is a metric.
 _DATA = (
     *("user_input", "response", "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
-    *("reference_context_ids", "multi_responses", "reference", "rubrics"),
-    *("persona_name", "query_style", "query_length"),
+    *(
+        "reference_context_ids",
+        "multi_responses",
+        "reference",
+        "rubrics",
+        "persona_name",
+        "query_style",
+        "query_length",
+    ),
     *("reference_tool_calls", "reference_topics", "synthesizer_name", "question", "answer", "contexts", "ground_truth"),
     *("ground_truths", "column_1"),
 )

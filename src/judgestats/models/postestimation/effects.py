@@ -22,8 +22,17 @@ from judgestats.typing import Floats
 
 EFFECTS = ("group", "level", "term", "estimate", "std_error", "conf_low", "conf_high", "flag")
 COMPONENTS = (
-    *("group", "term", "variance", "sd", "sd_low", "sd_high"),
-    *("share", "share_low", "share_high", "method", "flag"),
+    "group",
+    "term",
+    "variance",
+    "sd",
+    "sd_low",
+    "sd_high",
+    "share",
+    "share_low",
+    "share_high",
+    "method",
+    "flag",
 )
 #: Intraclass correlation on the scale of the linear predictor.
 ICC = "ICC(latent)"
