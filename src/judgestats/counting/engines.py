@@ -30,18 +30,18 @@ from judgestats.counting.study import Study
 from judgestats.schema.coding import as_scores, tidy
 from judgestats.schema.columns import COUNTS, By, N, names, required, unit_columns
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.factors import Factors
-from judgestats.schema.opening import refuse_nested
-from judgestats.typing import LazyFrame
+from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.schema.opening import one_of, refuse_nested
+from judgestats.typing import Floats, LazyFrame
 
 
 def count_merged(
     data: LazyFrame, measure: str, by: By, cluster: tuple[str, ...] | None, stimulus: str | None
-) -> pd.DataFrame | None:
+) -> tuple[Factors, Floats] | None:
     """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
 
-    Above :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, ``n`` counts the calls of all of
-    them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
+    Above :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, the counts are of the calls of
+    all of them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
     """
     pattern, present = PATTERNS[measure], list(data.collect_schema().names())
     column = cluster[0] if cluster else "item"
@@ -98,7 +98,7 @@ def count_merged(
     each = data.group_by(*keys, column).agg(*sums, *totals)
     of = [f"_{i}" for i in range(len(sums))]
     more = [nw.col("_again").max()] if pattern.unit == "pair" else []
-    table = collected(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more))
+    table = tidy(collected(each.group_by(*keys, *of, "_all").agg(nw.len().alias(ALIKE), *more)), keys)
     count_of = table[of].to_numpy(dtype=float)
     per_group = table.groupby(keys, dropna=False)[ALIKE].sum()
     units_there = float((table["_all"].astype(float) * table[ALIKE]).sum())
@@ -111,12 +111,13 @@ def count_merged(
     ):
         return None
     row, answer = np.nonzero(count_of)
-    result = table[[*keys, ALIKE]].iloc[row].reset_index(drop=True)
-    result[column] = row
+    alike = table[ALIKE].to_numpy(dtype=float)
+    factors = {key: factor_of(table[key]).at(row) for key in keys}
+    factors[column] = Factor(row, pd.RangeIndex(len(table)))
     for i, name in enumerate([*answer_columns, *pattern.beside]):
-        result[name] = pd.Series([c[i] for c in combinations], dtype=object).iloc[answer].to_numpy()
-    result[N] = count_of[row, answer] * result[ALIKE].to_numpy(dtype=float)
-    return tidy(result, [*dict.fromkeys([*names(by), column, *pattern.columns])])
+        factors[name] = factor_of(pd.Series([c[i] for c in combinations], dtype=object)).at(answer)
+    clusters = Factors(pd.DataFrame({ALIKE: alike[row]}), factors)
+    return clusters, count_of[row, answer] * alike[row]
 
 
 def _side(data: LazyFrame, keys: list[str], column: str, n: nw.Expr, slot: str) -> LazyFrame:
@@ -124,7 +125,7 @@ def _side(data: LazyFrame, keys: list[str], column: str, n: nw.Expr, slot: str) 
     choice, other = nw.col("choice").cast(nw.String), "second" if slot == "first" else "first"
     win, loss, tie, invalid = map(nw.lit, range(len(SIDES)))
     win_or_loss = nw.when(choice == slot).then(win).otherwise(nw.when(choice == other).then(loss).otherwise(nw.lit(-1)))
-    tied = nw.when(choice.is_in(("tie", "abstain"))).then(tie).otherwise(win_or_loss)
+    tied = nw.when(one_of(choice, ("tie", "abstain"))).then(tie).otherwise(win_or_loss)
     return data.select(
         *(k for k in keys if k != "candidate"),
         column,

@@ -13,7 +13,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE
 from judgestats.schema.coding import Codes, compact, joint, tidy
 from judgestats.schema.columns import COUNTS, unit_columns
-from judgestats.schema.opening import frame_columns, one_if
+from judgestats.schema.opening import frame_columns, one_if, one_of
 from judgestats.typing import EagerFrame, LazyFrame, Mask
 
 #: Reason of an error about repeated calls.
@@ -86,7 +86,7 @@ def coded_pairs(
     text = {c: nw.col(c).cast(nw.String) for c in ("first", "second", "choice")}
     code: nw.Expr = nw.lit(1_000_000)
     for number, answers in enumerate((("first",), ("second",), ("tie", "abstain"), ("invalid",)), start=1):
-        code = nw.when(text["choice"].is_in(answers)).then(nw.lit(number)).otherwise(code)
+        code = nw.when(one_of(text["choice"], answers)).then(nw.lit(number)).otherwise(code)
     reverse = text["first"] > text["second"]
     code = nw.when(reverse).then(code * 10 + 10_000).otherwise(code + 100)
     data = data.with_columns(code.alias("_code"), *low_and_high(("_low", "_high")))

@@ -20,7 +20,7 @@ from judgestats.schema.classes import is_answer, where_answered
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import ANSWERS, COUNTS, OUTCOMES, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
-from judgestats.schema.opening import frame_columns
+from judgestats.schema.opening import frame_columns, one_of
 from judgestats.typing import Column, LazyFrame
 
 #: All canonical columns.
@@ -265,7 +265,7 @@ def _call(study: Study, of: str) -> _Call:
 
 def _lazy_call(of: str) -> _Call:
     choice, column = _text("choice"), _text(of or "choice")
-    invalid, *answers = (choice.is_in([w for w in words if w]) for words in _ANSWERS.values())
+    invalid, *answers = (one_of(choice, filter(None, words)) for words in _ANSWERS.values())
     beside = [column.is_null(), column == _text("first"), column == _text("second"), column == "tie"]
     return _Call._make([choice.is_null() | invalid, *answers, *beside])
 
@@ -393,7 +393,7 @@ def coded_gold(data: LazyFrame) -> tuple[LazyFrame, dict[tuple[str, ...], nw.Exp
     answers, right = ("first", "second", "tie", "invalid"), ("first", "second", "tie")
     code: nw.Expr = nw.lit(-9)
     for i, spellings in enumerate((["first"], ["second"], ["tie", "abstain"], ["invalid"])):
-        code = nw.when(choice.is_in(spellings)).then(nw.lit(3 * i)).otherwise(code)
+        code = nw.when(one_of(choice, spellings)).then(nw.lit(3 * i)).otherwise(code)
     code = nw.when(choice.is_null()).then(nw.lit(9)).otherwise(code)
     slot = nw.when(gold == "tie").then(nw.lit(2)).otherwise(nw.lit(100))
     slot = nw.when(gold == _text("second")).then(nw.lit(1)).otherwise(slot)

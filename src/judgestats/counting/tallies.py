@@ -203,9 +203,9 @@ def _of_changes(study: Study, query: Query, baseline: str | None) -> _Tallied:
 def _of_lazy(study: Study, query: Query, *, merged: bool) -> _Tallied:
     """A lazy frame, counted where it lies."""
     measure, pattern, cluster, stimulus = query.measure, query.pattern, query.cluster, query.stimulus
-    if merged and (table := count_merged(study.data, measure, query.by, cluster, stimulus)) is not None:
+    if merged and (counts := count_merged(study.data, measure, query.by, cluster, stimulus)) is not None:
         column = cluster[0] if cluster else "item"
-        return Factors(table), table[N].to_numpy(dtype=float), Sharing(column, True), (column,)
+        return *counts, Sharing(column, True), (column,)
     data, present = chosen(study.data, pattern, measure, stimulus), study.names
     split, groups = _columns(study, query)
     if pattern.ordered or pattern.unit == "pair":
