@@ -8,6 +8,7 @@ from scipy import stats
 
 import twins_correlation as twins
 from judgestats.kernels import correlation as kernel
+from judgestats.kernels.resampling import weighted_totals
 
 SCORES = st.one_of(st.integers(1, 5).map(float), st.just(np.nan))
 
@@ -64,7 +65,7 @@ def test_rowwise_equals_its_twin(data):
 @given(pairs(vectors=3))
 def test_icc_of_weighted_sums_equals_the_rows_written_out(data):
     scores, owner, weights = data
-    got = kernel.icc_of(kernel.weighted_totals(weights, kernel.icc_sums(scores, owner, 4)))[0]
+    got = kernel.icc_of(weighted_totals(weights, kernel.icc_sums(scores, owner, 4)))[0]
     written = twins.written_out(scores, weights[0], owner)
     assert got == pytest.approx(twins.icc(written), abs=1e-7, nan_ok=True)
 

@@ -135,6 +135,18 @@ def test_multinomial_totals_are_rows_drawn(counts, seed):
             assert (totals[:, groups == s].sum(axis=1) == counts[groups == s].sum()).all()
 
 
+@pytest.mark.parametrize("unit", [0.25, 0.1, 1e6])
+def test_totals_of_many_sums_are_those_in_double_precision(unit, monkeypatch):
+    rng = np.random.default_rng(0)
+    sums, weights = unit * rng.integers(-9, 10, (60, 2, 3)), rng.integers(0, 5, (20, 60)).astype(float)
+    plain = kernel.weighted_totals(weights, sums)
+    monkeypatch.setattr(kernel, "_LARGE", 0)
+    totals = kernel.weighted_totals(weights, sums)
+    assert totals.dtype == float
+    assert totals.tolist() == plain.tolist()
+    assert totals == pytest.approx(np.einsum("bo,oij->bij", weights, sums))
+
+
 @pytest.mark.parametrize("strata", [None, np.array([0, 1, 1])])
 def test_multinomial_totals_have_the_distribution_of_their_twin(strata):
     counts = np.array([2.0, 1.0, 3.0])

@@ -192,7 +192,8 @@ def _drawn(
         strata = None if plan.strata is None else codes([plan.strata]).code
         step = max(_DRAWS // max(n.size, 1), 1)
         blocks = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
-        totals = np.vstack([resampling.multinomial_totals(n, rng, block, strata) @ added for block in blocks])
+        times = (resampling.multinomial_totals(n, rng, block, strata) for block in blocks)
+        totals = np.vstack([resampling.weighted_totals(weights, added) for weights in times])
         weight = sizes = n
     influence = _influence(rows.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
     lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())

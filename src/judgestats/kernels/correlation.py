@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from judgestats.kernels.resampling import weighted_totals
 from judgestats.typing import Floats, Integers, Mask
 
 #: A variance below this share of its sum of squares is rounding.
@@ -65,12 +66,6 @@ def all_pairs(scores: Floats, owner: Integers, n_owners: int, weights: Floats) -
     i, j = group[one], group[two]
     sides = first[..., one, j], first[..., two, i], squares[..., one, j], squares[..., two, i]
     return pearson_of(n[..., i, j], *sides, products)
-
-
-def weighted_totals(weights: Floats, sums: Floats) -> Floats:
-    """Sums (B, ...) of each resample: `weights` (B, O) times `sums` (O, ...)."""
-    flat: Floats = weights @ sums.reshape(len(sums), -1)
-    return flat.reshape(len(weights), *sums.shape[1:])
 
 
 def average_ranks(x: Floats) -> Floats:

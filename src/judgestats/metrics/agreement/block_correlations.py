@@ -20,9 +20,9 @@ from judgestats.kernels.correlation import (
     icc_sums,
     rowwise,
     weighted_spearman,
-    weighted_totals,
 )
 from judgestats.kernels.proportions import quotient
+from judgestats.kernels.resampling import weighted_totals
 from judgestats.metrics.agreement.rating_blocks import Block, label_codes
 from judgestats.typing import Floats, Integers, Record
 

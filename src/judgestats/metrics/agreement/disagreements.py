@@ -20,8 +20,9 @@ from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import clusters_note
-from judgestats.kernels.correlation import grouped, weighted_totals
+from judgestats.kernels.correlation import grouped
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
+from judgestats.kernels.resampling import weighted_totals
 from judgestats.metrics.agreement.block_correlations import (
     from_draws,
     item_bootstrap,
