@@ -13,7 +13,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
-from judgestats.schema.coding import rows_of_codes
+from judgestats.schema.coding import hashed, rows_of_codes
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, Floats, Ints, Mask, Record
 
@@ -51,7 +51,7 @@ def _ends(x: Floats, code: Ints, names: Sequence[str]) -> _Ends:
     """Where the scores `x` (N,) end of the raters with these codes (N,) of sorted names; below 0: nobody's."""
     used = ~np.isnan(x) & (code >= 0)
     x, code = x[used], code[used]
-    order = np.lexsort((np.abs(x), code))
+    order = np.lexsort((np.abs(x), code.astype(np.min_scalar_type(len(names)))))  # small codes are sorted in one pass
     x, size = x[order], np.abs(x[order])
     n = np.bincount(code, minlength=len(names))
     present = np.flatnonzero(n)
@@ -73,7 +73,7 @@ def scales_apart(scores: pd.Series, raters: pd.Series) -> tuple[str, str] | None
     A name that ends in a range (``gpt_0_5``) declares a scale where the scores bear it out. Else a top that is three
     times another: a rater that gave one score only may be on any scale.
     """
-    code, names = pd.factorize(np.asarray(raters, dtype=object))
+    code, names = hashed(pd.Series(raters))
     rank = np.argsort([str(name) for name in names], kind="stable")
     code = np.append(np.argsort(rank), -1)[code]
     return _apart(_ends(_numbers(scores), code, [str(names[int(k)]) for k in rank]))

@@ -33,14 +33,14 @@ def as_html(data: PageData, source: object = None, command: str = "") -> str:
     parts = chapters(estimates, level, data.of_shown, summary.left_out)
     drawn_here = {
         "Do they agree?": [
-            *between_judges(data.measured, data.rows.kind, data.estimates.taken, data.settings),
+            *between_judges(data.rows.study, data.rows.kind, data.estimates.taken, data.settings),
             *beside_people(data.estimates.taken, data.estimates.peers, data.settings),
         ]
     }
     where = "Do they agree?" if data.rows.kind == "ratings" else "Is it biased?"
     drawn_here[where] = [
         *drawn_here.get(where, []),
-        *pictures(data.measured, data.rows.kind, sheet, data.settings, summary.left_out),
+        *pictures(data.rows.study, data.rows.kind, sheet, data.settings, summary.left_out),
     ]
     axes = axes_of(data)
     sections: list[Record] = []

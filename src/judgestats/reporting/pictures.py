@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from judgestats import flags
 from judgestats.counting.raters import count_raters
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.agreement.chance_corrected import kappa
 from judgestats.metrics.agreement.human_agreement import concordance_of
@@ -81,8 +81,8 @@ class Picture:
     wide: bool = False
 
 
-def pictures(data: pd.DataFrame, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
-    """Draw all pictures that a canonical frame supports; `left_out` says which judges its `sheet` leaves out."""
+def pictures(data: Calls, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
+    """Draw all pictures that calls or ratings support; `left_out` says which judges its `sheet` leaves out."""
     if kind == "ratings":
         return [*_of_ratings(data, options)]
     if "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
@@ -108,7 +108,7 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
     yield Picture(title, caption, picture, wide)
 
 
-def _of_prompts(data: pd.DataFrame, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
+def _of_prompts(data: Calls, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
         base, strict = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
@@ -134,7 +134,7 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
     yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
-def _of_ratings(data: pd.DataFrame, options: Options) -> Iterator[Picture]:
+def _of_ratings(data: Calls, options: Options) -> Iterator[Picture]:
     options = replace(options, cluster="auto")  # as in the datasheet
     try:
         scores, cut = _extremes(options.call(score_matrix, data))
@@ -200,7 +200,7 @@ def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
     return concordance.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
 
 
-def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Options) -> Iterator[Picture]:
+def between_judges(data: Calls, kind: str, taken: Mapping[str, Any], options: Options) -> Iterator[Picture]:
     """A clustered matrix of the agreement of each pair of judges, where three or more share items."""
     name = PAIRS[kind]
     pairs = taken.get(name)
@@ -219,7 +219,7 @@ def between_judges(data: Any, kind: str, taken: Mapping[str, Any], options: Opti
         if len(judges) < 3:
             continue
         part, cut = _most_and_least(part)
-        alone = sorted({str(judge) for judge in data["judge"].unique()} - judges)
+        alone = sorted({*Study.of(data).columns.labels("judge")} - judges)
         note = f" Not drawn, because no other judge has the same items: {listed(alone)}." if alone else ""
         more = f" Drawn are {MOST_GROUPS} of {count(len(groups))} groups." if len(groups) > MOST_GROUPS else ""
         title = f"Which judges agree{label and f', {label}'}"
