@@ -15,7 +15,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import hashed, rows_of_codes
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Column, Floats, Ints, Mask, Record
+from judgestats.typing import Column, Floats, Integers, Ints, Mask, Record
 
 #: Fewest scores of a rater that show its scale.
 _FEWEST_SCORES = 10
@@ -47,7 +47,7 @@ def _numbers(scores: Any) -> Floats:
     return np.asarray(pd.to_numeric(pd.Series(scores), errors="coerce"), dtype=float)
 
 
-def _ends(x: Floats, code: Ints, names: Sequence[str]) -> _Ends:
+def _ends(x: Floats, code: Integers, names: Sequence[str]) -> _Ends:
     """Where the scores `x` (N,) end of the raters with these codes (N,) of sorted names; below 0: nobody's."""
     used = ~np.isnan(x) & (code >= 0)
     x, code = x[used], code[used]

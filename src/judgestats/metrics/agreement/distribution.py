@@ -146,9 +146,12 @@ def score_distribution(
             )
     rows: list[Record] = []
     row: Record
+    columns = Factors(table)  # coded once for all groups
     for key, part in table.groupby(groups, dropna=False, sort=True):
         group = dict(zip(groups, key, strict=True))
-        rows += [{**group, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, group)]
+        about = columns.take(part.index.to_numpy())
+        moments = _moments(part, about, cluster is not False, top, scale is None, plan, group)
+        rows += [{**group, **row} for row in moments]
         scores = part["mean"].dropna().to_numpy(dtype=float)
         for q in probabilities:
             row = {"term": f"q{100 * q:02g}", "n": scores.size, "flag": "" if scores.size else flags.NO_DATA}
@@ -167,7 +170,7 @@ def score_distribution(
 
 
 def _moments(
-    part: pd.DataFrame, clustered: bool, top: float, observed: bool, plan: Bootstrap, key: Record
+    part: pd.DataFrame, about: Factors, clustered: bool, top: float, observed: bool, plan: Bootstrap, key: Record
 ) -> list[Record]:
     score = part["mean"].to_numpy(dtype=float)
     used = ~np.isnan(score)
@@ -177,7 +180,7 @@ def _moments(
         return [
             {"term": t, "n": 0, "flag": flags.join(flags.NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")
         ]
-    codes = Factors(part[used]).ranked(plan.cluster)
+    codes = about.take(used).ranked(plan.cluster)
     centre = float(midrange(x))
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
     owner = codes.code.astype(np.int64)

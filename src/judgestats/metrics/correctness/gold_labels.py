@@ -10,12 +10,13 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats.counting.cells import ABOUT
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.exclusions import ExcludedCalls
-from judgestats.schema.coding import as_text, refuse_infinite
+from judgestats.schema.coding import as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.findings import Finding, as_frame
-from judgestats.typing import Column, LazyFrame
+from judgestats.typing import LazyFrame
 
 
 def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame, extra: list[str]) -> pd.DataFrame:
@@ -44,15 +45,15 @@ def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame
     if (text := number.isna() & right_scores[value].notna()).any():
         raise SchemaError(f"A right score in {value!r} is not a number: {right_scores.loc[text, value].iloc[0]!r}.")
     refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
-    right_scores = right_scores.assign(_gold=number, **{k: _as_key(right_scores[k]) for k in keys})
-    right_scores = right_scores.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
-    result: pd.DataFrame = means.assign(**{f"_{k}": _as_key(means[k]) for k in keys})
-    right_scores = right_scores.rename(columns={k: f"_{k}" for k in keys})
-    return result.merge(right_scores, how="left", on=[f"_{k}" for k in keys])
+    there = number.notna().to_numpy()
+    codes = codes_of(pd.concat([_as_text(means[keys]), _as_text(right_scores.loc[there, keys])]), keys)
+    rated, right = np.split(codes.code, [len(means)])
+    total, n = (np.bincount(right, x, codes.size) for x in (number[there].to_numpy(dtype=float), None))
+    return means.assign(_gold=quotient(total, n, n > 0)[rated])
 
 
-def _as_key(values: Column) -> Column:
-    return as_text(values).fillna("\0missing").astype(object)
+def _as_text(keys: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({name: as_text(values) for name, values in keys.items()})
 
 
 _ALLOWED = "Give the id of the right candidate, 'tie', or nothing."

@@ -26,8 +26,9 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import gold_column
 from judgestats.metrics.scales import apart_from_gold, unmeasured
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import Codes, codes_of
+from judgestats.schema.coding import Codes
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 
@@ -134,27 +135,29 @@ def score_error(
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[Record] = []
+    responses = Factors(matched)  # coded once for all groups
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        rows += _error_rows(part, dict(zip(groups, key, strict=True)), plan, chosen.flag)
+        about, of_group = responses.take(part.index.to_numpy()), dict(zip(groups, key, strict=True))
+        rows += _error_rows(part, about, of_group, plan, chosen.flag)
     return estimates(rows, groups)
 
 
-def _error_rows(part: pd.DataFrame, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
+def _error_rows(part: pd.DataFrame, about: Factors, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
     """Four rows of one group."""
     has_both = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
     excluded = flags.join(
         flags.EXCLUDED.of(without, what="without gold"), flags.EXCLUDED.of(unscored, what="without a score")
     )
-    responses = part[has_both].assign(n=1.0)
-    score, right = responses["mean"].to_numpy(float), responses["_gold"].to_numpy(float)
+    score, right = part.loc[has_both, ["mean", "_gold"]].to_numpy(float).T
     n = score.size
     if n == 0:
         empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
-    added, counts = np.column_stack([np.ones(n), error**2, np.abs(error)]), Counts.of(responses)
-    unit = codes_of(responses, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
+    added = np.column_stack([np.ones(n), error**2, np.abs(error)])
+    counts = Counts(about.take(has_both.to_numpy()), np.ones(n))
+    unit = counts.columns.codes(plan.cluster) if plan.cluster else Codes(np.arange(n), np.arange(n))
     rmse = counts.resampled(added, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), key, plan=plan)
     mae = counts.resampled(added, lambda totals: totals[:, 2] / totals[:, 0], key, plan=plan)
     rows = [
