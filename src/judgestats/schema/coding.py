@@ -168,7 +168,7 @@ def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_]
     labels, text = labels[order], labels.dtype == object and all(isinstance(label, str) for label in labels)
     if not text:
         labels = pd.Index(labels)
-    ranked = rank[code]
+    ranked = rank.take(code)
     if len(ranked) and ranked.max() == len(labels):
         labels = (np.array if text else pd.Index)([*labels, None], dtype=object)
     return ranked, labels

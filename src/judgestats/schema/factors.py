@@ -57,6 +57,7 @@ class Factors:
         self._own = {} if table is None else dict.fromkeys(table.columns)
         self._factors = dict(factors or {})
         self._codes: dict[tuple[str, ...], Codes] = {}
+        self._occurring: dict[tuple[str, ...], Integers] = {}
         self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
         self._left_out: frozenset[str] = frozenset()
         self.rows = len(table) if rows is None else rows
@@ -134,7 +135,11 @@ class Factors:
 
     def occurring(self, names: Sequence[str]) -> Integers:
         """The combinations of labels that occur: their joint codes, the last column varying fastest."""
-        return coding.occurring(*coding.joint([(f.code, len(f.labels)) for f in self.of(names)], self.rows))
+        key = tuple(names)
+        if key not in self._occurring:
+            parts = [(f.code, len(f.labels)) for f in self.of(names)]
+            self._occurring[key] = coding.occurring(*coding.joint(parts, self.rows))
+        return self._occurring[key]
 
     def n_distinct(self, names: Sequence[str]) -> int:
         """How many combinations of labels occur."""

@@ -357,10 +357,13 @@ class _Rows:
     def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
         """Rows as the tidy result, group by group."""
         group = np.repeat(np.arange(self.data.groups), len(terms))
-        joined, places = cache(flags.join), [(t, g) for g in range(self.data.groups) for t in terms]
-        notes = [joined(*self.notes[g], *self.of_term.get((t, g), ())) for t, g in places]
+        joined, notes = cache(flags.join), []
+        for g, of_group in enumerate(self.notes):
+            common = joined(*of_group)
+            of_terms = (self.of_term.get((t, g)) for t in terms)
+            notes += [joined(*of_group, *of_term) if of_term else common for of_term in of_terms]
         columns = {b: self.data.keys[b].take(group).tolist() for b in by}
-        columns |= {"term": text_array([TERMS[t] for t, _ in places]), "flag": text_array(notes)}
+        columns |= {"term": text_array([TERMS[t] for t in terms] * self.data.groups), "flag": text_array(notes)}
         columns |= {"method": text_array(self.method[terms].T.ravel())}
         columns |= {name: values[terms].T.ravel() for name, values in self.cells.items()}
         return pd.DataFrame({name: columns[name] for name in (*dict.fromkeys(by), *COLUMNS, *EXTRA)})
@@ -406,7 +409,7 @@ def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: 
     rows.put(groups, F=fit.F, df1=fit.df1, df2=fit.df2, p_value=fit.p)
     bounded = ~np.isnan(fit.high) & ~np.isnan(fit.low)
     exact = np.array([True, False, True] * 2)[:, None]
-    rows.method[:, groups] = np.where(bounded, np.where(exact, EXACT, APPROXIMATE), "")
+    rows.method[:, groups] = np.where(bounded, np.array([EXACT, APPROXIMATE, EXACT] * 2, dtype=object)[:, None], "")
     defined = ~np.isnan(fit.estimate)
     few = ~exact & (table.shape[1] < 10)
     whole = np.zeros((6, rows.data.groups), dtype=bool)
