@@ -21,6 +21,8 @@ from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, 
 
 #: Rows from which a kernel is worth its start.
 MANY = 100_000
+#: Rows up to which Python codes text sooner than Arrow.
+FEW = 1_000
 
 #: A coded column: the code of each row, and how many codes there are.
 Coded = tuple[Integers, int]
@@ -67,7 +69,7 @@ def hashed(values: Column) -> tuple[NDArray[np.int32], pd.Index]:
 def combine(parts: Iterable[Coded], rows: int) -> Codes:
     """Combine coded columns into one code for each distinct combination."""
     code, size = joint(parts, rows)
-    if rows >= MANY and _small(size, rows):
+    if not FEW < rows < MANY and _small(size, rows):
         return Codes(*by_appearance(code, size))
     number, distinct = pd.factorize(code)
     return Codes(number.astype(np.int32), first_rows(number, len(distinct)))
@@ -149,6 +151,12 @@ def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:
 
 def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_] | pd.Index]:
     """Code each value by the rank of its label (an array if all are text); a missing value is the last label."""
+    if len(values) <= FEW and isinstance(values.dtype, pd.StringDtype):
+        cells = values.array.__arrow_array__().to_pylist()
+        texts = sorted({*cells} - {None})
+        texts += [None] if None in cells else []
+        number = {text: i for i, text in enumerate(texts)}
+        return np.fromiter(map(number.__getitem__, cells), np.int16, len(cells)), np.array(texts, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
