@@ -135,7 +135,7 @@ def test_multinomial_totals_are_rows_drawn(counts, seed):
             assert (totals[:, groups == s].sum(axis=1) == counts[groups == s].sum()).all()
 
 
-@pytest.mark.parametrize("unit", [0.25, 0.1, 1e6])
+@pytest.mark.parametrize("unit", [0.25, 0.1, 1e6, 1e300])
 def test_totals_of_many_sums_are_those_in_double_precision(unit, monkeypatch):
     rng = np.random.default_rng(0)
     sums, weights = unit * rng.integers(-9, 10, (60, 2, 3)), rng.integers(0, 5, (20, 60)).astype(float)

@@ -58,8 +58,9 @@ def weighted_totals(weights: Floats, sums: Floats) -> Floats:
     flat = sums.reshape(len(sums), -1)
     totals: Floats | None = None
     if weights.size * flat.shape[1] > _LARGE:
-        single = flat.astype(np.float32)
-        quarters = 4 * single
+        with np.errstate(over="ignore"):  # what is too large is infinite, and stays in double precision
+            single = flat.astype(np.float32)
+            quarters = 4 * single
         small = np.abs(quarters).max() * weights.sum(axis=1).max() < 2**24
         if small and (single == flat).all() and (quarters == np.rint(quarters)).all():
             totals = (weights.astype(np.float32) @ single).astype(np.float64)
