@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -13,14 +13,15 @@ from judgestats.ingest.copies import Copies, copies, empty_repeats
 from judgestats.ingest.files import decoded
 from judgestats.ingest.mapping import Labels, Mapped, canonical, kind_of_mapping, refuse_absent_columns
 from judgestats.ingest.proposals import UnmappedTable
-from judgestats.ingest.replies import Form
-from judgestats.ingest.reply_column import parse_column
 from judgestats.ingest.searching import suggest_mapping
 from judgestats.ingest.sniffing import column_names
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import check_numbers, with_numbers
 from judgestats.schema.account import Account, Exclusion, Places
 from judgestats.schema.columns import COUNTS, OUTCOMES, VOCABULARY, Kind, kind_of
+
+if TYPE_CHECKING:
+    from judgestats.ingest.replies import Form
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class FrameTarget:
 
     def parsed(self, table: IntoFrame, label: str) -> tuple[FrameTarget, IntoFrame]:
         """Read the answers out of the column of replies."""
+        from judgestats.ingest.reply_column import parse_column  # compiles the patterns of answers
+
         try:
             table, columns = parse_column(table, self.columns, self.parse, self.labels, self.options.get("scale"))
         except SchemaError as problem:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -25,7 +25,6 @@ from judgestats.ingest.native_reading import read_native
 from judgestats.ingest.rankings import expansions
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, refuse_other_options
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
-from judgestats.ingest.replies import Form
 from judgestats.ingest.separators import separated_by
 from judgestats.ingest.shapes import Shape
 from judgestats.ingest.sniffing import (
@@ -41,6 +40,9 @@ from judgestats.ingest.sources import Files, is_table
 from judgestats.ingest.tables import Rows, plain_rows, plain_table
 from judgestats.schema.columns import Kind
 from judgestats.schema.frames import not_there
+
+if TYPE_CHECKING:
+    from judgestats.ingest.replies import Form
 
 
 def read(

@@ -14,7 +14,6 @@ from judgestats.counting.split_studies import split_study
 from judgestats.counting.splitting import Split
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, choose, confidence, score_range
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.datasheet_sections import BEFORE, sheet_of
@@ -25,9 +24,6 @@ from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.pictures import concordances
 from judgestats.reporting.sheets import shown_measures
-from judgestats.reporting.study_cards import study_cards
-from judgestats.reporting.study_tables import Settings as Estimation
-from judgestats.reporting.study_tables import StudyTable, study_tables
 from judgestats.reporting.summary import SUMMARISED, Measured, summarise
 from judgestats.reporting.summary_parts import Summary
 from judgestats.reporting.unnamed_columns import empty_in_words, unnamed_in_words
@@ -40,6 +36,7 @@ from judgestats.verdicts.native_frames import to_table
 
 if TYPE_CHECKING:
     from judgestats.reporting.fit_sections import Model, Models
+    from judgestats.reporting.study_tables import StudyTable
 
 
 @dataclass(frozen=True)
@@ -161,6 +158,8 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     by = arguments.by
     name, calls, frame, natural = "", pd.DataFrame(), pd.DataFrame(), pd.DataFrame()
     if arguments.study:
+        from judgestats.design.studies import of_kind, study_of, study_verdicts  # loads all of judgestats.design
+
         frame = data if isinstance(data, pd.DataFrame) else to_table(data)
         if not (name := study_of(frame)):
             raise DesignError("These calls are of no study. Leave study= out.")
@@ -214,6 +213,10 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     summary = replace(summary, line=line, verdict=lead)
     tables: tuple[StudyTable, ...] = ()
     if name:
+        from judgestats.reporting.study_cards import study_cards
+        from judgestats.reporting.study_tables import Settings as Estimation
+        from judgestats.reporting.study_tables import study_tables
+
         tables = tuple(study_tables(frame, Estimation(arguments.conf_level, arguments.seed, arguments.n_resamples)))
         apart = " Below the tables are the pairs with gold alone." if 0 < len(natural) < len(frame) else ""
         said = f"{_said_of_calls(calls, frame)}{apart}"
