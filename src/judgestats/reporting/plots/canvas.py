@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -365,8 +366,9 @@ def headed(axes: Sequence[Axes], title: str | None) -> None:
 def lanes(ax: Axes, labels: Sequence[str], *, first: bool = True) -> None:
     """One line a row, the first on top, with its label on the left of the first panel."""
     grid(ax, "x")
-    for edge in range(1, len(labels)):
-        ax.axhline(edge - 0.5, color=GRID, linewidth=0.5, zorder=0)
+    between = [((0, edge - 0.5), (1, edge - 0.5)) for edge in range(1, len(labels))]
+    look: dict[str, Any] = {"color": GRID, "linewidth": 0.5, "zorder": 0, "transform": ax.get_yaxis_transform()}
+    ax.add_collection(LineCollection(between, **look), autolim=False)
     ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=range(len(labels)))
     ax.spines["left"].set_visible(False)
     row_names(ax, labels, first=first)
@@ -375,7 +377,8 @@ def lanes(ax: Axes, labels: Sequence[str], *, first: bool = True) -> None:
 def row_names(ax: Axes, labels: Sequence[object], *, first: bool = True, width: int | None = None) -> None:
     """Name the rows at the left of the first panel, with a key below where names are shortened."""
     short = shortened(labels, width or NAME)
-    ax.tick_params(axis="y", length=0, labelleft=first)
+    ax.tick_params(axis="y", length=0)
+    ax.yaxis.set_visible(first)
     ax.set_yticklabels(short)
     if first and short.key:
         key_below(ax, short.key)
