@@ -9,10 +9,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.summary_parts import Card, Column, Summary
 from judgestats.schema import preferences, ratings
+
+#: Studies with a planted truth, in at most one in twenty of which a sentence may be wrong: make test-slow draws 200, which
+#: notice twice as many wrong ones 99 times of 100, make test-full 500.
+of_many_studies = pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(1000, 1200), id="200", marks=pytest.mark.slow),
+        pytest.param(range(1000, 1500), id="500", marks=pytest.mark.full),
+    ],
+)
 
 _TERMS = {
     "right": ("accuracy", "agreement", "distance", "target_sensitivity"), "steady": ("consistency", "run_sd"),

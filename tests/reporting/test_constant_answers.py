@@ -9,6 +9,7 @@ from judgestats.reporting.constant_answers import beside_constant
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.summary_parts import CHANCE, Column
 from judgestats.schema import preferences, ratings
+from reporting.sentences import of_many_studies
 
 #: Shares of first, second and tie among the right answers.
 MIXES = ((0.5, 0.5, 0.0), (0.62, 0.38, 0.0), (0.4, 0.2, 0.4))
@@ -69,8 +70,8 @@ def test_worse_than_a_constant_answer_is_seldom_wrong():
     assert results[:, 0].sum() >= 2  # it does infer
 
 
-@pytest.mark.slow
+@of_many_studies
 @pytest.mark.usefixtures("_only_the_first_screen")
-def test_worse_than_a_constant_answer_is_wrong_in_at_most_one_in_twenty_of_500_studies():
-    results = np.array([wrong_constants(seed) for seed in range(1000, 1500)])
+def test_worse_than_a_constant_answer_is_wrong_in_at_most_one_in_twenty_studies(seeds):
+    results = np.array([wrong_constants(seed) for seed in seeds])
     assert results[:, 1].mean() <= 0.05

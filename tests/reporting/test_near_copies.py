@@ -2,12 +2,12 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import judgestats as js
 from judgestats.counting.study import Study
 from judgestats.reporting.near_copies import near_copies
 from judgestats.reporting.page_data import PageArguments, measure_all
+from reporting.sentences import of_many_studies
 
 
 def test_near_copies_are_named_and_constant_judges_are_not():
@@ -68,6 +68,6 @@ def test_near_copies_are_seldom_wrong():
     assert results[:, 0].sum() >= 8  # it does infer
 
 
-@pytest.mark.slow
-def test_near_copies_are_wrong_in_at_most_one_in_twenty_of_500_panels():
-    assert np.mean([wrong_copies(seed)[1] for seed in range(1000, 1500)]) <= 0.05
+@of_many_studies
+def test_near_copies_are_wrong_in_at_most_one_in_twenty_panels(seeds):
+    assert np.mean([wrong_copies(seed)[1] for seed in seeds]) <= 0.05

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import judgestats as js
 from judgestats.reporting.people_card import people_card
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.schema import preferences, ratings
+from reporting.sentences import of_many_studies
 
 
 def card_of_people(table, names):
@@ -61,6 +61,6 @@ def test_the_agreement_of_people_is_seldom_wrong():
     assert sum(wrong_of_people(seed) for seed in range(24)) <= 5  # P(X > 5 | n = 24, p = .05) = .001
 
 
-@pytest.mark.slow
-def test_the_agreement_of_people_is_wrong_in_at_most_one_in_twenty_of_500_studies():
-    assert np.mean([wrong_of_people(seed) for seed in range(1000, 1500)]) <= 0.05
+@of_many_studies
+def test_the_agreement_of_people_is_wrong_in_at_most_one_in_twenty_studies(seeds):
+    assert np.mean([wrong_of_people(seed) for seed in seeds]) <= 0.05

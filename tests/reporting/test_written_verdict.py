@@ -10,6 +10,7 @@ from judgestats.metrics.measure_registry import measures
 from judgestats.reporting import page_data
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import preferences, ratings
+from reporting.sentences import of_many_studies
 
 
 def calls(right, n=200, seed=0, first=(), gold=True, spread=0.3):
@@ -150,9 +151,9 @@ def test_the_verdict_is_seldom_wrong():
     assert results[:, 0].sum() >= 5  # it does infer
 
 
-@pytest.mark.slow
-def test_the_verdict_is_wrong_in_at_most_one_in_twenty_of_500_studies():
-    results = np.array([wrong_sentences(seed) for seed in range(1000, 1500)])
+@of_many_studies
+def test_the_verdict_is_wrong_in_at_most_one_in_twenty_studies(seeds):
+    results = np.array([wrong_sentences(seed) for seed in seeds])
     assert results[:, 1].mean() <= 0.05
 
 
@@ -220,9 +221,10 @@ def test_sentences_on_bias_are_seldom_wrong():
     assert all(counts[kind][1] >= 4 for kind in ("position", "leniency"))  # they do infer
 
 
-@pytest.mark.slow
-def test_sentences_on_bias_are_wrong_in_at_most_one_in_twenty_of_1000_studies():
-    for kind, (n, _, wrong) in wrong_by_kind(range(1000, 2000)).items():
+@of_many_studies
+def test_sentences_on_bias_are_wrong_in_at_most_one_in_twenty_studies(seeds):
+    of_two_kinds = range(seeds.start, seeds.stop + len(seeds))
+    for kind, (n, _, wrong) in wrong_by_kind(of_two_kinds).items():
         assert wrong / n <= 0.05, kind
 
 
@@ -256,10 +258,10 @@ def test_the_first_of_a_ranking_is_seldom_wrong():
     assert results[:, 0].any()  # it does infer
 
 
-@pytest.mark.slow
+@of_many_studies
 @pytest.mark.usefixtures("_with_the_ranking")
-def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_of_500_studies():
-    assert np.mean([wrong_first(seed)[1] for seed in range(1000, 1500)]) <= 0.05
+def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_studies(seeds):
+    assert np.mean([wrong_first(seed)[1] for seed in seeds]) <= 0.05
 
 
 def wrong_of_scores(seed):
@@ -308,8 +310,8 @@ def test_the_verdict_on_scores_and_people_is_seldom_wrong(wrong):
     assert results[:, 0].sum() >= 3  # it does infer
 
 
-@pytest.mark.slow
+@of_many_studies
 @pytest.mark.usefixtures("_with_people")
 @pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
-def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_of_500_studies(wrong):
-    assert np.mean([wrong(seed)[1] for seed in range(1000, 1500)]) <= 0.05
+def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_studies(wrong, seeds):
+    assert np.mean([wrong(seed)[1] for seed in seeds]) <= 0.05
