@@ -110,17 +110,16 @@ TABLE = TESTS.parent / "docs" / "verdicts.csv"
 READ = f"import judgestats as js; calls = js.read({str(TABLE)!r}); "
 COMMAND = "import sys; from judgestats.cli import app; app({}, standalone_mode=False)"
 READS, MEASURES = {"pandas"}, {"pandas", "scipy.special"}
-#: What is run in a fresh interpreter -> the heavy libraries that it may load.
+#: What is run in a fresh interpreter -> the heavy libraries that it may load; those that may load the same share one.
 ENTRIES = {
     "import": ("import judgestats", set()),
-    "version": (COMMAND.format(["--version"]), {"rich", "typer"}),
-    "help": (COMMAND.format(["--help"]), {"rich", "typer"}),
-    "read": (READ, READS),
-    "check": (READ + "js.check(calls)", READS),
-    "a measure": (READ + "js.consistency(calls)", MEASURES),
-    "kappa": (READ + "js.kappa(calls, n_resamples=0)", MEASURES),
-    "alpha": (READ + "js.alpha(calls)", {"scipy.sparse"} | MEASURES),
-    "what can be measured": (READ + "js.available_measures(calls)", {"scipy.sparse"} | MEASURES),
+    "version and help": (f"{COMMAND.format(['--version'])}; app(['--help'], standalone_mode=False)", {"rich", "typer"}),
+    "read and check": (READ + "js.check(calls)", READS),
+    "a measure and kappa": (READ + "js.consistency(calls); js.kappa(calls, n_resamples=0)", MEASURES),
+    "alpha and what can be measured": (
+        READ + "js.alpha(calls); js.available_measures(calls)",
+        {"scipy.sparse"} | MEASURES,
+    ),
     "judgestats check": (COMMAND.format(["check", str(TABLE)]), {"rich", "scipy.sparse", "typer"} | MEASURES),
     "a picture": (
         READ + "from judgestats.reporting import plots; plots.answers(js.position_bias(calls))",

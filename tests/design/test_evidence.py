@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -53,8 +54,13 @@ def nothing(notes: Any, scores: Any, verdict: Any) -> None:
     pass
 
 
+@cache
+def without_fault():
+    return lock(nothing)
+
+
 def test_a_judge_who_keeps_to_the_notes_is_without_fault():
-    row = lock(nothing)
+    row = without_fault()
     assert row["held"]
     assert row[["quotes", "quotes_absent", "notes_without_quote", "scores_without_note", "new_quotes"]].tolist() == [
         8, 0, 0, 0, 0,
@@ -86,7 +92,7 @@ def test_each_fault_is_found(change, column, value):
     row = lock(change)
     assert row[column] == value
     assert not row["held"]
-    sound = lock(nothing)
+    sound = without_fault()
     others = {
         "quotes_absent",
         "notes_without_quote",

@@ -134,4 +134,5 @@ def test_ten_times_the_replies_take_at_most_fifteen_times_as_long():
         return time.process_time() - start
 
     seconds(50)
-    assert min(seconds(3_000) for _ in range(2)) < 15 * max(min(seconds(300) for _ in range(3)), 0.05)
+    limit = 15 * max(min(seconds(300) for _ in range(3)), 0.05)
+    assert any(seconds(3_000) < limit for _ in range(2))

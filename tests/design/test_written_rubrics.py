@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -207,8 +208,8 @@ def rubric_of(names, weights=None, **changes):
     }
 
 
-def third_stage(variant="original-4-stage", items=1):
-    """The plan up to the rubrics, the answers so far, and the calls that ask for a rubric."""
+@cache
+def two_stages(variant, items):
     plan = stage = merg("g", responses(items), variant=variant)
     answers = []
     for _ in range(2):
@@ -216,6 +217,12 @@ def third_stage(variant="original-4-stage", items=1):
         stage = next_stage(stage, answers)
         plan = plan + stage
     return plan, answers, stage
+
+
+def third_stage(variant="original-4-stage", items=1):
+    """The plan up to the rubrics, the answers so far, and the calls that ask for a rubric."""
+    plan, answers, stage = two_stages(variant, items)
+    return plan, list(answers), stage
 
 
 FAULTY = [
