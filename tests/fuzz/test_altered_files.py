@@ -50,7 +50,7 @@ from judgestats.schema.account import account_of
 
 SEED = 20_250_701
 ASKED = os.environ.get("JUDGESTATS_FUZZ", "")
-FILES = [int(ASKED)] if ASKED else [6, pytest.param(80, marks=pytest.mark.slow)]
+FILES = [int(ASKED)] if ASKED else [6, pytest.param(40, marks=pytest.mark.slow)]
 OUT = os.environ.get("JUDGESTATS_FUZZ_OUT", "")
 #: Seconds after which a file hangs a reader.
 PATIENCE = 60
