@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,19 @@ def estimates(
             cells[name] = np.array(values, dtype=float)
         elif values and all(isinstance(text, str) for text in values):
             cells[name] = text_array(values)
-    return in_order(pd.DataFrame(cells), unsorted)
+    return in_order(frame_of(cells), unsorted)
+
+
+def frame_of(columns: Mapping[str, Any], rows: int | None = None) -> pd.DataFrame:
+    """A table of columns; the index of their names is made once for the same names."""
+    table = pd.DataFrame(dict(enumerate(columns.values())), index=None if rows is None else range(rows))
+    table.columns = _names(*columns).view()
+    return table
+
+
+@lru_cache
+def _names(*names: str) -> pd.Index:
+    return pd.Index(names)
 
 
 def text_array(values: Sequence[str | None] | NDArray[np.object_]) -> pd.api.extensions.ExtensionArray:

@@ -17,6 +17,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.kernels.proportions import quotient
+from judgestats.results import frame_of
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
@@ -100,7 +101,7 @@ def _frame(table: CellTable) -> pd.DataFrame:
     columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}
     runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
     columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs}
-    return pd.DataFrame({**columns, "n_missing": missing})
+    return frame_of({**columns, "n_missing": missing})
 
 
 @engine_errors

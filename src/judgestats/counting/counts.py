@@ -158,7 +158,8 @@ class Counts:
         if left_out is None:
             left_out = self.no_trials(np.broadcast_to(np.asarray(trial) == 0, n.shape))
         lost = {what: np.bincount(group, n * mask, size) / calls_per_count for what, mask in left_out.items()}
-        low, high = wilson(k, total, self.conf_level)
+        by_cluster = cluster is not None or together
+        low, high = wilson(k, total, self.conf_level) if not by_cluster else np.full((2, size), math.nan)
         k_of, n_of = (hits, trials) if cluster is None else self._by_cluster(hits, trials)
         rows = []
         for g, key in enumerate(self._keys):
@@ -168,7 +169,7 @@ class Counts:
             error = math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan
             row = {**key, **cells, "estimate": p, "n": total[g], "method": "Wilson"}
             row |= with_interval(error, low[g], high[g], flag=flags.join(flag, dependent, size_flag(total[g])))
-            if (cluster is not None or together) and total[g]:
+            if by_cluster and total[g]:
                 row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
             if bootstrap is not None and 0 < k[g] < total[g]:
                 flag = flags.join(flag, shared if bootstrap.cluster else dependent)

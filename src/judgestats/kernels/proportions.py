@@ -69,8 +69,9 @@ def clustered_wilson(
     there are at most 2 degrees of freedom more than clusters with the rarer answer are worth: the variance of a rare
     answer comes from these alone (decision 81). NaN for fewer than two clusters.
     """
-    alike = (np.ones(n.size) if alike is None else alike)[n > 0]
-    k, n = k[n > 0], n[n > 0]
+    alike = np.ones(n.size) if alike is None else alike
+    if not n.all():
+        k, n, alike = (x[n > 0] for x in (k, n, alike))
     p, variance, df = clustered_ratio(k, n, alike)
     if math.isnan(variance):
         return math.nan, math.nan, math.nan
@@ -83,13 +84,17 @@ def clustered_wilson(
         if total > NEARLY_INDEPENDENT * clusters and not one_answer:
             df = min(df, 2.0 + min(effective_clusters(n[rare], alike[rare]) for rare in (k > 0, k < n)))
         effective = p * (1 - p) / variance if variance > 0 else total
-        if effective > total:
-            _, share = np.unique(np.round(k / n, 12), return_inverse=True)
-            if clusters < 10 or clusters - np.bincount(share, weights=alike).max() < 10:
-                effective = total
+        if effective > total and (clusters < 10 or clusters - _most_frequent(k / n, alike) < 10):
+            effective = total
     centre, half = map(float, _wilson_centre(p, effective, float(stdtrit(df, 0.5 + conf_level / 2))))
     low, high = max(0.0, centre - half) if p > 0 else 0.0, min(1.0, centre + half) if p < 1 else 1.0
     return math.sqrt(variance), low, high
+
+
+def _most_frequent(share: Floats, alike: Floats) -> float:
+    """How many clusters have the most frequent share."""
+    _, code = np.unique(np.round(share, 12), return_inverse=True)
+    return float(np.bincount(code, weights=alike).max())
 
 
 def clustered_ratios(

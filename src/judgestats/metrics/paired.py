@@ -80,9 +80,6 @@ def paired_difference(
     judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
     left_out = "" if judged == n.sum() else flags.STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
     first, second = hit_1[rows_1][both], hit_2[rows_2][both]
-    cells = (first & second, first & ~second, ~first & second, ~first & ~second)
-    a, b, c, d = (float(n[x].sum()) for x in cells)
-    row = paired_cells(a, b, c, d, conf_level)
     unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
     shared, place = np.unique(unit, return_inverse=True)
     units = Study(sides.units[0].columns.take(shared))
@@ -92,14 +89,17 @@ def paired_difference(
         column = auto_cluster(cluster, [], "item", n_units, units=units).column
         cluster = column or (_UNIT if of_calls else None)
     if cluster is None:
-        return row, left_out
+        cells = (first & second, first & ~second, ~first & second, ~first & ~second)
+        a, b, c, d = (float(n[x].sum()) for x in cells)
+        return paired_cells(a, b, c, d, conf_level), left_out
     columns = units.columns if cluster in units.columns else units.candidates
     code = place if cluster == _UNIT else columns.ranked([cluster]).code[place]
     marks = (first & ~second, ~first & second, np.ones_like(first))
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     interval = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if cluster == _UNIT else cluster
-    row["method"] = f"Tango, paired, clustered by {name} ({clusters_note(size)})"
+    total, method = float(n.sum()), f"Tango, paired, clustered by {name} ({clusters_note(size)})"
+    row: _Row = {"estimate": float(gains.sum() - losses.sum()) / total, "n": total, "method": method}
     row |= with_interval(interval.std_error, interval.low, interval.high)
     return row, flags.join(flags.few_clusters(size), left_out)
 

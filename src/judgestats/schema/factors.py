@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from judgestats.results import text_array
+from judgestats.results import frame_of, text_array
 from judgestats.schema import coding
 from judgestats.schema.coding import Codes
 from judgestats.typing import Column, Floats, Integers, Mask, Record, Rows
@@ -181,4 +181,4 @@ class Factors:
         for name, values in columns.items():
             if isinstance(values.dtype, pd.CategoricalDtype):
                 columns[name] = values.astype(values.dtype.categories.dtype)
-        return pd.DataFrame(columns, index=range(self.rows))
+        return frame_of(columns, self.rows)

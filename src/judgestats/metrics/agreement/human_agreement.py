@@ -228,9 +228,11 @@ class _Pairs:
 
 def _pairs_of(counts: pd.DataFrame) -> _Pairs:
     """The pairs of :func:`count_raters`."""
-    n, answered = counts["n"].to_numpy(dtype=float), is_answer(counts["answer"]) & is_answer(counts["other_answer"])
-    equal = (counts["answer"].astype(str) == counts["other_answer"].astype(str)).to_numpy()
-    return _Pairs(Factors(counts), answered, n, n * equal)
+    table, n = Factors(counts), counts["n"].to_numpy(dtype=float)
+    answers = table.of(["answer", "other_answer"])
+    one, two = (is_answer(pd.Series(f.labels, dtype=object))[f.code] for f in answers)
+    first, second = (np.array([str(label) for label in f.labels], dtype=object)[f.code] for f in answers)
+    return _Pairs(table, one & two, n, n * (first == second))
 
 
 def _pooled_rows(pairs: _Pairs, kind: str, column: str, conf_level: float, labels: Record) -> Iterator[Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from scipy.special import chdtrc
 
 from judgestats import flags
 from judgestats.counting.splitting import as_runs
-from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
@@ -73,7 +72,7 @@ def ranks(
     2     a      z  rank       2.5  3.0
     """
     ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
+    scores, groups = mean_scores(ratings, by, per_criterion, overall_criterion)
     keys = [*groups, "judge"]
     grouped = scores.groupby(keys, dropna=False)["estimate"]
     scores["rank"] = grouped.rank(method="average", ascending=ascending)
@@ -146,7 +145,7 @@ def kendall_w(
     0  kendall_w      0.75  3.0       2   3.0
     """
     ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
+    scores, groups = mean_scores(ratings, by, per_criterion, overall_criterion)
     parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
     rows = []
     for key, part in parts:
@@ -175,10 +174,3 @@ def _concordance(scores: Floats, flag: str) -> Record:
     chi2 = k * (n - 1) * w
     test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
     return {**row, "estimate": w, **test, "flag": flag}
-
-
-def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Score matrix, and its grouping columns."""
-    matrix = score_matrix(ratings, by=by, per_criterion=per_criterion, overall_criterion=final)
-    groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
-    return matrix[[*groups, "judge", "system", "estimate"]], groups

@@ -23,7 +23,7 @@ from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by, jackknifed
-from judgestats.metrics.consensus.concordance import scores_of
+from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import numbers_of
@@ -314,7 +314,7 @@ def _between(
     """Scores of each judge in two conditions."""
     if len(pair) != 2:
         raise DesignError(f"reference= takes two conditions, got {len(pair)}: {', '.join(map(str, pair))}.")
-    scores, groups = scores_of(ratings, [*names(by), condition], per_criterion, final)
+    scores, groups = mean_scores(ratings, [*names(by), condition], per_criterion, final)
     groups = [g for g in groups if g != condition]
     scores = _renamed(scores, identity)
     conditions = scores[condition].astype(str)
@@ -339,7 +339,7 @@ def _with_reference(
     ratings: Calls, reference: Calls | str, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Scores of each judge, and those of its peers or a reference."""
-    scores, groups = scores_of(ratings, by, per_criterion, final)
+    scores, groups = mean_scores(ratings, by, per_criterion, final)
     if isinstance(reference, str):
         choose(reference, ("peers",), "reference")
         grouped = scores.groupby([*groups, "system"], dropna=False)["estimate"]
@@ -354,7 +354,7 @@ def _with_reference(
         frame = frame.select(*(c for c in dict.fromkeys(listed) if c in present)).with_columns(
             nw.lit("").alias("judge")
         )
-    theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], per_criterion, final)
+    theirs, shared = mean_scores(frame.to_native(), [g for g in groups if g in present], per_criterion, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()
     reference_scores = set(mean["system"])

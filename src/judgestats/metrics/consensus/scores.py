@@ -13,7 +13,7 @@ from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_robust import linearised_error
@@ -141,23 +141,7 @@ def score_matrix(
     a       8.0  5.5
     b       4.0  8.0
     """
-    ratings = as_runs(ratings, average_over, by)
-    study = Study.of(ratings)
-    by = [c for c in grouping(names(by), study.names) if c not in ("judge", "system")]  # they always split the result
-    table = cells(study, by, ddof)
-    final = overall_criterion is not None
-    is_final = table["criterion"].to_numpy() == overall_criterion if final else np.zeros(len(table), dtype=bool)
-    groups = [*by, "judge", "system"]
-    if per_criterion:
-        criteria = table[~is_final] if not is_final.all() else table
-        scores = criteria.assign(_unequal=False, _no_sd=False)
-        groups = [*dict.fromkeys([*groups, "criterion"])]
-    elif is_final.any():
-        scores = _with_gap(table[is_final], table[~is_final], by)
-    elif table["criterion"].nunique() < 2:
-        scores = table.assign(_unequal=False, _no_sd=False)
-    else:
-        scores = _composite(study, table, by, ddof)
+    study, scores, by, groups = _scores(as_runs(ratings, average_over, by), by, ddof, per_criterion, overall_criterion)
     chosen = clustered_by(study, by, cluster, whole="item")
     result = _over_items(
         _scores_with_cluster(scores, study.data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
@@ -166,6 +150,36 @@ def score_matrix(
     result.loc[several, "flag"] = [flags.join(f, chosen.flag) for f in result.loc[several, "flag"]]
     result = across_scales(result, scores, by, (), ("score", *result["term"].unique()))
     return missing_counted(result, study, groups)
+
+
+def mean_scores(ratings: Calls, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """The estimates of :func:`score_matrix` alone, and the columns that split them besides judge and system."""
+    _, scores, _, groups = _scores(ratings, by, 1, per_criterion, final)
+    codes, mean = Factors(scores).ranked(groups), scores["mean"].to_numpy(dtype=float)
+    items, total = (np.bincount(codes.code, x, codes.size) for x in (~np.isnan(mean), np.nan_to_num(mean)))
+    table = scores[groups].iloc[codes.first].reset_index(drop=True)
+    table["estimate"] = quotient(total, items, items > 0)
+    return table, [c for c in groups if c not in ("judge", "system")]
+
+
+def _scores(
+    ratings: Calls, by: By, ddof: int, per_criterion: bool, final: str | None
+) -> tuple[Study, pd.DataFrame, list[str], list[str]]:
+    """The study, its cells of the final score or of each criterion, the `by` columns, and those of the means."""
+    study = Study.of(ratings)
+    by = [c for c in grouping(names(by), study.names) if c not in ("judge", "system")]  # they always split the result
+    table, groups = cells(study, by, ddof), [*by, "judge", "system"]
+    is_final = table["criterion"].to_numpy() == final if final is not None else np.zeros(len(table), dtype=bool)
+    if per_criterion:
+        criteria = table[~is_final] if not is_final.all() else table
+        return study, criteria.assign(_unequal=False, _no_sd=False), by, [*dict.fromkeys([*groups, "criterion"])]
+    if is_final.any():
+        scores = _with_gap(table[is_final], table[~is_final], by)
+    elif table["criterion"].nunique() < 2:
+        scores = table.assign(_unequal=False, _no_sd=False)
+    else:
+        scores = _composite(study, table, by, ddof)
+    return study, scores, by, groups
 
 
 def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
