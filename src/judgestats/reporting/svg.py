@@ -59,7 +59,7 @@ def _bare(svg: str, described: str, name: str) -> Markup:
 
 def _renamed(element: str, name: str) -> str:
     """An element with its own ids, and references to them, prefixed."""
-    if "#" not in element and " id=" not in element:
+    if "#" not in element and 'id="' not in element:
         return element
     element = re.sub(r'\sid="([^"]*)"', lambda m: f' id="{name}-{m.group(1)}"', element)
     element = re.sub(r"url\(#([^)]*)\)", lambda m: f"url(#{name}-{m.group(1)})", element)
