@@ -18,7 +18,7 @@ from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, clusters_note
 from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.results import with_interval
@@ -294,11 +294,8 @@ class Counts:
         else:
             own = self._cells.of(g)
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
-        std_error, low, high = clustered_wilson(k, n, self.conf_level, alike)
-        method = f"Wilson, clustered by {cluster or 'pair'} ({clusters_note(n, alike)})"
-        few = flags.few_clusters(n, hits=k, alike=alike, nearly_independent=flags.SMALL_CLUSTER)
-        flag = flags.join(flag, few, size_flag(total))
-        return with_interval(std_error, low, high, method=method, flag=flag)
+        row = clustered_share(k, n, cluster or "pair", self.conf_level, alike, flags.SMALL_CLUSTER)
+        return {**row, "flag": flags.join(flag, row["flag"], size_flag(total))}
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> Record:
         rows = self._parts[g]
@@ -327,6 +324,20 @@ class Counts:
             what: without & self.among(column, name)
             for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))
         }
+
+
+def clustered_share(
+    k: Floats,
+    n: Floats,
+    column: str,
+    conf_level: float,
+    alike: Floats | None = None,
+    nearly_independent: float = NEARLY_INDEPENDENT,
+) -> Record:
+    """Cells of the interval of a pooled share, from the hits and the sizes of clusters, and the flag of these."""
+    ends, note = clustered_wilson(k, n, conf_level, alike), clusters_note(n, 1.0 if alike is None else alike)
+    few = flags.few_clusters(n, hits=k, alike=alike, nearly_independent=nearly_independent)
+    return with_interval(*ends, method=f"Wilson, clustered by {column} ({note})", flag=few)
 
 
 def size_flag(n: float) -> str:

@@ -16,6 +16,7 @@ from scipy.special import stdtr
 
 from judgestats import flags
 from judgestats.counting.clustering import ENOUGH, SAMPLED, Cluster, auto_cluster, clusters
+from judgestats.counting.counts import clustered_share
 from judgestats.counting.raters import Matched, matched_calls, same_code
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
@@ -23,7 +24,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
-from judgestats.kernels.proportions import clustered_mean, clustered_wilson
+from judgestats.kernels.proportions import clustered_mean
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.requirements import people_named
@@ -320,10 +321,8 @@ class _Group:
         person, things = self.units.annotator[at], float(np.unique(self.units.thing[at]).size)
         weight, unit = things / np.bincount(person)[person] / len(people), self._codes(at)
         k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * self.units.won[at], weight))
-        error, low, high = clustered_wilson(k, n, self.conf_level)
-        method = f"Wilson, clustered by {self.column or 'thing'} ({clusters_note(n)})"
-        few, value = flags.few_clusters(n, hits=k), k.sum() / n.sum()
-        return with_interval(error, low, high, estimate=value, n=things, method=method, flag=few)
+        cells = clustered_share(k, n, self.column or "thing", self.conf_level)
+        return {**cells, "estimate": k.sum() / n.sum(), "n": things}
 
     def _codes(self, at: Ints) -> NDArray[np.intp]:
         """Cluster of some units."""

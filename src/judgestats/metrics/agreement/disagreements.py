@@ -14,14 +14,14 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import clustered_share
 from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import grouped
-from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
+from judgestats.kernels.proportions import quotient, wilson
 from judgestats.kernels.resampling import weighted_totals
 from judgestats.metrics.agreement.block_correlations import (
     from_draws,
@@ -382,11 +382,5 @@ def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True
     if not clustered:
         return {**row, "flag": flags.NOT_INDEPENDENT}
     of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
-    error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
-    row |= {
-        "std_error": error,
-        "conf_low": lowest,
-        "conf_high": highest,
-        "flag": flags.few_clusters(of_all, hits=of_hits, nearly_independent=flags.SMALL_CLUSTER),
-    }
-    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} ({clusters_note(of_all)})"}
+    of_clusters = of_hits, of_all, plan.cluster[0], plan.conf_level
+    return row | clustered_share(*of_clusters, nearly_independent=flags.SMALL_CLUSTER)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from judgestats import flags
 from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import clustered_share
 from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
@@ -21,7 +22,7 @@ from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.cluster_sums import clusters_note, sums_within
-from judgestats.kernels.proportions import clustered_ratios, clustered_wilson, quotient
+from judgestats.kernels.proportions import clustered_ratios, quotient
 from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import Humans, References, references
@@ -266,10 +267,8 @@ def _pooled_rows(pairs: _Pairs, kind: str, column: str, conf_level: float, label
 
 def _clustered_share(k: Floats, size: Floats, column: str, conf_level: float) -> Record:
     """A share with its clustered interval, from the hits and sizes of clusters."""
-    error, low, high = clustered_wilson(k, size, conf_level)
-    total, method = float(size.sum()), f"Wilson, clustered by {column} ({clusters_note(size)})"
-    value, few = float(k.sum()) / total, flags.few_clusters(size, hits=k)
-    return with_interval(error, low, high, estimate=value, n=total, method=method, flag=few)
+    total = float(size.sum())
+    return {**clustered_share(k, size, column, conf_level), "estimate": float(k.sum()) / total, "n": total}
 
 
 def _difference_to_people(judge: _Pairs, people: _Pairs, column: str, conf_level: float, *, scores: bool) -> Record:

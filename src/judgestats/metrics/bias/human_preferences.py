@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from judgestats import flags
 from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, cluster_codes, clusters
-from judgestats.counting.counts import Counts, size_flag
+from judgestats.counting.counts import Counts, clustered_share, size_flag
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
@@ -22,7 +22,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.kernels.cluster_robust import cluster_robust, linearised_error
 from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
-from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.kernels.proportions import wilson
 from judgestats.metrics.bias.targets import of_attributes, target_known, targeted
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.paired import independent_difference
@@ -356,16 +356,13 @@ class _Group:
         value, shared = k / n if n else math.nan, self.shared.flag
         if column and n:
             [hits], [sizes] = _by_unit([calls])
-            error, low, high = clustered_wilson(hits, sizes, self.conf_level)
-            method = f"Wilson, clustered by {column} ({clusters_note(sizes)})"
-            shared = flags.join(shared, flags.few_clusters(sizes, hits=hits))
+            span = clustered_share(hits, sizes, column, self.conf_level)
         else:
-            low, high = (float(x) for x in wilson(k, n, self.conf_level))
-            error, method = math.sqrt(value * (1 - value) / n) if n else math.nan, "Wilson"
-            shared = flags.join(shared, flags.NOT_INDEPENDENT if several else "")
-        flag = flags.join(shared, size_flag(n), calls.invalid_excluded)
-        span = with_interval(error, low, high, estimate=value, n=n, method=method, flag=flag)
-        return self._row(role, who, "rate", **span)
+            error, ends = math.sqrt(value * (1 - value) / n) if n else math.nan, wilson(k, n, self.conf_level)
+            dependent = flags.NOT_INDEPENDENT if several else ""
+            span = with_interval(error, *map(float, ends), method="Wilson", flag=dependent)
+        span["flag"] = flags.join(shared, span["flag"], size_flag(n), calls.invalid_excluded)
+        return self._row(role, who, "rate", **span, estimate=value, n=n)
 
     def _judge(self, who: object, judge: _Calls, people: _Calls) -> list[Record]:
         if judge.unit is None:

@@ -15,13 +15,13 @@ from scipy.special import stdtr
 from judgestats import flags
 from judgestats.counting.cells import cells
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.counts import clustered_share
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.correlation import average_ranks
-from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
+from judgestats.kernels.proportions import normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by, jackknifed
 from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure, Term
@@ -280,21 +280,18 @@ def _wrong_levels(part: pd.DataFrame, conf_level: float, column: str) -> list[Re
     off = np.abs(x - level)
     rows = []
     for term, hits in (("off_by_one", int((off == 1).sum())), ("off_by_more", int((off > 1).sum()))):
-        low, high = wilson(hits, n, conf_level)
-        error, method, few = math.sqrt(hits * (n - hits) / n**3), "Wilson", ""
+        ends = map(float, wilson(hits, n, conf_level))
+        row = with_interval(math.sqrt(hits * (n - hits) / n**3), *ends, method="Wilson", flag="")
         if column and (groups := matched["_cluster"].nunique(dropna=False)) < n:
             code = pd.factorize(matched["_cluster"], use_na_sentinel=False)[0]
             wrong_level = off == 1 if term == "off_by_one" else off > 1
             wrong, size = (
                 np.bincount(code, w, groups).astype(np.float64) for w in (wrong_level.astype(float), np.ones(n))
             )
-            error, *ends = clustered_wilson(wrong, size, conf_level)
-            low, high = (np.asarray(x) for x in ends)
-            method = f"Wilson, clustered by {column} ({clusters_note(size)})"
-            few = flags.few_clusters(size, hits=wrong)
-        cells = {"term": term, "estimate": hits, "n": n, "method": f"{method}, times n"}
-        cells["flag"] = flags.join(flags.SMALL_N if n < 30 else "", few)
-        rows.append(with_interval(n * error, n * float(low), n * float(high), **cells))
+            row = clustered_share(wrong, size, column, conf_level)
+        row |= {c: n * row[c] for c in ("std_error", "conf_low", "conf_high")}
+        row |= {"term": term, "estimate": hits, "n": n, "method": f"{row['method']}, times n"}
+        rows.append({**row, "flag": flags.join(flags.SMALL_N if n < 30 else "", row["flag"])})
     return rows
 
 
