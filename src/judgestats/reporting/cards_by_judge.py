@@ -21,6 +21,7 @@ OPEN = 3
 
 def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
     """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
+    sheet = sheet.astype(object).astype(sheet.select_dtypes("float").dtypes)  # a few rows of Arrow's texts cost much
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
     rows_of = who.groupby(who, sort=False).indices

@@ -33,7 +33,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
 
     What has no number is no row: its reason is a line, in ``nothing``.
     """
-    blank = without_number(rows)
+    records: list[tuple[Record, bool]] = list(zip(rows.to_dict("records"), without_number(rows), strict=True))
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
     body = [
@@ -47,7 +47,8 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
             "beside": [_value_cell(c, r[c]) for c in beside],
             "flags": flag_marks(r["flag"]),
         }
-        for r in rows[~blank].to_dict("records")
+        for r, blank in records
+        if not blank
     ]
     return {
         "about": f"estimates of {measure}" if measure else "estimates",
@@ -55,7 +56,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         "level": f"{100 * conf_level:g}{PERCENT}",
         "beside": list(beside.values()),
         "rows": body,
-        "nothing": _nothing(rows[blank], names, measure),
+        "nothing": _nothing([r for r, blank in records if blank], names, measure),
     }
 
 
@@ -65,10 +66,10 @@ def without_number(rows: pd.DataFrame) -> pd.Series[bool]:
     return rows[["estimate", "conf_low", "conf_high"]].isna().all(axis=1) & ~bound
 
 
-def _nothing(rows: pd.DataFrame, names: Sequence[str], measure: str) -> list[str]:
+def _nothing(rows: Sequence[Record], names: Sequence[str], measure: str) -> list[str]:
     """A line for each measure that has no number, and each reason: of which rows, and why."""
     of: dict[tuple[str, str], list[str]] = {}
-    for r in rows.to_dict("records"):
+    for r in rows:
         label = in_words(r["term"], measure, r.get("threshold", math.nan))
         why = reasons([r["flag"]]) or f"n = {count(r['n'])}"
         row = " · ".join(text for c in names if (text := _label_cell(r[c])) not in (NONE, label))

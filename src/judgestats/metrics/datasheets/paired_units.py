@@ -17,6 +17,7 @@ from judgestats.metrics.datasheets.score_section import mean_of_scores
 from judgestats.metrics.datasheets.unit_marks import RULES
 from judgestats.metrics.paired import Sides, matched_sides, paired_difference
 from judgestats.schema.columns import UNIT_COLUMNS
+from judgestats.schema.factors import Factors
 from judgestats.typing import Record
 
 #: Columns in which one stimulus may differ between judges or prompts.
@@ -47,7 +48,7 @@ class PairedScores:
         left_out = flags.STIMULI_SHARED.of(len(both), total=f"{either:,}") if either > len(both) else ""
         paired = both.assign(mean=both["mean_2"] - both["mean_1"])
         value = paired.groupby(["system", "item"])["mean"].mean().groupby("system").mean().mean()
-        row = mean_of_scores(paired, float(value), conf_level)
+        row = mean_of_scores(Factors(paired), paired["mean"].to_numpy(dtype=float), float(value), conf_level)
         return {**row, "method": "paired, mean over systems, t clustered by item"}, flags.join(
             row.get("flag"), left_out
         )

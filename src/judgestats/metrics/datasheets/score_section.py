@@ -20,7 +20,8 @@ from judgestats.metrics.measure_registry import Options
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import answer_column
-from judgestats.typing import Record
+from judgestats.schema.factors import Factors
+from judgestats.typing import Floats, Record
 
 
 def score_rows(data: Calls, groups: list[str], options: Options) -> pd.DataFrame:
@@ -34,13 +35,13 @@ def score_rows(data: Calls, groups: list[str], options: Options) -> pd.DataFrame
     rows: list[Record] = []
     rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
-    parts = rows_of_codes(codes.code, codes.size)
-    for g, key in enumerate(means[groups].to_dict("records")):
-        of_judge = table.iloc[parts[g]]
-        averaged = flags.SEVERAL_AVERAGED if not numbered and (of_judge["runs"] > 1).any() else ""
-        mean = mean_of_scores(of_judge, float(means["estimate"].iloc[g]), options.conf_level, averaged, column)
-        rows.append({**key, **mean})
-        counts = Counts.of(pd.DataFrame({"n": [float(of_judge["runs"].sum()), float(of_judge["n_missing"].sum())]}))
+    columns, (score, runs, missing) = Factors(table), table[["mean", "runs", "n_missing"]].to_numpy(dtype=float).T
+    keys = means[groups].to_dict("records")
+    for key, own, value in zip(keys, rows_of_codes(codes.code, codes.size), means["estimate"], strict=True):
+        averaged = flags.SEVERAL_AVERAGED if not numbered and (runs[own] > 1).any() else ""
+        own_columns, level = columns.take(own), options.conf_level
+        rows.append({**key, **mean_of_scores(own_columns, score[own], float(value), level, averaged, column)})
+        counts = Counts.of(pd.DataFrame({"n": [float(runs[own].sum()), float(missing[own].sum())]}))
         (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
     rows += options.call(run_sd, data, ratios=False).to_dict("records")
@@ -60,22 +61,26 @@ def missing_rows(data: Calls, groups: list[str], conf_level: float) -> pd.DataFr
 
 
 def mean_of_scores(
-    table: pd.DataFrame, value: float, conf_level: float, averaged: str = "", column: str = "item"
+    about: Factors, score: Floats, value: float, conf_level: float, averaged: str = "", column: str = "item"
 ) -> Record:
-    """Cells of a mean over systems of means over items, whose value is known, with t clustered by a column."""
-    keys = list(dict.fromkeys(["system", "item", column]))
-    scored = table.dropna(subset=["mean"]).groupby(keys, dropna=False, sort=False)["mean"].mean().reset_index()
-    row: Record = {"term": "mean_score", "n": len(scored), "method": f"mean over systems, t clustered by {column}"}
-    if scored.empty:
+    """Cells of a mean over systems of means over items, whose value is known, with t clustered by a column.
+
+    `about`: what each score (N,) is of, NaN where it is missing.
+    """
+    there = ~np.isnan(score)
+    about, score = about.take(there), score[there]
+    thing = about.codes(list(dict.fromkeys(["system", "item", column])))
+    row: Record = {"term": "mean_score", "n": thing.size, "method": f"mean over systems, t clustered by {column}"}
+    if not thing.size:
         return {**row, "estimate": math.nan, "flag": flags.NO_DATA}
-    of_system = scored.groupby("system", dropna=False)["mean"]
-    systems = scored["system"].nunique(dropna=False)
-    weight = 1 / (systems * of_system.transform("size"))
-    influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored[column], dropna=False).sum()
-    size = scored.groupby(column, dropna=False).size().to_numpy(dtype=float)
+    mean = np.bincount(thing.code, score) / np.bincount(thing.code)
+    system, cluster = (about.codes([name]).code[thing.first] for name in ("system", column))
+    items, size = np.bincount(system), np.bincount(cluster).astype(np.float64)
+    gap = mean - (np.bincount(system, mean) / items)[system]
     flag = flags.join(flags.few_clusters(size), averaged)
-    if column != "item" and (unknown := int(scored[column].isna().sum())):
+    if column != "item" and (unknown := int(about[column].among(None)[thing.first].sum())):
         return {**row, "estimate": value, "flag": flags.join(flags.CLUSTER_MISSING.of(unknown, what=column), averaged)}
-    error, df = linearised_error(influence.to_numpy(dtype=float), size)
+    influence: Floats = np.bincount(cluster, gap / (items.size * items[system])).astype(np.float64)
+    error, df = linearised_error(influence, size)
     half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
     return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
