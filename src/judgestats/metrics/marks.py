@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -131,11 +132,15 @@ def _with_thing(matched: Matched, rows: Rows) -> Study:
     return Study(matched.calls.columns.but(thing=thing).take(rows))
 
 
+def _scored(names: Iterable[str], groups: list[str]) -> list[str]:
+    """Columns that say what was scored."""
+    return [c for c in ("item", "system", "criterion") if c in names and c not in groups]
+
+
 def score_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
     """The score of each judge for each thing, averaged over repeats."""
     table = ratings[pd.to_numeric(ratings[value], errors="coerce").notna()]
-    keys = [c for c in ("item", "system", "criterion") if c in table and c not in groups]
-    return _marks(Study.of(table), keys, pd.to_numeric(table[value]).astype(float), cluster)
+    return _marks(Study.of(table), _scored(table.columns, groups), pd.to_numeric(table[value]).astype(float), cluster)
 
 
 def distance_marks(
@@ -154,16 +159,18 @@ def distance_marks(
 
 
 def error_marks(
-    ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score", *, signed: bool = False
+    ratings: Calls, groups: list[str], cluster: str = "item", value: str = "score", *, signed: bool = False
 ) -> pd.DataFrame:
     """Distance of each score from the gold score of its row; judges on another scale than gold have none.
 
     `signed`: the score minus gold instead.
     """
-    score, right = (pd.to_numeric(ratings[c], errors="coerce") for c in (value, "gold"))
-    alike = on_one_scale(score, right, ratings["judge"])
-    error = (score - right if signed else (score - right).abs()).rename("error_")
-    return score_marks(ratings.assign(error_=error)[alike], groups, cluster, "error_")
+    calls = Study.of(ratings)
+    score, right = (pd.to_numeric(calls.columns.series(c), errors="coerce").astype(float) for c in (value, "gold"))
+    alike = on_one_scale(score, right, calls.columns.series("judge"))
+    error = (score - right if signed else (score - right).abs()).to_numpy()
+    used = alike.to_numpy() & ~np.isnan(error)
+    return _marks(calls.where(used), _scored(calls.names, groups), error[used], cluster)
 
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:

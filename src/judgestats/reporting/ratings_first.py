@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.bias.option_positions import option_position_bias
 from judgestats.metrics.clustered import clustered_by
@@ -124,7 +124,7 @@ def ratings_first_screen(
     against = ""
     cluster = clustered_by(calls, ["judge", *conditions], options.cluster, whole="item").column
     units = cluster_plural(cluster, "items")
-    for source, name, marks, again in _distances_from_references(data, people, conditions, cluster, value, options):
+    for source, name, marks, again in _distances_from_references(calls, people, conditions, cluster, value, options):
         means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
         right = (
             pd.to_numeric(data["gold"], errors="coerce").dropna() if source == "gold" else _middle(data, value, options)
@@ -161,7 +161,7 @@ def ratings_first_screen(
             "in variance below",
             "Spread when asked again",
         )
-    leniency, bias, words = _leniency(data, sheet, against, conditions, cluster, value, options)
+    leniency, bias, words = _leniency(calls, sheet, against, conditions, cluster, value, options)
     columns += leniency
     columns.append(
         Column("mean_score", "Mean score", "over systems, of means over their items", "score", means_of_scores)
@@ -170,7 +170,7 @@ def ratings_first_screen(
 
 
 def _leniency(
-    data: pd.DataFrame,
+    calls: Study,
     sheet: pd.DataFrame,
     against: str,
     conditions: list[str],
@@ -179,11 +179,11 @@ def _leniency(
     options: Options,
 ) -> tuple[list[Column], pd.DataFrame | None, BiasWords]:
     """How far judges score above gold, else above people, else above each other: the column, the biases, the words."""
-    units = cluster_plural(cluster, "items")
+    data, units = calls.data.to_native(), cluster_plural(cluster, "items")
     smallest = options.smallest if options.smallest is not None else SMALLEST_PART * _width(data[value], options)
     rows, bias = rows_by_judge(sheet, "mean_others"), None
     if against == "gold":
-        marks = error_marks(data, conditions, cluster, value, signed=True)
+        marks = error_marks(calls, conditions, cluster, value, signed=True)
         rows = rows_from_means(means_of(marks, conf_level=options.conf_level), cluster)
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
         other, none, note = "gold", "None shown to differ in leniency from gold", "mean of score minus gold"
@@ -219,15 +219,15 @@ def _width(scores: pd.Series[float], options: Options) -> float:
 
 
 def _distances_from_references(
-    data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: Options
+    calls: Study, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: Options
 ) -> Iterable[tuple[str, str, pd.DataFrame, Callable[[pd.DataFrame, str], pd.DataFrame]]]:
     """What scores are compared with, its name, the distance of each score from it, and the same by another cluster."""
-    if "gold" in data:
+    if "gold" in calls.names:
 
-        def of_gold(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+        def of_gold(frame: Calls, by: str) -> pd.DataFrame:
             return error_marks(frame, conditions, by, value)
 
-        if len(marks := of_gold(data, cluster)):
+        if len(marks := of_gold(calls, cluster)):
             yield "gold", "gold", marks, of_gold
     if (answers := options.people) is not None and people.columns:
 
@@ -235,7 +235,7 @@ def _distances_from_references(
             return distance_marks(frame, answers, conditions, by)
 
         try:
-            marks = of_people(data, cluster)
+            marks = of_people(calls.data.to_native(), cluster)
         except JudgestatsError:
             return
         if len(marks):

@@ -138,17 +138,17 @@ def calibration(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
 
 def _pairs(ax: Axes, table: pd.DataFrame, labels: list[str], ends: list[str]) -> None:
     """Before and after of each row on two lines, joined."""
+    rows = {(r["_row"], r["term"]): r for r in table.to_dict("records")}
     for i, label in enumerate(labels):
-        ends_of_row = table[table["_row"] == label].set_index("term")
-        at = [(e, i + shift) for e, shift in zip(ends, (-0.15, 0.15), strict=True) if e in ends_of_row.index]
-        values = [float(ends_of_row.loc[e, "estimate"]) for e, _ in at]
+        at = [(rows[label, e], i + shift) for e, shift in zip(ends, (-0.15, 0.15), strict=True) if (label, e) in rows]
+        values = [float(row["estimate"]) for row, _ in at]
         if len(at) == 2 and np.isfinite(values).all():
             ax.plot(values, [h for _, h in at], color=canvas.MUTED, linewidth=0.9, alpha=0.8, zorder=2)
         if not np.isfinite(values).any():
             canvas.point(ax, np.nan, i, canvas.MUTED)
             continue
-        for end, height in at:
-            canvas.whisker(ax, ends_of_row.loc[end], height, filled=end == ends[1])
+        for row, height in at:
+            canvas.whisker(ax, row, height, filled=row["term"] == ends[1])
 
 
 #: Columns whose values make separate panels of a term, and those that make separate rows (with the text before them).
