@@ -22,6 +22,7 @@ from judgestats.ingest.answers import Pair, all_numbers, find_pair, may_be_judge
 from judgestats.ingest.hints import first_cells, value_name
 from judgestats.ingest.nested_json import flatten
 from judgestats.ingest.paths import NamePattern
+from judgestats.schema.coding import hashed
 from judgestats.schema.opening import cell_text, few, opened
 
 _LEVELS = re.compile(r"((?:\[\s*[^\W\d]\w*\s*\])*)\s*$")
@@ -262,7 +263,9 @@ def _refuse_several_scales(long: pd.DataFrame, wide: Wide, *, one_scale: bool, p
     apart = [i for i, n in enumerate(wide.names) if n in ("scale", "criterion")]
     groups: dict[tuple[str, ...], dict[str, float | None]] = {}
     answers = long["_value"].dropna().astype(str)
-    numbers = pd.to_numeric(answers, errors="coerce").abs().groupby(long["_name"], sort=False)
+    code, labels = hashed(answers)
+    size = np.abs(np.asarray(pd.to_numeric(labels, errors="coerce"), dtype=float))[code]
+    numbers = pd.Series(size, answers.index).groupby(long["_name"], sort=False)
     shares, tops_of = numbers.count() / numbers.size(), numbers.quantile(0.9 if proposed else 0.99)
     for name, share, most in zip(shares.index, shares, tops_of, strict=True):
         parts = wide.parts(str(name))
