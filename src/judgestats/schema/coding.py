@@ -184,10 +184,12 @@ def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_]
 
 def is_constant(values: Column) -> bool:
     """Whether a column holds one value only, found without hashing."""
-    some = [*values.iloc[:: max(len(values) // 8, 1)], *values.iloc[-1:]]
-    if len(values) < 2 or any(pd.isna(x) or x != some[0] for x in some):
+    if len(values) < 2 or pd.isna(first := values.iloc[0]):
         return False
-    return not values.hasnans and bool((values == some[0]).all())
+    some = (values.iloc[i] for i in range(len(values) - 1, 0, -max(len(values) // 8, 1)))
+    if any(pd.isna(x) or x != first for x in some):
+        return False
+    return not values.hasnans and bool((values == first).all())
 
 
 def _used(code: Integers, labels: pd.Index) -> tuple[Integers, pd.Index]:
