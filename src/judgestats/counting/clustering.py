@@ -87,7 +87,7 @@ def auto_cluster(
         if column not in _candidates(units, declared):
             continue
         per_group, own = _levels(units, groups, column), column in ("pair", "item", declared)
-        middle = _median(per_group) if per_group.size else 0.0
+        middle = float(np.median(per_group)) if per_group.size else 0.0
         if n_units <= per_group.sum():
             alone = max(alone, middle) if column in ("pair", "item") else alone
         elif not own and middle < ENOUGH <= alone:
@@ -127,7 +127,7 @@ def _shared(study: Study, candidates: list[str], groups: list[str], declared: st
         per_group = _levels(study, groups, name)
         if not per_group.size:
             continue
-        middle = _median(per_group)
+        middle = float(np.median(per_group))
         if study.n_calls <= per_group.sum():
             alone = max(alone, middle) if several_calls and name in ("pair", "item") else alone
             continue
@@ -182,12 +182,6 @@ def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
         return np.diff(np.flatnonzero(np.diff(group, prepend=-1, append=-1)))
 
     return study.once(("levels", name, *groups), levels)
-
-
-def _median(numbers: Integers | Floats) -> float:
-    """The median, of numbers so few that NumPy's own takes longer to start."""
-    ordered = np.sort(numbers)
-    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2
 
 
 def _distinct(study: Study, *columns: str) -> LazyFrame:
