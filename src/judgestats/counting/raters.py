@@ -19,7 +19,7 @@ from judgestats.schema import coding
 from judgestats.schema.classes import INVALID, where_answered
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, names
 from judgestats.schema.factors import Factor, Factors, factor_of
-from judgestats.schema.opening import one_if
+from judgestats.schema.opening import one_if, one_of
 from judgestats.typing import Floats, Integers, Ints, LazyFrame, Mask
 
 #: The right answers as a rater, by the slot in which the right candidate was shown, or by the candidate itself.
@@ -98,7 +98,7 @@ def _lazy_pairs(frame: Calls, groups: list[str]) -> tuple[pd.DataFrame, bool] | 
         if without := _rows(data, first.is_null() | second.is_null()):
             raise SchemaError(f"'first' or 'second' is missing in {without:,} of {_rows(data):,} rows. Name both.")
         low = (choice == "first") == (first <= second)
-        side = nw.when(choice.is_in(("tie", "abstain"))).then(nw.lit(TIE)).when(low).then(nw.lit(LOW))
+        side = nw.when(one_of(choice, ("tie", "abstain"))).then(nw.lit(TIE)).when(low).then(nw.lit(LOW))
         none = choice.is_null() | (choice == INVALID)
         data = data.with_columns(
             nw.when(none).then(nw.lit(INVALID)).otherwise(side.otherwise(nw.lit(HIGH))).alias("answer"),
