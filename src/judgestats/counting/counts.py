@@ -105,7 +105,7 @@ class Counts:
     @cached_property
     def table(self) -> pd.DataFrame:
         """The patterns with their counts ``n``."""
-        return self.columns.frame([c for c in self.columns.names if c not in (N, ALIKE)]).assign(n=self.n)
+        return self.columns.frame([c for c in self.columns.names if c not in (N, ALIKE)], n=self.n)
 
     # Estimates of each group
 

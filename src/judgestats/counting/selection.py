@@ -16,7 +16,7 @@ from judgestats.counting.patterns import Pattern
 from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.classes import is_answer, where_answered
+from judgestats.schema.classes import has_answer, where_answered
 from judgestats.schema.coding import once_each
 from judgestats.schema.columns import ANSWERS, COUNTS, OUTCOMES, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
@@ -292,7 +292,7 @@ def _lazy_place(answer: str) -> nw.Expr:
 def _place(study: Study) -> Factor:
     """:func:`_lazy_place` of a frame in memory."""
     answer, place = study.columns.of([answer_column(study.names, OUTCOMES), "shown_at"])
-    there = is_answer(pd.Series(np.asarray(answer.labels, dtype=object)))[answer.code]
+    there = has_answer(answer.labels)[answer.code]
     labels = [*(x for x in place.labels if x is not None), None]
     return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)
 

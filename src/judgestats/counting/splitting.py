@@ -59,19 +59,19 @@ class Split:
     rows: int  # of those cells
 
 
-def open_columns(schema: Mapping[str, DType], keys: Collection[str], kind: Kind) -> list[str]:
+def open_columns(present: Sequence[str], dtype: Callable[[str], DType], keys: Collection[str], kind: Kind) -> list[str]:
     """Columns that may split a cell: neither keys nor columns that describe the outcome of a call."""
-    outcome = outcome_columns(kind, schema) | _MADE
+    outcome = outcome_columns(kind, present) | _MADE
     return [
         name
-        for name, dtype in schema.items()
+        for name in present
         if name not in keys
         and name != "replicate"
         and name not in outcome
         and not str(name).startswith("_")
         and not _describes_outcome(str(name))
-        and not (dtype.is_temporal() or dtype.is_nested())
         and not (kind == "preferences" and str(name).endswith(("_first", "_second")))
+        and not (dtype(name).is_temporal() or dtype(name).is_nested())
     ]
 
 
@@ -97,7 +97,7 @@ def eager_splits(
     rows = len(unit)
     if n_units == rows:
         return []
-    candidates = open_columns(data.schema, keys, kind)
+    candidates = open_columns(data.columns, lambda name: data[name].dtype, keys, kind)
     if not candidates:
         return []
     conditions = [c for c in candidates if c in CONDITIONS and kind == "ratings"]
@@ -226,7 +226,7 @@ def _split(column: str, alike: Sequence[str], values: Column) -> Split:
 def lazy_splits(data: LazyFrame, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of a lazy frame: asked for in its own engine, looked at in memory."""
     schema = data.collect_schema()
-    candidates = open_columns(schema, keys, kind)
+    candidates = open_columns(schema.names(), schema.__getitem__, keys, kind)
     if not candidates:
         return []
     conditions = [c for c in candidates if c in CONDITIONS and kind == "ratings"]

@@ -160,6 +160,10 @@ class Study:
             return float(self.data.select(rows.alias(N)).collect(backend="pandas").to_native()[N].iloc[0] or 0)
         return float(len(self.columns) if self.weight is None else self.weight.sum())
 
+    def counted(self, names: Sequence[str]) -> tuple[Factors, Floats]:
+        """Distinct combinations of labels in memory, sorted, and how many calls there are of each."""
+        return self.columns.counted(names, self.weight)
+
     @cached_property
     def scores(self) -> Study:
         """Ratings whose verdicts are right or wrong, as scores; another frame in memory as it is."""

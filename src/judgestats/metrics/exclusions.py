@@ -14,9 +14,11 @@ import pandas as pd
 from judgestats import flags
 from judgestats.counting.counts import Counts
 from judgestats.counting.study import Calls, Study
+from judgestats.results import text_array
 from judgestats.schema.classes import is_answer, where_answered
 from judgestats.schema.columns import COUNTS, answer_column
 from judgestats.schema.factors import Factors
+from judgestats.typing import Floats
 
 
 def missing_counted(found: pd.DataFrame, calls: Calls, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -29,11 +31,11 @@ def missing_counted(found: pd.DataFrame, calls: Calls, by: Sequence[str] = ()) -
     if not {value, "judge"} <= {*study.names}:
         return found
     by = [c for c in dict.fromkeys(by) if c in study.names and c in found.columns and c != "judge"]
-    table = _missing(study, value, [*by, "judge"])
-    if table.empty:
+    missing = _missing(study, value, [*by, "judge"])
+    if missing is None:
         return found
-    times, what = table.pop("_without").tolist(), "answer(s)" if value == "choice" else "score(s)"
-    columns = {c: [*map(str, table[c])] for c in table}
+    times, what = missing[1].tolist(), "answer(s)" if value == "choice" else "score(s)"
+    columns = {c: [*map(str, missing[0].series(c))] for c in (*by, "judge")}
     totals: dict[tuple[bool, ...], dict[tuple[str, ...], Counter[str]]] = {}
     raters = [c for c in ("judge", "other") if c in found]
 
@@ -51,22 +53,20 @@ def missing_counted(found: pd.DataFrame, calls: Calls, by: Sequence[str] = ()) -
         return flags.join(flag, flags.MISSING.of(sum(here[j] for j in named_raters or set(here)), what=what))
 
     rows = zip(found["flag"], *(map(str, found[c]) for c in (*by, *raters)), strict=True)
-    return found.assign(flag=pd.Series([noted(*row) for row in rows], found.index, dtype="str"))
+    return found.assign(flag=text_array([noted(*row) for row in rows]))
 
 
-def _missing(study: Study, value: str, keys: list[str]) -> pd.DataFrame:
-    """How many answers are missing for each combination of the keys."""
+def _missing(study: Study, value: str, keys: list[str]) -> tuple[Factors, Floats] | None:
+    """How many answers are missing for each combination of the keys; None where none is."""
     if study.lazy:
         answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
         without = answer.is_null() | answer.is_nan() if is_float else answer.is_null()
         absent = Study.of(study.data.filter(~where_answered(answer.cast(nw.String)) if value == "answer" else without))
-    else:
-        values = study.columns.series(value)
-        missing = ~is_answer(values) if value == "answer" else values.isna().to_numpy()
-        if not missing.any():
-            return pd.DataFrame()
-        absent = study.where(missing)
-    return ExcludedCalls.of(absent, keys, "").table
+        table = ExcludedCalls.of(absent, keys, "").table
+        return None if table.empty else (Factors(table), table["_without"].to_numpy(dtype=float))
+    values = study.columns.series(value)
+    missing = ~is_answer(values) if value == "answer" else values.isna().to_numpy()
+    return study.where(missing).counted(keys) if missing.any() else None
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class ExcludedCalls:
             weight = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
             sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
             return cls(sums.to_native(), what)
-        columns, n = study.columns.counted(groups, study.weight)
-        return cls(columns.frame().assign(_without=n), what)
+        columns, n = study.counted(groups)
+        return cls(columns.frame(_without=n), what)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
         """Add the number of excluded calls to the flag of every row of its group."""

@@ -25,6 +25,11 @@ def is_answer(values: Column) -> Mask:
     return there
 
 
+def has_answer(labels: Iterable[object]) -> Mask:
+    """:func:`is_answer` of a few labels."""
+    return np.array([not (pd.isna(label) or label in _NO_CLASS) for label in labels], dtype=bool)
+
+
 def where_answered(column: nw.Expr) -> nw.Expr:
     """:func:`is_answer` of a column of text in any engine."""
     return ~(column.is_null() | column.is_in(_NO_CLASS))
@@ -49,10 +54,9 @@ def _as_seen(text: str) -> str:
 def class_codes(values: Column) -> tuple[Integers, pd.Index]:
     """Code of the class of each row among those that occur, sorted; -1 where there is none."""
     code, labels = pd.factorize(values)
-    labels = pd.Series(np.asarray(labels, dtype=object))
-    classes = labels[is_answer(labels)].sort_values()
-    place = np.full(len(labels) + 1, -1)  # the last is that of a missing value, whose code is -1
-    place[classes.index] = range(len(classes))
+    classes = sorted(labels[has_answer(labels)])
+    number = {label: i for i, label in enumerate(classes)}
+    place = np.array([*(number.get(label, -1) for label in labels), -1])  # the last is that of a missing value
     return place[code], pd.Index(classes, dtype=object)
 
 

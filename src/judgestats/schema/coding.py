@@ -298,6 +298,8 @@ def refuse_infinite(column: str, rows: int) -> None:
 
 def as_text(values: Column) -> Column:
     """Labels as text, so that item 7 and 7.0 are item '7'; a missing value stays missing."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return values
     if pd.api.types.is_float_dtype(values) and ((values.dropna() % 1 == 0) & (values.dropna().abs() < LARGEST)).all():
         values = values.astype("Int64")
     return values.astype("string")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.results import frame_of, text_array
 from judgestats.schema import coding
@@ -175,10 +176,10 @@ class Factors:
         other._left_out = frozenset([column])
         return other
 
-    def frame(self, names: Sequence[str] | None = None) -> pd.DataFrame:
-        """The columns as a pandas table without categories."""
+    def frame(self, names: Sequence[str] | None = None, **further: NDArray[np.generic]) -> pd.DataFrame:
+        """The columns as a pandas table without categories, before further columns."""
         columns = {name: self._array(name) for name in (self.names if names is None else names)}
         for name, values in columns.items():
             if isinstance(values.dtype, pd.CategoricalDtype):
                 columns[name] = values.astype(values.dtype.categories.dtype)
-        return frame_of(columns, self.rows)
+        return frame_of(columns | further, self.rows)

@@ -29,7 +29,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
 from judgestats.metrics.requirements import people_named
 from judgestats.metrics.scales import refuse_several_scales
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates, in_order, with_interval
 from judgestats.schema.coding import compact, first_rows, joint
 from judgestats.schema.columns import By, answer_column, grouping, names
 from judgestats.schema.factors import Factor, Factors
@@ -215,7 +215,8 @@ def alternative_annotator_test(
     _decide(tests)
     rows = [row for rows in tests for row in rows]
     table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
-    return table.astype({"passed": object}).sort_values(keys, kind="stable", ignore_index=True)
+    table["passed"] = table["passed"].astype(object)
+    return in_order(table, keys)
 
 
 def _refuse_several_scales(compared: Matched, of_judge: Mask) -> None:

@@ -50,9 +50,9 @@ from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
-from judgestats.results import estimates
+from judgestats.results import estimates, frame_of
 from judgestats.schema.classes import is_answer
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import frame_columns
@@ -184,10 +184,10 @@ def pairwise(
     w = agreement_weights(positions(answers), weights)
     both = np.where(answer_code < 0, -1, code[answer_code]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
-    rows = []
-    for key, part in table.reset_index(drop=True).groupby(keys, dropna=False, sort=True):
-        pair_key = dict(zip(keys, key, strict=True))
-        pair, n = both[part.index], part["n"].to_numpy(dtype=float)
+    pairs, rows = counts.columns.ranked(keys), []
+    pair_keys = counts.columns.take(pairs.first).frame(keys).to_dict("records")
+    for pair_key, of_pair in zip(pair_keys, rows_of_codes(pairs.code, pairs.size), strict=True):
+        pair, n = both[of_pair], counts.n[of_pair]
         answered = pair >= 0
         same_answer = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
         size = np.where(same_answer, 1, answered.sum(axis=1))
@@ -199,9 +199,8 @@ def pairwise(
         times = np.repeat(np.where(same_answer[has_answer], 2.0, 1.0), size[has_answer])
         start = np.concatenate([[0], np.cumsum(size[has_answer])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
-        group = UnitGroup(
-            pair_key, units, n[has_answer], part[has_answer].reset_index(drop=True), float(n[~has_answer].sum())
-        )
+        patterns = frame_of({"n": n[has_answer]} | {c: table[c].array[of_pair[has_answer]] for c in [column] if c})
+        group = UnitGroup(pair_key, units, n[has_answer], patterns, float(n[~has_answer].sum()))
         rows.append(_coefficient_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 

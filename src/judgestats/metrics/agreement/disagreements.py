@@ -263,8 +263,9 @@ def _class_rows(block: Block, items: list[str], top: int, plan: Bootstrap, *, cl
     for k, (i, j) in enumerate(pairs):
         labels = {"term": "disagreement", "judge": block.judges[i], "other": block.judges[j]}
         rows.append({**labels, **share(apart[:, k] == 1, ~np.isnan(apart[:, k]))})
+    systems = [*map(str, block.rows["system"])]
     for k in np.lexsort((np.arange(len(row)), -differing.round(9)))[:top]:
-        labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        labels = {"term": "disputed", "system": systems[row[k]], "item": items[point[k]]}
         rows.append({**labels, "estimate": float(differing[k]), "n": int(judges[k]), "flag": ""})
     return [{**block.key, **r} for r in rows]
 
@@ -276,8 +277,8 @@ def _point_labels(table: pd.DataFrame, groups: Sequence[str], block: Block, unit
         value = block.key[c]
         part = part[part[c].isna() if pd.isna(value) else part[c] == value]
     columns = ["item", "criterion"] if unit == "criterion" else ["item"]
-    labels = part[columns].iloc[Factors(part).ranked(columns).first]
-    return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
+    first = Factors(part).ranked(columns).first
+    return [": ".join(map(str, labels)) for labels in zip(*(part[c].array[first] for c in columns), strict=True)]
 
 
 def _spread_rows(
@@ -323,8 +324,9 @@ def _spread_rows(
         )
         cells_of = next(means)
         rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags.join(notes, cells_of["flag"])})
+    systems = [*map(str, block.rows["system"])]
     for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
-        labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        labels = {"term": "disputed", "system": systems[row[k]], "item": items[point[k]]}
         rows.append({**labels, "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
     return [{**block.key, **r} for r in rows]
 

@@ -29,7 +29,7 @@ from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.requirements import items_shared, people_named, with_people
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates, with_interval
-from judgestats.schema.classes import is_answer
+from judgestats.schema.classes import has_answer
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors, factor_of
@@ -231,7 +231,7 @@ def _pairs_of(counts: pd.DataFrame) -> _Pairs:
     """The pairs of :func:`count_raters`."""
     table, n = Factors(counts), counts["n"].to_numpy(dtype=float)
     answers = table.of(["answer", "other_answer"])
-    one, two = (is_answer(pd.Series(f.labels, dtype=object))[f.code] for f in answers)
+    one, two = (has_answer(f.labels)[f.code] for f in answers)
     first, second = (np.array([str(label) for label in f.labels], dtype=object)[f.code] for f in answers)
     return _Pairs(table, one & two, n, n * (first == second))
 

@@ -199,15 +199,15 @@ def _group_tables(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[Reco
 
 
 def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> Record:
-    complete = part.dropna(subset=["_score", "_r"])
+    score, r = (part[c].to_numpy(dtype=float, na_value=np.nan) for c in ("_score", "_r"))
+    complete = ~np.isnan(score + r)
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
     excluded = flags.join(
-        flags.EXCLUDED.of(len(part) - len(complete), what="system(s) without a value"),
+        flags.EXCLUDED.of(int((~complete).sum()), what="system(s) without a value"),
         flags.UNDEFINED.of(undefined, what="pair(s)"),
     )
-    score, r = (complete[c].to_numpy(dtype=float) for c in ("_score", "_r"))
-    clusters_of = (family, complete["_family"].to_numpy()) if family else None
-    return correlated(score, r, "spearman", conf_level, excluded, clusters_of)
+    clusters_of = (family, part["_family"].to_numpy()[complete]) if family else None
+    return correlated(score[complete], r[complete], "spearman", conf_level, excluded, clusters_of)
 
 
 def _of_ratings(
@@ -225,8 +225,7 @@ def _of_ratings(
         mean = mean_defined(system_means(block, observed_weights(block)))[0]
         pairs = pair_correlations(block, method, observed_weights(block))[0]
         rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
-        kinds = {"_score": "mean", "_r": "mean", "_undefined": "sum"}
-        each = rows.groupby("system", sort=True).agg(kinds).reset_index()
+        each = rows if (there := rows["system"].notna()).all() else rows[there].reset_index(drop=True)
         each = each.assign(_family=each["system"].map(families)) if family else each
         parts.append(each.assign(**block.key, **({within: each["system"].map(tiers)} if within else {})))
     return pd.concat(parts, ignore_index=True), groups

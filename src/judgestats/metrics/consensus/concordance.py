@@ -15,6 +15,7 @@ from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
 from judgestats.schema.columns import By
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 
@@ -149,10 +150,12 @@ def kendall_w(
     parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
     rows = []
     for key, part in parts:
-        wide = part.pivot(index="judge", columns="system", values="estimate")
-        complete = wide.dropna(axis=1)
-        flag = flags.INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
-        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), flag)})
+        judge, system = (Factors(part).ranked([c]) for c in ("judge", "system"))
+        wide = np.full((judge.size, system.size), np.nan)
+        wide[judge.code, system.code] = part["estimate"]
+        complete = ~np.isnan(wide).any(axis=0)
+        flag = "" if complete.all() else flags.INCOMPLETE_SYSTEMS
+        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(wide[:, complete], flag)})
     return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
-from judgestats.counting.cells import cells
+from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
@@ -155,10 +155,10 @@ def score_matrix(
 def mean_scores(ratings: Calls, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
     """The estimates of :func:`score_matrix` alone, and the columns that split them besides judge and system."""
     _, scores, _, groups = _scores(ratings, by, 1, per_criterion, final)
-    codes, mean = Factors(scores).ranked(groups), scores["mean"].to_numpy(dtype=float)
+    columns, mean = Factors(scores), scores["mean"].to_numpy(dtype=float)
+    codes = columns.ranked(groups)
     items, total = (np.bincount(codes.code, x, codes.size) for x in (~np.isnan(mean), np.nan_to_num(mean)))
-    table = scores[groups].iloc[codes.first].reset_index(drop=True)
-    table["estimate"] = quotient(total, items, items > 0)
+    table = columns.take(codes.first).frame(groups, estimate=quotient(total, items, items > 0))
     return table, [c for c in groups if c not in ("judge", "system")]
 
 
@@ -194,7 +194,7 @@ def _scores_with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], col
     return scores.merge(item_clusters, on=keys, how="left")
 
 
-def composite_runs(study: Study, by: Sequence[str]) -> pd.DataFrame | None:
+def composite_runs(study: Study, by: Sequence[str]) -> Study | None:
     """Mean of the criteria of each run, or None where the runs of a cell cannot be identified."""
     present = study.names
     numbered = "replicate" if "replicate" in present else CALL
@@ -211,21 +211,18 @@ def composite_runs(study: Study, by: Sequence[str]) -> pd.DataFrame | None:
     count = np.bincount(codes.code, ~np.isnan(score), codes.size)
     mean = quotient(np.bincount(codes.code, np.nan_to_num(score), codes.size), count, count > 0)
     unequal = (count < len(columns.labels("criterion"))) & (count > 0)
-    return columns.take(codes.first).frame(keys).assign(score=mean, _unequal=unequal)
+    return Study.of(columns.take(codes.first).frame(keys, score=mean, _unequal=unequal))
 
 
 def _composite(study: Study, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
     """Cells of the mean of the criteria of each run, or, if runs cannot be identified, of their means."""
     runs = composite_runs(study, by) if "score" in study.names else None
-    keys = [*by, "judge", "system", "item"]
     if runs is None:
-        return _mean_of_criteria(table, keys)
-    result, unequal = cells(runs, by, ddof), runs["_unequal"].to_numpy()
-    if unequal.any():
-        keys = [k for k in dict.fromkeys(keys) if k in runs.columns]
-        both = Factors(pd.concat([runs[keys], result[keys]], ignore_index=True)).codes(keys)
-        unequal = np.bincount(both.code[: len(runs)], unequal, both.size)[both.code[len(runs) :]] > 0
-    return result.assign(_unequal=unequal if unequal.any() else False, _no_sd=False)
+        return _mean_of_criteria(table, [*by, "judge", "system", "item"])
+    counted = runs.occurring.columns
+    cell = counted.ranked([*(c for c in by if c not in ABOUT), "judge", *(c for c in ABOUT if c in runs.names)])
+    unequal = np.bincount(cell.code, counted.series("_unequal"), cell.size) > 0  # cells are in this order
+    return cells(runs, by, ddof).assign(_unequal=unequal, _no_sd=False)
 
 
 def _mean_of_criteria(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.coding import compact
 from judgestats.schema.columns import CALL, By, grouping, names
-from judgestats.schema.factors import factor_of
+from judgestats.schema.factors import Factors, factor_of
 from judgestats.typing import Floats, Integers, Record, Rows
 
 #: Clusters that the jackknife needs; with fewer, the repeats of a rating are taken as normal.
@@ -131,7 +131,7 @@ def run_sd(
     if "score" in present and not names(average_over) and not {"replicate", CALL} & {*present}:
         table["sd"] = math.nan  # several scores of an item that nothing numbers are not known to be repeats
     own = [c for c in (*_ABOUT, *more) if c != "judge"]
-    unit = table.groupby(own, dropna=False, sort=False).ngroup()  # what is rated, under which condition
+    unit = Factors(table).codes(own).code  # what is rated, under which condition
     shared = table[chosen.column or "item"]
     replies = reply_errors(ratings, units)
     of_unit = replies.block[units.order] if cluster is False else pd.factorize(shared)[0]

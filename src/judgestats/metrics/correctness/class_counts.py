@@ -22,7 +22,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.cluster_sums import sums_within
 from judgestats.metrics.references import RATERS as RATER_TYPE
 from judgestats.metrics.references import Humans, References, declared_people, references, unordered_pairs
-from judgestats.schema.classes import is_answer
+from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import YES, By, answer_column, kind_of, names
 from judgestats.typing import Floats, Ints, Mask
@@ -120,7 +120,7 @@ def _coded(counts: Counts, by: By, invalid: str, conf_level: float, *, yes_no: b
     labels, codes = [], []
     for column in ("answer", "other_answer", *([BASELINE] if BASELINE in counts.columns else [])):
         factor = counts.columns[column]
-        valid = is_answer(pd.Series(np.asarray(factor.labels, dtype=object))) & (factor.labels != ALONE)
+        valid = has_answer(factor.labels) & (factor.labels != ALONE)
         labels.append([as_class(x, yes_no=yes_no) if v else None for x, v in zip(factor.labels, valid, strict=True)])
         codes.append(factor.code)
     used = [{one[i] for i in np.unique(code[counts.n > 0])} for one, code in zip(labels, codes, strict=True)]

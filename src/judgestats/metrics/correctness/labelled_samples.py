@@ -24,6 +24,7 @@ from judgestats.counting.tallies import clustered, count, is_tally
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters, n_clusters
 from judgestats.metrics.references import with_gold
+from judgestats.results import frame_of
 from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes, combine, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
@@ -142,7 +143,8 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
             part_reading = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
         of_counts = is_tally(present, PATTERNS[part_reading.measure])
         table, own = _tallied(part, part_reading) if of_counts else (_verdict_table(part, part_reading), None)
-        parts.append(table.assign(**{CALIBRATES: calibrates}))
+        table[CALIBRATES] = calibrates
+        parts.append(table)
         tallied.append(own)
     if calibration is not None:
         _check_calibration(parts[0], parts[1])
@@ -154,7 +156,9 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
     elif tallied[-1] and set(n := tallied[-1].columns) - {*table}:
         raise DesignError(f"The verdicts lack {', '.join(n)}, by which the labels are clustered. Give it, or False.")
     rated = _rated(table, reading)
-    table = table.assign(**{UNITS: table[COUNTS].astype(float), **({} if any(tallied) else rated)})
+    table[UNITS] = table[COUNTS].astype(float)
+    if not any(tallied) and rated is not None:
+        table[RATED] = rated
     return Sample(table, reading.keys, shared, _invalid_counts(table, reading.keys), by.column, by.flag)
 
 
@@ -220,6 +224,7 @@ def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
         )
     table = with_gold(table, reading.gold)
     grouping(keys, list(table.columns))
+    new: dict[str, Floats] = {}
     if kind_of(list(table.columns)) == "preferences":
         table = _wins(table, reading)
     else:
@@ -232,9 +237,10 @@ def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
         gold = table["gold"]
         gold = gold.where(gold.astype("string") != "") if gold.dtype == object else gold
         verdict = numbers_of(table[answer_column(table.columns)])
-        table = table.assign(**{VERDICT: verdict, LABEL: numbers_of(gold), COUNTS: units})
+        new = {VERDICT: verdict, LABEL: numbers_of(gold), COUNTS: units}
     used = [*keys, *columns, *CANDIDATES, "system", "criterion", "first", "second", VERDICT, LABEL, COUNTS]
-    return table[[c for c in dict.fromkeys(used) if c in table.columns]].reset_index(drop=True)
+    own = {c: table[c].array for c in used if c in table.columns and c not in new}
+    return frame_of(own | new, len(table))
 
 
 def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
@@ -313,10 +319,10 @@ def _check_calibration(verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
         )
 
 
-def _rated(table: pd.DataFrame, reading: Reading) -> dict[str, Integers]:
+def _rated(table: pd.DataFrame, reading: Reading) -> Integers | None:
     """Number of what each row is a verdict on; an error where one is labelled and not: a repeat, or a copy."""
     if "item" not in table.columns:
-        return {}
+        return None
     keys = [c for c in dict.fromkeys(["judge", *reading.keys, "system", "item", "criterion"]) if c in table]
     parts = [column_codes(as_text(table[c])) for c in keys]
     unit = combine(parts + list(candidate_codes(table)[:2] if {"first", "second"} <= {*table} else ()), len(table))
@@ -330,7 +336,7 @@ def _rated(table: pd.DataFrame, reading: Reading) -> dict[str, Integers]:
             "items than those whose rate is asked: leave them out of the verdicts. With a random sample an item stands "
             "once: give every repeat of it the label, or leave the copy without the label out."
         )
-    return {RATED: unit.code}
+    return unit.code
 
 
 def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]]:
@@ -338,7 +344,8 @@ def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]
     if panel:
         table, judges = _panelled(sample)
     else:
-        table, judges = sample.table[sample.table[VERDICT].notna()], [""]
+        answered = sample.table[VERDICT].notna()
+        table, judges = sample.table if answered.all() else sample.table[answered], [""]
     verdicts = [f"{VERDICT}{i}" for i in range(len(judges))] if panel else [VERDICT]
     judge_names = (table if panel else sample.table)["judge"].to_numpy(dtype=object)
     place = {name: i for i, name in enumerate(sorted(set(judge_names), key=str))}
@@ -347,7 +354,8 @@ def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]
     code = np.array([place[name] for name in table["judge"].to_numpy(dtype=object)], dtype=np.intp)
     rows_of = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code, minlength=len(place)))[:-1])
     unit = cluster_codes(table, sample.cluster) if sample.cluster else None
-    f, y, n = (table[c].to_numpy(dtype=float) for c in (verdicts, LABEL, UNITS))
+    y, n, *columns_of_judges = (table[c].to_numpy(dtype=float) for c in (LABEL, UNITS, *verdicts))
+    f = np.column_stack(columns_of_judges)
     columns = Factors(table)
     for name, rows in zip(place, rows_of, strict=True):
         own = None if unit is None else np.unique(unit[rows], return_inverse=True)[1]

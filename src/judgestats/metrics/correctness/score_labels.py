@@ -17,7 +17,7 @@ from judgestats.counting.tallies import clustered
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.metrics.correctness.class_counts import as_class, with_labels
 from judgestats.metrics.references import Humans
-from judgestats.schema.classes import is_answer
+from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import COUNTS, NO, YES, By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
@@ -61,8 +61,7 @@ def detections(
     score = _numbers(table, value or answer_column(table.columns))
     factors = Factors(table)
     label = factors["gold"]
-    labels = pd.Series(np.asarray(label.labels, dtype=object))
-    classes = [as_class(x) if there else None for x, there in zip(labels, is_answer(labels), strict=True)]
+    classes = [as_class(x) if there else None for x, there in zip(label.labels, has_answer(label.labels), strict=True)]
     word = _positive({c for c in (classes[i] for i in np.unique(label.code)) if c is not None}, positive)
     there = np.array([c is not None for c in classes], dtype=bool)[label.code]
     is_positive = np.array([c == word for c in classes], dtype=bool)[label.code]

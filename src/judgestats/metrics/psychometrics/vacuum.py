@@ -16,7 +16,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
-from judgestats.schema.classes import is_answer
+from judgestats.schema.classes import has_answer
 from judgestats.schema.columns import ANSWERS, COUNTS, By, N, answer_column, grouping
 from judgestats.schema.factors import Factors, factor_of
 
@@ -175,7 +175,7 @@ def validity_gates(
     else:
         columns, weight = study.columns, study.counts
     answers = columns[answer]
-    lost = ~is_answer(pd.Series(np.asarray(answers.labels, dtype=object)))[answers.code]
+    lost = ~has_answer(answers.labels)[answers.code]
     status = factor_of(np.where(lost, "parse", "ok"))
     if "status" in columns:
         reason = columns["status"]
