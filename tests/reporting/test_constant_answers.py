@@ -72,6 +72,5 @@ def test_worse_than_a_constant_answer_is_seldom_wrong():
 
 @of_many_studies
 @pytest.mark.usefixtures("_only_the_first_screen")
-def test_worse_than_a_constant_answer_is_wrong_in_at_most_one_in_twenty_studies(seeds):
-    results = np.array([wrong_constants(seed) for seed in seeds])
-    assert results[:, 1].mean() <= 0.05
+def test_worse_than_a_constant_answer_is_wrong_in_at_most_one_in_twenty_studies(seeds, most):
+    assert sum(wrong_constants(seed)[1] for seed in seeds) <= most

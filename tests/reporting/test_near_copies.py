@@ -69,5 +69,5 @@ def test_near_copies_are_seldom_wrong():
 
 
 @of_many_studies
-def test_near_copies_are_wrong_in_at_most_one_in_twenty_panels(seeds):
-    assert np.mean([wrong_copies(seed)[1] for seed in seeds]) <= 0.05
+def test_near_copies_are_wrong_in_at_most_one_in_twenty_panels(seeds, most):
+    assert sum(wrong_copies(seed)[1] for seed in seeds) <= most

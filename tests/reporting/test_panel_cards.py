@@ -120,6 +120,6 @@ def test_the_worth_of_a_panel_is_seldom_wrong():
 
 
 @of_many_studies
-def test_the_worth_of_a_panel_is_wrong_in_at_most_one_in_twenty_panels(seeds):
+def test_the_worth_of_a_panel_is_wrong_in_at_most_one_in_twenty_panels(seeds, most):
     results = np.array([wrong_worth(seed, 500) for seed in seeds])
-    assert (results[:, 1:].mean(axis=0) <= 0.05).all()
+    assert (results[:, 1:].sum(axis=0) <= most).all()

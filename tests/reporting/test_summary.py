@@ -304,8 +304,9 @@ def test_no_sentence_of_a_card_contradicts_the_table(seed, monkeypatch):
     _sentences_hold(seed, monkeypatch)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 500, 20))
+@pytest.mark.parametrize(
+    "start", [pytest.param(s, marks=pytest.mark.full if s >= 240 else pytest.mark.slow) for s in range(0, 500, 20)]
+)
 def test_no_sentence_of_500_studies_contradicts_the_table(start, monkeypatch):
     for seed in range(1000 + start, 1020 + start):
         _sentences_hold(seed, monkeypatch)

@@ -152,9 +152,8 @@ def test_the_verdict_is_seldom_wrong():
 
 
 @of_many_studies
-def test_the_verdict_is_wrong_in_at_most_one_in_twenty_studies(seeds):
-    results = np.array([wrong_sentences(seed) for seed in seeds])
-    assert results[:, 1].mean() <= 0.05
+def test_the_verdict_is_wrong_in_at_most_one_in_twenty_studies(seeds, most):
+    assert sum(wrong_sentences(seed)[1] for seed in seeds) <= most
 
 
 def claimed(card):
@@ -222,10 +221,10 @@ def test_sentences_on_bias_are_seldom_wrong():
 
 
 @of_many_studies
-def test_sentences_on_bias_are_wrong_in_at_most_one_in_twenty_studies(seeds):
+def test_sentences_on_bias_are_wrong_in_at_most_one_in_twenty_studies(seeds, most):
     of_two_kinds = range(seeds.start, seeds.stop + len(seeds))
     for kind, (n, _, wrong) in wrong_by_kind(of_two_kinds).items():
-        assert wrong / n <= 0.05, kind
+        assert wrong / n <= most / len(seeds), kind
 
 
 def wrong_first(seed):
@@ -260,8 +259,8 @@ def test_the_first_of_a_ranking_is_seldom_wrong():
 
 @of_many_studies
 @pytest.mark.usefixtures("_with_the_ranking")
-def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_studies(seeds):
-    assert np.mean([wrong_first(seed)[1] for seed in seeds]) <= 0.05
+def test_the_first_of_a_ranking_is_wrong_in_at_most_one_in_twenty_studies(seeds, most):
+    assert sum(wrong_first(seed)[1] for seed in seeds) <= most
 
 
 def wrong_of_scores(seed):
@@ -313,5 +312,5 @@ def test_the_verdict_on_scores_and_people_is_seldom_wrong(wrong):
 @of_many_studies
 @pytest.mark.usefixtures("_with_people")
 @pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
-def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_studies(wrong, seeds):
-    assert np.mean([wrong(seed)[1] for seed in seeds]) <= 0.05
+def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_studies(wrong, seeds, most):
+    assert sum(wrong(seed)[1] for seed in seeds) <= most
