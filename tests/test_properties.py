@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,7 @@ import judgestats as js
 import registry
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.tallies import tally
+from judgestats.errors import JudgestatsError
 from judgestats.flags import explain, flag_codes
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.page_data import PageArguments, measure_all
@@ -32,6 +34,8 @@ NOT_MEASURES = {
     "roc_curve": "the points of a curve; tested in test_detection",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
 }
+#: Cells that are no label of the data: text, numbers, bytes, a list, a pair, a time, 400 digits.
+ODD_CELLS = ("foo", 7, b"x", ["a"], (1, 2), pd.Timestamp("2020-01-01"), True, 10**400)
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 
@@ -154,6 +158,18 @@ def test_the_input_is_not_changed(name):
     before = data.copy(deep=True)
     MEASURES[name].call(data)
     pd.testing.assert_frame_equal(data, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in MEASURES if n != "level_progression"])  # its case averages scores itself
+def test_a_cell_of_another_type_is_a_label_or_is_refused(name):
+    data = MEASURES[name].data().head(400).astype(object)
+    for place, column in enumerate(data):
+        cells = data[column].to_list()
+        cells[3] = ODD_CELLS[(place + len(name)) % len(ODD_CELLS)]
+        other = data.assign(**{column: pd.Series(cells, data.index, dtype=object)})
+        with suppress(JudgestatsError):
+            assert isinstance(MEASURES[name].call(other), pd.DataFrame)
 
 
 @pytest.mark.slow

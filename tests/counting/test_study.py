@@ -252,6 +252,31 @@ def test_labels_of_several_types_in_one_column_are_labels():
     assert list(js.preferences(mixed)["item"]) == list(text["item"])
 
 
+def test_a_list_is_the_label_that_its_text_is():
+    nested, text = (CALLS.assign(judge=CALLS["judge"].map({"g": "g", "h": h})) for h in (["h", 1], '["h", 1]'))
+    for take in TAKEN:
+        pd.testing.assert_frame_equal(take(nested), take(text), check_dtype=False)
+
+
+@pytest.mark.parametrize("cell", [7, True, b"7", ["first"], pd.Timestamp("2020-01-01"), 10**400])
+def test_an_answer_of_another_type_is_refused_as_another_word_is(cell):
+    odd = CALLS.assign(choice=pd.Series([cell, *CALLS["choice"][1:]], dtype=object))
+    for take in (js.position_bias, js.consistency, js.answer_rates, js.preference_rate, js.kappa):
+        with pytest.raises(SchemaError, match=r"'choice' (has|is) .*Allowed"):
+            take(odd)
+    assert not js.available_measures(odd)["supported"].any()
+
+
+@pytest.mark.parametrize("cell", ["x", b"x", [7], pd.Timestamp("2020-01-01"), 10**400])
+def test_a_score_that_is_no_number_is_refused(cell):
+    score = pd.Series([1, 2, 3, cell, 5, 6], dtype=object)
+    scores = pd.DataFrame({"judge": ["g", "h"] * 3, "item": list("aabbcc"), "score": score})
+    for take in (js.alpha, js.kappa, js.icc):
+        with pytest.raises(SchemaError, match=r"'score' (holds text .* row 3|is infinite in 1 row)"):
+            take(scores)
+    assert not js.available_measures(scores)["supported"].any()
+
+
 @pytest.mark.slow
 def test_fifty_thousand_columns_beside_the_verdict_change_nothing():
     more = pd.DataFrame(np.arange(50_000.0 * len(CALLS)).reshape(len(CALLS), -1)).add_prefix("measured_")

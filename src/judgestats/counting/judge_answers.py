@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judgestats.counting.selection import with_two
 from judgestats.counting.splitting import differing, eager_splits, lazy_splits, refuse_splits, split_message, splits_of
 from judgestats.counting.study import Calls, Study
-from judgestats.errors import DesignError, SchemaError, data_rows
+from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import coding
 from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import Coded
@@ -189,12 +189,7 @@ def _scores(values: Column) -> tuple[Integers, pd.Index]:
     """Rank of each score, or class, among the distinct ones; NaN is no answer."""
     if values.name == "answer":
         return class_codes(values)
-    if pd.api.types.is_float_dtype(values.dtype):
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
-    else:
-        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        _refuse_text(values, numbers)
-    coding.refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
+    numbers = coding.numbers_of(values)
     low, high = (float(f(numbers, initial=np.nan)) for f in (np.fmin.reduce, np.fmax.reduce))
     if high - low < 2**15 and not np.isnan(numbers.sum()):  # points of a scale: no hashing
         steps = (numbers - low).astype(np.int32)
@@ -206,16 +201,6 @@ def _scores(values: Column) -> tuple[Integers, pd.Index]:
     rank = np.empty(labels.size + 1, dtype=np.int32)
     rank[order], rank[-1] = np.arange(labels.size), -1
     return rank[code], pd.Index(labels[order])
-
-
-def _refuse_text(values: Column, numbers: Floats) -> None:
-    text = np.isnan(numbers) & values.notna().to_numpy()
-    if text.any():
-        row = int(np.flatnonzero(text)[0])
-        raise SchemaError(
-            f"{values.name!r} holds text where a number is expected (first: {data_rows([row])}, {values.iloc[row]!r}). "
-            "Read the table with ratings(frame), which casts numbers and names every value that is not a number."
-        )
 
 
 def _unit_numbers(

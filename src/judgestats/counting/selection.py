@@ -17,7 +17,7 @@ from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.classes import has_answer, where_answered
-from judgestats.schema.coding import once_each
+from judgestats.schema.coding import numbers_of, once_each
 from judgestats.schema.columns import ANSWERS, COUNTS, OUTCOMES, UNIT_COLUMNS, VOCABULARY, answer_column, required
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.schema.opening import frame_columns, one_of
@@ -249,8 +249,9 @@ class Rule(NamedTuple):
             labels.extend(None if x is None else str(number(x)) for x in factor.labels)
             return start + factor.code.astype(np.int32)
 
+        cases = self.cases(facts(self.of))  # a verdict that is no number is refused here
         result = np.broadcast_to(code(self.otherwise), len(study.columns))
-        for label, case in reversed(self.cases(facts(self.of))):
+        for label, case in reversed(cases):
             result = np.where(case, code(label), result)
         place = factor_of(pd.Series(labels, dtype=object))
         return Factor(place.code[result], place.labels)
@@ -271,10 +272,7 @@ def _lazy_call(of: str) -> _Call:
 
 
 def _verdict(study: Study, column: str) -> _Verdict:
-    value, gold = (
-        pd.to_numeric(study.columns.series(c)).to_numpy(dtype=float, na_value=np.nan)
-        for c in (column, "gold" if "gold" in study.columns else column)
-    )
+    value, gold = (numbers_of(study.columns.series(c)) for c in (column, "gold" if "gold" in study.columns else column))
     return _Verdict(np.isnan(value), value == 1, value == 0, value == gold)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import SchemaError, suggestion
+from judgestats.schema.coding import ranked_codes
 from judgestats.typing import Column, Integers, Mask
 
 #: No valid answer; in ratings it is missing.
@@ -53,11 +54,9 @@ def _as_seen(text: str) -> str:
 
 def class_codes(values: Column) -> tuple[Integers, pd.Index]:
     """Code of the class of each row among those that occur, sorted; -1 where there is none."""
-    code, labels = pd.factorize(values)
-    classes = sorted(labels[has_answer(labels)])
-    number = {label: i for i, label in enumerate(classes)}
-    place = np.array([*(number.get(label, -1) for label in labels), -1])  # the last is that of a missing value
-    return place[code], pd.Index(classes, dtype=object)
+    code, labels = ranked_codes(values)
+    there = has_answer(labels)
+    return np.where(there, np.cumsum(there) - 1, -1)[code], pd.Index(labels, dtype=object)[there]
 
 
 def with_classes(data: Frame, classes: Sequence[str] | None, ordered: bool) -> Frame:

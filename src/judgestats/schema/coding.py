@@ -224,15 +224,14 @@ def once_each(data: Frame, columns: Sequence[str], condition: nw.Expr) -> Any:
 
 def numbers_of(values: Column) -> Floats:
     """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
-    if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
-        wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
-        rows = np.flatnonzero(wrong if wrong.any() else values.notna())
-        example = f" (first: {data_rows(rows[:1])}, {values.iloc[rows[0]]!r})" if len(rows) else ""
+    numeric = values if pd.api.types.is_numeric_dtype(values) else pd.to_numeric(values, errors="coerce")
+    numbers: Floats = numeric.to_numpy(dtype=float, na_value=np.nan)
+    if numeric is not values and (wrong := np.isnan(numbers) & values.notna().to_numpy()).any():
+        row = int(wrong.argmax())
         raise SchemaError(
-            f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
-            "which casts numbers and names every value that is none."
+            f"{values.name!r} holds text where a number is expected (first: {data_rows([row])}, {values.iloc[row]!r}). "
+            "Read the table with ratings(frame), which casts numbers and names every value that is not a number."
         )
-    numbers: Floats = values.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
     return numbers
 

@@ -94,7 +94,14 @@ def opened(frame: object) -> Frame:
     0     g  [1, 2]
     """
     if isinstance(frame, pd.DataFrame):
-        table: EagerFrame = nw.from_native(_with_labels(frame), eager_only=True)
+        if frame.columns.nlevels > 1:
+            raise SchemaError(
+                f"The table has column names of several levels ({frame.columns.nlevels}), such as "
+                f"{frame.columns[0]!r}. "
+                "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
+            )
+        _check_names(list(frame.columns))
+        table: EagerFrame = nw.from_native(with_labels(frame), eager_only=True)
         return table
     native = nw.to_native(frame, pass_through=True)
     names = getattr(native, "frame_columns", None)
@@ -150,20 +157,14 @@ def one_of(values: nw.Expr, words: Iterable[str]) -> nw.Expr:
     return reduce(operator.or_, (values == word for word in words))
 
 
-def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    if frame.columns.nlevels > 1:
-        raise SchemaError(
-            f"The table has column names of several levels ({frame.columns.nlevels}), such as {frame.columns[0]!r}. "
-            "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
-        )
-    _check_names(list(frame.columns))
-    new = {}
-    for name, dtype in frame.dtypes.items():
+def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """A pandas table whose cells can be labels: lists, records, bytes and numbers beyond 64 bits become text."""
+    text = {}
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
         nested = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and dtype.type in (list, dict, bytes)
         if nested or (pd.api.types.is_object_dtype(dtype) and not _simple(frame[name])):
-            text = [cell_text(v) for v in frame[name]]
-            new[name] = pd.Series(text, index=frame.index, dtype=object)
-    return frame.assign(**new) if new else frame
+            text[name] = pd.Series([cell_text(v) for v in frame[name]], index=frame.index, dtype=object)
+    return frame.assign(**text) if text else frame
 
 
 def refuse_repeated_names(

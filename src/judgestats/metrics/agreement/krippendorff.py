@@ -60,8 +60,8 @@ def level_of(data: IntoFrame) -> Level:
     name = answer_column(present)
     if kind_of(present) == "preferences" or name in VERDICTS:
         return "nominal"
-    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
-    numbers = values.to_numpy(dtype=float)
+    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name]
+    numbers = pd.to_numeric(values, errors="coerce").dropna().to_numpy(dtype=float)  # alpha refuses text
     return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
 
 

@@ -20,6 +20,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.cluster_sums import cluster_sums, clusters_note
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.results import estimates
+from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By
 from judgestats.schema.factors import Factor
 from judgestats.typing import Floats, Record
@@ -180,9 +181,9 @@ def _places(counts: Counts, column: str) -> Floats:
     """The places of a column, row by row; NaN where there is none."""
     values = pd.Series(counts.values(column))
     places: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    last = math.inf
+    last: Floats = np.array(math.inf)
     if "n_options" in counts.columns:
-        last = pd.to_numeric(pd.Series(counts.values("n_options"))).to_numpy(dtype=float, na_value=np.nan)
+        last = numbers_of(pd.Series(counts.values("n_options"), name="n_options"))
         if not (last >= 2).all() or (last % 1).any():
             raise SchemaError("n_options must be a whole number from 2 in every row: how many options were shown.")
     wrong = ~np.isnan(places) & ~((places >= 1) & (places <= last) & (places % 1 == 0))

@@ -23,7 +23,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates
 from judgestats.schema.classes import class_codes
-from judgestats.schema.coding import combine
+from judgestats.schema.coding import combine, numbers_of
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, required
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Ints, Mask, Record
@@ -256,7 +256,7 @@ def _pairs_of_repeats(study: Study, unit: list[str], keys: list[str], column: st
         is_valid = answer != _ANSWERS["invalid"]
     else:
         values = study.columns.series(column)
-        coded = class_codes(values)[0] if column == "answer" else pd.factorize(pd.to_numeric(values))[0]
+        coded = class_codes(values)[0] if column == "answer" else pd.factorize(numbers_of(values))[0]
         answer = coded.astype(np.int64)
         is_valid = answer >= 0
     weight = study.counts
