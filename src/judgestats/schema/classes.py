@@ -38,9 +38,13 @@ def where_answered(column: nw.Expr) -> nw.Expr:
 
 def alike(labels: Iterable[str]) -> list[list[str]]:
     """Labels that differ in case, spaces, invisible signs or the spelling of an accent only, sorted in groups."""
+    names = list(labels)
+    seen = [_as_seen(name) for name in names]
+    if len({*seen}) == len(seen):  # as a rule, and millions of lists would be made of millions of ids
+        return []
     groups: dict[str, list[str]] = {}
-    for label in labels:
-        groups.setdefault(_as_seen(label), []).append(label)
+    for name, form in zip(names, seen, strict=True):
+        groups.setdefault(form, []).append(name)
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 
 

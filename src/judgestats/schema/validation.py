@@ -556,8 +556,7 @@ def _look_alikes(data: EagerFrame) -> Iterator[Finding]:
     """Ids that look the same: they differ in spaces, case, invisible signs or the spelling of an accent."""
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
-        values = {c: _labels(data[c].to_pandas()) for c in have}
-        if groups := alike(pd.unique(pd.concat(values.values())) if have else ()):
+        if have and (groups := alike(pd.concat([_labels(data[c].to_pandas()) for c in have]).unique().to_numpy())):
             cells = [data[c].to_pandas().astype("string").isin([v for group in groups for v in group]) for c in have]
             rows = np.logical_or.reduce([c.fillna(False).to_numpy(dtype=bool) for c in cells])
             what = f"ids that look alike are taken as different: {_examples(groups)}"
