@@ -101,12 +101,12 @@ def _tidy(notebook: Any) -> None:
 
 
 def _prepare(profile: Path) -> None:
-    """A startup file of the kernel: warnings are errors, except for those that are named."""
+    """A startup file of the kernel: warnings are errors, except for those named; garbage is seldom collected."""
     startup = profile / "profile_default" / "startup"
     startup.mkdir(parents=True)
-    lines = ["import warnings", 'warnings.simplefilter("error")']
+    lines = ["import gc, warnings", "gc.set_threshold(100_000, 50, 100)", 'warnings.simplefilter("error")']
     lines += [f"warnings.filterwarnings('ignore', module={pattern!r})  # {why}" for pattern, why in LET_PASS.items()]
-    (startup / "00-warnings.py").write_text("\n".join([*lines, "del warnings", ""]), encoding="utf-8")
+    (startup / "00-warnings.py").write_text("\n".join([*lines, "del gc, warnings", ""]), encoding="utf-8")
 
 
 def _complaints(notebook: Any) -> Iterator[tuple[str, str]]:
