@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # scipy.sparse is loaded by its first use
 
 from judgestats.kernels.compiling import njit
-from judgestats.kernels.resampling import cluster_index, multinomial_totals, times_drawn
+from judgestats.kernels.resampling import multinomial_totals, times_drawn
 from judgestats.typing import Floats, Integers
 
 #: Numbers held in memory at a time.
@@ -277,5 +277,4 @@ def _times(n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Integ
         if several:
             yield multinomial_totals(n, rng, size)
             continue
-        index = cluster_index(rng, per_resample, size)
-        yield times_drawn(index, per_resample) if of_unit is None else times_drawn(of_unit[index], whole.size)
+        yield times_drawn(rng, per_resample, size, of_unit, whole.size)

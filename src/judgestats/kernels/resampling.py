@@ -39,13 +39,19 @@ def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
 
-def times_drawn(index: Ints, size: int) -> Floats:
-    """How often each of G clusters is drawn in each resample, (B, G), from :func:`cluster_index`."""
-    times = np.empty((len(index), size))
-    step = max(_COUNTED // max(size, 1), 1)
-    for start in range(0, len(index), step):
-        rows = index[start : start + step]
-        place = rows + size * np.arange(len(rows))[:, None]
+def times_drawn(
+    rng: np.random.Generator, n_clusters: int, n_resamples: int, kind: Integers | None = None, n_kinds: int = 0
+) -> Floats:
+    """How often each of G clusters is drawn in each resample, (B, G), as by :func:`cluster_index`.
+
+    With `kind` (G,), 0 to K - 1, how often one of each kind is drawn, (B, K).
+    """
+    size = n_clusters if kind is None else n_kinds
+    times = np.empty((n_resamples, size))
+    step = max(_COUNTED // max(size, n_clusters, 1), 1)
+    for start in range(0, n_resamples, step):
+        rows = cluster_index(rng, n_clusters, min(step, n_resamples - start))
+        place = (rows if kind is None else kind[rows]) + size * np.arange(len(rows))[:, None]
         times[start : start + step] = np.bincount(place.ravel(), minlength=len(rows) * size).reshape(len(rows), size)
     return times
 
@@ -56,15 +62,14 @@ def weighted_totals(weights: Floats, sums: Floats) -> Floats:
     Quarters of small whole numbers, as products of scores are, add up exactly in single precision, in half the time.
     """
     flat = sums.reshape(len(sums), -1)
-    totals: Floats | None = None
-    if weights.size * flat.shape[1] > _LARGE:
-        with np.errstate(over="ignore"):  # what is too large is infinite, and stays in double precision
-            single = flat.astype(np.float32)
-            quarters = 4 * single
-        small = np.abs(quarters).max() * weights.sum(axis=1).max() < 2**24
-        if small and (single == flat).all() and (quarters == np.rint(quarters)).all():
-            totals = (weights.astype(np.float32) @ single).astype(np.float64)
-    totals = weights @ flat if totals is None else totals
+    if (
+        weights.size * flat.shape[1] > _LARGE
+        and max(flat.max(), -flat.min()) * weights.sum(axis=1).max() < 2**22
+        and ((quarters := 4 * flat) == np.rint(quarters)).all()
+    ):
+        totals = (weights.astype(np.float32) @ flat.astype(np.float32)).astype(np.float64)
+    else:
+        totals = weights @ flat
     return totals.reshape(len(weights), *sums.shape[1:])
 
 
@@ -81,12 +86,12 @@ def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
     return totals
 
 
-def resampled_totals(counts: Floats, index: Ints) -> Floats:
-    """Counts (B, P) of each resample, from counts (G, P) of the clusters and :func:`cluster_index`."""
+def resampled_totals(counts: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
+    """Counts (B, P) of each resample of the clusters, whose counts are (G, P)."""
     counts = np.ascontiguousarray(counts, dtype=np.float64)
     if counts.shape[1] > _WIDE:
-        return weighted_totals(times_drawn(index, len(counts)), counts)
-    totals: Floats = _resampled_totals(counts, index)
+        return weighted_totals(times_drawn(rng, len(counts), n_resamples), counts)
+    totals: Floats = _resampled_totals(counts, cluster_index(rng, len(counts), n_resamples))
     return totals
 
 
@@ -109,7 +114,7 @@ def cluster_totals(
         step = max(_DRAWS // max(len(own), 1), 1)
         for start in range(0, n_resamples, step):
             chunk = totals[start : start + step]
-            chunk += resampled_totals(own, cluster_index(rng, len(own), len(chunk)))
+            chunk += resampled_totals(own, rng, len(chunk))
     result = np.zeros((n_resamples, counts.shape[1]))
     result[:, used] = totals
     return result
@@ -146,7 +151,7 @@ def multinomial_totals(
     if not whole.size:
         return np.zeros((n_resamples, 0))
     if whole.size > _MANY and (whole == 1).all():
-        resampled: Floats = times_drawn(cluster_index(rng, whole.size, n_resamples), whole.size)
+        resampled = times_drawn(rng, whole.size, n_resamples)
     else:
         resampled = rng.multinomial(whole.sum(), whole / max(whole.sum(), 1), n_resamples).astype(float)
     return resampled
@@ -190,7 +195,7 @@ def two_way_totals(
     totals = np.zeros((n_resamples, counts.shape[1]))
     for start in range(0, n_resamples, step):
         chunk = totals[start : start + step]
-        weights = [times_drawn(cluster_index(rng, levels, len(chunk)), levels) for levels in (n_rows, n_columns)]
+        weights = [times_drawn(rng, levels, len(chunk)) for levels in (n_rows, n_columns)]
         chunk[:] = _two_way(begin, column, counts, *weights)
     return totals
 

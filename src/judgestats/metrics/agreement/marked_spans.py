@@ -14,7 +14,7 @@ from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.resampling import cluster_index, generator, times_drawn
+from judgestats.kernels.resampling import generator, times_drawn
 from judgestats.kernels.unitising import Spans, Sums, Texts, disagreements, sums_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
@@ -186,8 +186,8 @@ def _alpha(sums: list[Sums], texts: Texts, item: Codes, interval: str | None, pl
     few = flags.few_clusters(sizes, resampled=plan.method != "t")
     if item.size < 2:
         return {**cells, "method": plan.words, "flag": few}
-    index = cluster_index(generator(plan.seed, ("unitised",)), item.size, plan.n_resamples)
-    draws = values(times_drawn(index, item.size)[:, item.code])
+    times = times_drawn(generator(plan.seed, ("unitised",)), item.size, plan.n_resamples)
+    draws = values(times[:, item.code])
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     limits = read_off(value, draws, effective_clusters(sizes), plan, (-math.inf, 1.0))
     return {**cells, **limits, "flag": flags.join(few, undefined, limits["flag"])}

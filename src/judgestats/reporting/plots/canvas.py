@@ -369,18 +369,20 @@ def lanes(ax: Axes, labels: Sequence[str], *, first: bool = True) -> None:
     between = [((0, edge - 0.5), (1, edge - 0.5)) for edge in range(1, len(labels))]
     look: dict[str, Any] = {"color": GRID, "linewidth": 0.5, "zorder": 0, "transform": ax.get_yaxis_transform()}
     ax.add_collection(LineCollection(between, **look), autolim=False)
-    ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=range(len(labels)))
+    ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.spines["left"].set_visible(False)
     row_names(ax, labels, first=first)
 
 
 def row_names(ax: Axes, labels: Sequence[object], *, first: bool = True, width: int | None = None) -> None:
     """Name the rows at the left of the first panel, with a key below where names are shortened."""
-    short = shortened(labels, width or NAME)
-    ax.tick_params(axis="y", length=0)
     ax.yaxis.set_visible(first)
-    ax.set_yticklabels(short)
-    if first and short.key:
+    if not first:
+        return
+    short = shortened(labels, width or NAME)
+    ax.tick_params(axis="y", length=0)  # before there are ticks, each of which would be changed
+    ax.set_yticks(range(len(labels)), short)
+    if short.key:
         key_below(ax, short.key)
 
 

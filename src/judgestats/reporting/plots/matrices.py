@@ -248,12 +248,12 @@ def heat(
         ax.add_patch(
             Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
         )
-    ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5, xlim=(0, columns), ylim=(rows, 0))
+    ax.tick_params(length=0)  # before there are ticks, each of which would be changed
     ax.xaxis.tick_top()
     slant: dict[str, Any] = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
-    ax.set_xticklabels(across, **slant)
-    ax.set_yticklabels(down)
-    ax.tick_params(length=0)
+    ax.set_xticks(np.arange(columns) + 0.5, across, **slant)
+    ax.set_yticks(np.arange(rows) + 0.5, down)
+    ax.set(xlim=(0, columns), ylim=(rows, 0))
     for side in ax.spines.values():
         side.set_visible(False)
     scale: Any = ax.figure.colorbar(
