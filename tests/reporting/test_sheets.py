@@ -11,7 +11,7 @@ import pytest
 from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import to_great_table, to_latex, to_markdown
-from judgestats.reporting.sheets import SECTIONS, datasheet_rows, printed
+from judgestats.reporting.sheets import SECTIONS, datasheet_rows, ladder_bounds, printed
 from reporting.designs import dark_current_design, plain_verdicts
 
 
@@ -126,7 +126,8 @@ def test_a_section_without_a_number_is_a_line_with_the_reason():
     part = rows["section"] == "ladder"
     rows.loc[part, ["estimate", "conf_low", "conf_high"]] = np.nan
     rows.loc[part, "flag"] = "no data"
-    sections = {s["title"]: s for s in datasheet_rows(rows, "g", 0.95)["sections"]}
+    records = rows.to_dict("records")
+    sections = {s["title"]: s for s in datasheet_rows(records, ladder_bounds(rows), "g", 0.95)["sections"]}
     assert sections[SECTIONS["ladder"]]["terms"] == []
     assert sections[SECTIONS["ladder"]]["none"] == "No number: no data."
     assert all(s["terms"] and not s["none"] for title, s in sections.items() if title != SECTIONS["ladder"])

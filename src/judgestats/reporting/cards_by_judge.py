@@ -9,10 +9,9 @@ import pandas as pd
 
 from judgestats.metrics.datasheets.judge_profiles import profile
 from judgestats.reporting.estimate_rows import whose
-from judgestats.reporting.estimate_tables import estimates_table
+from judgestats.reporting.estimate_tables import table_of, without_number
 from judgestats.reporting.formatting import noun
-from judgestats.reporting.sheets import datasheet_rows, headline_rows
-from judgestats.results import COLUMNS
+from judgestats.reporting.sheets import bounds_by_judge, datasheet_rows, headline_rows
 from judgestats.typing import Record
 
 #: With more judges than this, their cards are folded.
@@ -21,25 +20,24 @@ OPEN = 3
 
 def judge_cards(sheet: pd.DataFrame, conf_level: float) -> list[Record]:
     """A card of each judge: its headline rows, and all rows folded; the cards are folded where there are many."""
-    sheet = sheet.astype(object).astype(sheet.select_dtypes("float").dtypes)  # a few rows of Arrow's texts cost much
     who = whose(sheet)
-    judges = list(dict.fromkeys(who))
-    rows_of = who.groupby(who, sort=False).indices
+    records = [*zip(sheet.to_dict("records"), without_number(sheet), strict=True)]
+    rows_of, bounds = who.groupby(who, sort=False).indices, bounds_by_judge(sheet, who)
     types, headlines = _judge_types(sheet, who), headline_rows(sheet, who)
     cards = []
-    for judge in judges:
-        rows = sheet.iloc[rows_of[judge]]
-        main = estimates_table(sheet.iloc[headlines[judge]].assign(judge=judge)[["detail", *COLUMNS]], conf_level)
+    for judge, places in rows_of.items():
+        headline = [records[i] for i in headlines[judge]]
+        main = table_of(headline, ["detail"] if any(r["detail"] for r, _ in headline) else [], [], conf_level)
         top = [f"{r['measure']} {r['value']}" for r in main["rows"][:2]]
         cards.append(
             {
                 "judge": judge,
                 "type": types.get(judge),
-                "open": len(judges) <= OPEN,
+                "open": len(rows_of) <= OPEN,
                 "headline": ", ".join(top),
                 "main": {**main, "about": f"main rows of {judge}"},
-                "size": noun(len(rows), "row"),
-                "sheet": datasheet_rows(rows, judge, conf_level),
+                "size": noun(len(places), "row"),
+                "sheet": datasheet_rows([records[i][0] for i in places], bounds[judge], judge, conf_level),
             }
         )
     return cards

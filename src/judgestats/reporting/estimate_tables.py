@@ -33,9 +33,23 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
 
     What has no number is no row: its reason is a line, in ``nothing``.
     """
-    records: list[tuple[Record, bool]] = list(zip(rows.to_dict("records"), without_number(rows), strict=True))
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
-    beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
+    beside = [c for c in _BESIDE if c in rows.columns and rows[c].notna().any()]
+    records = [*zip(rows.to_dict("records"), without_number(rows), strict=True)]
+    return table_of(records, names, beside, conf_level, measure)
+
+
+def table_of(
+    records: Sequence[tuple[Record, bool]],
+    names: Sequence[str],
+    beside: Sequence[str],
+    conf_level: float,
+    measure: str = "",
+) -> Record:
+    """Table of estimates, each with whether it has no number.
+
+    `names`: columns that label the rows. `beside`: columns printed beside the estimate.
+    """
     body = [
         {
             "labels": [_label_cell(r[c]) for c in names],
@@ -54,7 +68,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         "about": f"estimates of {measure}" if measure else "estimates",
         "labels": [c.replace("_", " ") for c in names],
         "level": f"{100 * conf_level:g}{PERCENT}",
-        "beside": list(beside.values()),
+        "beside": [_BESIDE[c] for c in beside],
         "rows": body,
         "nothing": _nothing([r for r, blank in records if blank], names, measure),
     }

@@ -91,11 +91,10 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
     return {name for name, record in measures().items() if there & set(record.sheet)}
 
 
-def datasheet_rows(rows: pd.DataFrame, judge: str, conf_level: float) -> Record:
+def datasheet_rows(rows: Iterable[Record], bounds: _Bounds, judge: str, conf_level: float) -> Record:
     """All rows of one judge (and group) of a datasheet by section and term, as a page shows them."""
-    bounds = ladder_bounds(rows)
     of_section: dict[str, dict[str, list[Record]]] = {}
-    for row in rows.to_dict("records"):
+    for row in rows:
         of_section.setdefault(row["section"], {}).setdefault(row["term"], []).append(row)
     sections = [
         {
@@ -169,8 +168,15 @@ def flag_marks(flag: str) -> tuple[Record, ...]:
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
     """First and last step of the ladder that these rows measure."""
-    steps = step(rows)[rows["term"] == "target_sensitivity"].dropna()
+    steps = step(rows[rows["term"] == "target_sensitivity"]).dropna()
     return (float(steps.min()), float(steps.max())) if len(steps) else (None, None)
+
+
+def bounds_by_judge(sheet: pd.DataFrame, who: pd.Series) -> dict[str, _Bounds]:
+    """First and last step of the ladder of each judge, of whom `who` names that of each row."""
+    ladder = sheet[sheet["term"] == "target_sensitivity"]
+    measured = {judge: ladder_bounds(rows) for judge, rows in ladder.groupby(who, sort=False)}
+    return {judge: measured.get(judge, (None, None)) for judge in who}
 
 
 def headline_rows(sheet: pd.DataFrame, who: pd.Series, most: int = 8) -> dict[str, list[int]]:
@@ -222,7 +228,7 @@ def printed(sheet: pd.DataFrame, *, decimals: int | None = 3) -> pd.DataFrame:
     if not {"judge", "term", "estimate"} <= set(sheet.columns):
         raise DesignError(f"A table needs judge, term and estimate. Columns: {', '.join(map(str, sheet.columns))}.")
     who = whose(sheet)
-    bounds = {judge: ladder_bounds(rows) for judge, rows in sheet.groupby(who, sort=False)}
+    bounds = bounds_by_judge(sheet, who)
     rows = []
     for judge, r in zip(who, sheet.to_dict("records"), strict=True):
         ends: Record = dict(zip(("first", "last"), bounds[judge], strict=True))

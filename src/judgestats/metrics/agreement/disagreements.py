@@ -359,7 +359,7 @@ def _vector_means(
         used = [~np.isnan(v) for v in held]
         masks = {u.tobytes(): u for u in used}  # most vectors lack the same points, or none
         filled = [np.where(u, v, 0.0) for u, v in zip(used, held, strict=True)]
-        sums = grouped(np.stack([*masks.values(), *filled], axis=-1), owner, block.n_units)
+        sums = grouped(np.stack([*masks.values(), *filled]).T, owner, block.n_units)
         (totals,) = resampled_statistics(block, plan, partial(weighted_totals, sums=sums))
         by_vector = np.ascontiguousarray(totals.T)
         size = dict(zip(masks, by_vector, strict=False))

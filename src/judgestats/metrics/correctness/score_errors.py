@@ -135,28 +135,29 @@ def score_error(
         raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[Record] = []
-    responses = Factors(matched)  # coded once for all groups
+    responses, scores = Factors(matched), matched[["mean", "_gold"]].to_numpy(float)  # once for all groups
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        about, of_group = responses.take(part.index.to_numpy()), dict(zip(groups, key, strict=True))
-        rows += _error_rows(part, about, of_group, plan, chosen.flag)
+        at, of_group = part.index.to_numpy(), dict(zip(groups, key, strict=True))
+        rows += _error_rows(scores[at], responses.take(at), of_group, plan, chosen.flag)
     return estimates(rows, groups)
 
 
-def _error_rows(part: pd.DataFrame, about: Factors, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
-    """Four rows of one group."""
-    has_both = part["mean"].notna() & part["_gold"].notna()
-    unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
+def _error_rows(scores: Floats, about: Factors, key: Record, plan: Bootstrap, dependent: str) -> list[Record]:
+    """Four rows of one group, from its scores (N, 2) and the right ones."""
+    has_score, has_gold = ~np.isnan(scores).T
+    has_both = has_score & has_gold
+    unscored, without = int((~has_score).sum()), int((has_score & ~has_gold).sum())
     excluded = flags.join(
         flags.EXCLUDED.of(without, what="without gold"), flags.EXCLUDED.of(unscored, what="without a score")
     )
-    score, right = part.loc[has_both, ["mean", "_gold"]].to_numpy(float).T
+    score, right = scores[has_both].T
     n = score.size
     if n == 0:
         empty = {"estimate": math.nan, "n": 0.0, "flag": flags.join(flags.NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
     added = np.column_stack([np.ones(n), error**2, np.abs(error)])
-    counts = Counts(about.take(has_both.to_numpy()), np.ones(n))
+    counts = Counts(about.take(has_both), np.ones(n))
     unit = counts.columns.codes(plan.cluster) if plan.cluster else Codes(np.arange(n), np.arange(n))
     rmse = counts.resampled(added, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), key, plan=plan)
     mae = counts.resampled(added, lambda totals: totals[:, 2] / totals[:, 0], key, plan=plan)
