@@ -17,7 +17,6 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.kernels.proportions import quotient
-from judgestats.results import frame_of
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
@@ -96,12 +95,11 @@ def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
 def _frame(table: CellTable) -> pd.DataFrame:
     """The cells in their order."""
     extra, order = [k for k in table.keys if k not in ABOUT], table.order
-    cell = table.cell[order]
-    columns: dict[str, object] = {"judge": table.labels["judge"].take(table.judge[order])}
-    columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}
+    codes = {"judge": table.judge[order]} | {k: table.keys[k][table.cell[order]] for k in (*ABOUT, *extra)}
+    factors = {name: Factor(code, table.labels[name]) for name, code in codes.items()}
     runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
-    columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs}
-    return frame_of({**columns, "n_missing": missing})
+    numbers = {"mean": table.mean[order], "sd": table.sd[order], "runs": runs, "n_missing": missing}
+    return Factors(factors=factors, rows=order.size).frame(**numbers)
 
 
 @engine_errors
@@ -277,7 +275,7 @@ def _complete(
     """Give the columns that the table lacks: one item, one criterion."""
     absent = {k: v for k, v in ABOUT.items() if k not in keys}
     keys = {**keys, **{k: np.zeros(n_cells, np.int32) for k in absent}}
-    labels = {**labels, **{k: pd.Index([v]) for k, v in absent.items()}}
+    labels = {**labels, **{k: np.array([v], dtype=object) for k, v in absent.items()}}
     extra = [k for k in keys if k not in ABOUT]
     return {k: keys[k] for k in (*extra, *ABOUT)}, labels
 

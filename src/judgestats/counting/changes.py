@@ -163,8 +163,10 @@ def _goes_with(data: LazyFrame, column: str, across: str) -> bool:
 
 def _refuse_unnamed(values: Column, across: str, rows: Column | int) -> None:
     """Raise where the condition compared is missing; `rows`: how many each value stands for."""
+    if not (absent := values.isna()).any():
+        return
     n = pd.Series(rows, index=values.index)
-    if without := int(n[values.isna()].sum()):
+    if without := int(n[absent].sum()):
         raise SchemaError(f"{across!r} is missing in {without:,} of {n.sum():,} rows. Name it, or drop these rows.")
 
 

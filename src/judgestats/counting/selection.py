@@ -17,9 +17,9 @@ from judgestats.counting.splitting import LONG
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.classes import has_answer, where_answered
-from judgestats.schema.coding import numbers_of, once_each
+from judgestats.schema.coding import numbers_of, once_each, ranked_texts
 from judgestats.schema.columns import ANSWERS, COUNTS, OUTCOMES, UNIT_COLUMNS, VOCABULARY, answer_column, required
-from judgestats.schema.factors import Factor, Factors, factor_of
+from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import frame_columns, one_of
 from judgestats.typing import Column, LazyFrame
 
@@ -253,8 +253,7 @@ class Rule(NamedTuple):
         result = np.broadcast_to(code(self.otherwise), len(study.columns))
         for label, case in reversed(cases):
             result = np.where(case, code(label), result)
-        place = factor_of(pd.Series(labels, dtype=object))
-        return Factor(place.code[result], place.labels)
+        return Factor(*ranked_texts(labels)).at(result)
 
 
 def _call(study: Study, of: str) -> _Call:

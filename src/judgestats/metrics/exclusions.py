@@ -73,7 +73,7 @@ def _missing(study: Study, value: str, keys: list[str]) -> tuple[Factors, Floats
 class ExcludedCalls:
     """Number of calls excluded from each group, for the flags: the grouping columns and ``_without``, the number."""
 
-    table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
     what: str = ""  # a description: ``calls of equal length``
 
     @classmethod
@@ -84,7 +84,7 @@ class ExcludedCalls:
             sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
             return cls(sums.to_native(), what)
         columns, n = study.counted(groups)
-        return cls(columns.frame(_without=n), what)
+        return cls(columns.frame(_without=n), what) if n.size else cls(what=what)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
         """Add the number of excluded calls to the flag of every row of its group."""

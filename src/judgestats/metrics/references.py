@@ -70,8 +70,8 @@ def references(
 def of_people(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of people without the columns that say nothing of them: their labels hold for each condition of a judge."""
     answers = {c.name for columns in VOCABULARY.values() for c in columns if c.required}
-    empty = rows.isna().all() & bool(len(rows))
-    return rows.drop(columns=[c for c in rows.columns if c not in answers and empty[c]])
+    empty = [c for c in rows.columns if c not in answers and len(rows) and rows[c].isna().all()]
+    return rows.drop(columns=empty) if empty else rows
 
 
 _HUMANS: Advice = (("humans", None),)

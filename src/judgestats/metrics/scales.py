@@ -42,8 +42,8 @@ class _Ends(NamedTuple):
 
 
 def _numbers(scores: Any) -> Floats:
-    if isinstance(scores, np.ndarray) and scores.dtype.kind == "f":
-        return scores
+    if isinstance(scores.dtype, np.dtype) and scores.dtype.kind == "f":
+        return np.asarray(scores, dtype=float)
     return np.asarray(pd.to_numeric(pd.Series(scores), errors="coerce"), dtype=float)
 
 

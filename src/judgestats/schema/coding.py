@@ -152,11 +152,7 @@ def compact(code: Integers, size: int) -> tuple[NDArray[np.int32], Ints]:
 def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_] | pd.Index]:
     """Code each value by the rank of its label (an array if all are text); a missing value is the last label."""
     if len(values) <= FEW and isinstance(values.dtype, pd.StringDtype):
-        cells = values.array.__arrow_array__().to_pylist()
-        texts = sorted({*cells} - {None})
-        texts += [None] if None in cells else []
-        number = {text: i for i, text in enumerate(texts)}
-        return np.fromiter(map(number.__getitem__, cells), np.int16, len(cells)), np.array(texts, dtype=object)
+        return ranked_texts(values.array.__arrow_array__().to_pylist())
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
@@ -180,6 +176,13 @@ def ranked_codes(values: Column) -> tuple[NDArray[np.int32], NDArray[np.object_]
     if len(ranked) and ranked.max() == len(labels):
         labels = (np.array if text else pd.Index)([*labels, None], dtype=object)
     return ranked, labels
+
+
+def ranked_texts(cells: Sequence[str | None]) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+    """:func:`ranked_codes` of a few texts."""
+    texts = [*sorted(text for text in {*cells} if text is not None), *([None] if None in cells else [])]
+    number = {text: i for i, text in enumerate(texts)}
+    return np.fromiter(map(number.__getitem__, cells), np.int32, len(cells)), np.array(texts, dtype=object)
 
 
 def is_constant(values: Column) -> bool:

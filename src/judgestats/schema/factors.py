@@ -126,13 +126,13 @@ class Factors:
             self._codes[key] = coding.combine(((f.code, len(f.labels)) for f in self.of(names)), self.rows)
         return self._codes[key]
 
-    def each_group(self, names: Sequence[str]) -> Iterator[tuple[Record, Integers]]:
-        """Key and rows of each combination of labels, in the order of first appearance."""
-        codes = self.codes(names)
-        # the first pandas 3 makes no record of a row without columns
-        keys = self.take(codes.first).frame(names).to_dict("records") if names else [{}] * codes.size
+    def each_group(self, names: Sequence[str], *, sort: bool = False) -> Iterator[tuple[Record, Integers]]:
+        """Key and rows of each combination of labels, in the order of first appearance or of the labels."""
+        codes = self.ranked(names) if sort else self.codes(names)
+        first = self.take(codes.first)
+        keys = zip(*(first.series(name).tolist() for name in names), strict=True) if names else [()] * codes.size
         for key, rows in zip(keys, coding.rows_of_codes(codes.code, codes.size), strict=True):
-            yield {str(name): label for name, label in key.items()}, rows
+            yield dict(zip(names, key, strict=True)), rows
 
     def occurring(self, names: Sequence[str]) -> Integers:
         """The combinations of labels that occur: their joint codes, the last column varying fastest."""
@@ -176,7 +176,7 @@ class Factors:
         other._left_out = frozenset([column])
         return other
 
-    def frame(self, names: Sequence[str] | None = None, **further: NDArray[np.generic]) -> pd.DataFrame:
+    def frame(self, names: Sequence[str] | None = None, /, **further: NDArray[np.generic]) -> pd.DataFrame:
         """The columns as a pandas table without categories, before further columns."""
         columns = {name: self._array(name) for name in (self.names if names is None else names)}
         for name, values in columns.items():

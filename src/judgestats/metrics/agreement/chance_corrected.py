@@ -52,7 +52,7 @@ from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates, frame_of
 from judgestats.schema.classes import is_answer
-from judgestats.schema.coding import codes_of, rows_of_codes
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import frame_columns
@@ -184,9 +184,8 @@ def pairwise(
     w = agreement_weights(positions(answers), weights)
     both = np.where(answer_code < 0, -1, code[answer_code]).reshape(2, -1).T
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
-    pairs, rows = counts.columns.ranked(keys), []
-    pair_keys = counts.columns.take(pairs.first).frame(keys).to_dict("records")
-    for pair_key, of_pair in zip(pair_keys, rows_of_codes(pairs.code, pairs.size), strict=True):
+    rows = []
+    for pair_key, of_pair in counts.columns.each_group(keys, sort=True):
         pair, n = both[of_pair], counts.n[of_pair]
         answered = pair >= 0
         same_answer = (pair[:, 0] == pair[:, 1]) & answered[:, 0]

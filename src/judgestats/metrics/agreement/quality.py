@@ -233,7 +233,8 @@ def _of_ratings(
 
 def _one_each(table: pd.DataFrame, column: str) -> dict[object, object]:
     """System -> its one value in a column."""
-    pairs = table[["system", column]].iloc[Factors(table).codes(["system", column]).first]
+    columns = Factors(table)
+    pairs = columns.take(columns.codes(["system", column]).first).frame(["system", column])
     if (twice := pairs["system"].duplicated()).any():
         name = pairs.loc[twice, "system"].iloc[0]
         listed = ", ".join(map(str, pairs.loc[pairs["system"] == name, column]))

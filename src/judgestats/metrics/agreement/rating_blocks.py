@@ -163,7 +163,7 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
         drawn_units, owner = np.unique(owner[somewhere], return_inverse=True)
         n_units = drawn_units.size
     missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
-    names_of_judges = [str(name) for name in part["judge"].iloc[judges.first]]
+    names_of_judges = [str(name) for name in part["judge"].array[judges.first]]
     return Block(key, columns.take(rows.first).frame(names), names_of_judges, scores, owner, n_units, None, missing)
 
 

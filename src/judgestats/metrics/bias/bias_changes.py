@@ -252,7 +252,8 @@ def bias_change(
         sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
     rows += [row for these in sets.values() for row in _mean_rows(these, column)]
     result = estimates(rows, where)
-    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
+    result["judge"] = result["judge"].astype(object).where(result["judge"].notna(), np.nan)
+    return result
 
 
 def _scores(totals: Floats) -> tuple[Floats, Floats]:

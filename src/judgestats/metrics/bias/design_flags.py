@@ -24,11 +24,11 @@ SOME = 50_000
 
 def flag_forced(rows: list[Record], calls: Calls, groups: Sequence[str], terms: Collection[str]) -> list[Record]:
     """Flag the rows of `terms` in groups where all calls were forced choices (``ties_allowed`` False)."""
-    data, present = Study.of(calls).data, Study.of(calls).names
-    if "ties_allowed" not in present or not set(groups) <= set(present):
+    study = Study.of(calls)
+    if not {"ties_allowed", *groups} <= {*study.names}:
         return rows
     allowed = nw.col("ties_allowed").fill_null(True).cast(nw.Boolean).alias("_allowed")
-    seen = data.lazy().select(*groups, allowed).unique().collect(backend="pandas").to_native()
+    seen = study.data.lazy().select(*groups, allowed).unique().collect(backend="pandas").to_native()
     free = {tuple(key) for *key, allowed in seen.itertuples(index=False) if allowed}
     for row in rows:
         if row["term"] in terms and tuple(row[g] for g in groups) not in free:

@@ -24,6 +24,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Mask, Record
 
@@ -246,18 +247,16 @@ def evaluation_cost(
     paid = paid * (call_counts(table[COUNTS]) if COUNTS in table else 1.0)
     if (paid < 0).any():
         raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
-    each = table[[*groups, "item"]].assign(_paid=paid).groupby([*groups, "item"], dropna=False)["_paid"]
-    items = each.agg(lambda v: v.sum(skipna=False)).reset_index()
+    items = Factors(table).ranked([*groups, "item"])
+    of_item = np.bincount(items.code, np.asarray(paid, dtype=float), items.size)
     method = "Student's t" + (f", a token for {CHARACTERS:g} characters" if parts else "")
     rows = []
-    for key, group_items in items.groupby(groups, dropna=False, sort=True):
-        item_costs = group_items["_paid"].dropna().to_numpy(dtype=float)
-        n, lost = item_costs.size, group_items["_paid"].isna().sum()
-        notes = flags.join(
-            flags.ESTIMATED_COST if prices is not None else "", flags.EXCLUDED.of(lost, what="item(s) without a cost")
-        )
-        row: Record = {"term": "cost", "estimate": math.nan, "n": float(n)}
-        row |= dict(zip(groups, key, strict=True))
+    for key, of_group in Factors(table).take(items.first).each_group(groups, sort=True):
+        item_costs = of_item[of_group][~np.isnan(of_item[of_group])]
+        n = item_costs.size
+        lost = flags.EXCLUDED.of(of_group.size - n, what="item(s) without a cost")
+        notes = flags.join(flags.ESTIMATED_COST if prices is not None else "", lost)
+        row: Record = {**key, "term": "cost", "estimate": math.nan, "n": float(n)}
         if n:
             row["estimate"] = mean = float(item_costs.mean())
         if n > 1 and np.ptp(item_costs) > 0:

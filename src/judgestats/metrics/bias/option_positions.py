@@ -174,7 +174,9 @@ def option_position_bias(
     parts = counts.rows_of_groups()
     rows = [row for key, part in parts for row in _of_group(counts.where(part), places[part], key)]
     result = estimates(rows, [*groups, "shown_at"], ["expected", "df", "p_value"])
-    return result.astype({"n_options": int, "shown_at": "Int64"})
+    for column, dtype in (("n_options", "int64"), ("shown_at", "Int64")):
+        result[column] = result[column].astype(dtype)
+    return result
 
 
 def _places(counts: Counts, column: str) -> Floats:

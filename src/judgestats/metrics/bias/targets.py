@@ -20,7 +20,6 @@ from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggesti
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.metrics.measure_registry import Options, column_names
 from judgestats.schema.columns import By, grouping, required
-from judgestats.schema.declared_counts import counted
 from judgestats.schema.factors import Factor
 from judgestats.typing import EagerFrame, Mask
 
@@ -93,7 +92,7 @@ def targeted(
             f"tally with the columns {counts}."
         )
     groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
-    counted(data, groups)
+    study.refuse_undeclared(groups)
     data, sides = _sides(study, present, target, attribute, value, family)
     if isinstance(data, nw.LazyFrame):
         target_name = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))

@@ -163,7 +163,7 @@ def _refuse_repeated_items(table: pd.DataFrame, groups: list[str]) -> None:
     """Raise where a judge has two verdicts on an item: they are no exchangeable units."""
     if "item" not in table:
         return
-    keys, table = [*groups, "item"], table[table["n"] > 0]
+    keys = [*groups, "item"]
     items = Factors(table).ranked(keys)
     several = np.bincount(items.code, table["n"].to_numpy(dtype=float), items.size) > 1
     if several.any():

@@ -75,21 +75,22 @@ def ranks(
     ratings = as_runs(ratings, average_over, by)
     scores, groups = mean_scores(ratings, by, per_criterion, overall_criterion)
     keys = [*groups, "judge"]
-    grouped = scores.groupby(keys, dropna=False)["estimate"]
-    scores["rank"] = grouped.rank(method="average", ascending=ascending)
-    scores["count"] = grouped.transform("count")
+    judge, score = Factors(scores).codes(keys), scores["estimate"]
+    n = np.bincount(judge.code, score.notna(), judge.size)[judge.code]
+    rank = score.groupby(judge.code).rank(method="average", ascending=ascending)
+    names = [*keys, "system"]
     rows = [
         {
-            **{k: row[k] for k in [*keys, "system"]},
+            **dict(zip(names, labels, strict=True)),
             "term": "rank",
-            "estimate": row["rank"],
-            "n": row["count"],
+            "estimate": of_system,
+            "n": ranked,
             "method": "average ranks",
-            "flag": flags.NO_DATA if math.isnan(row["rank"]) else "",
+            "flag": flags.NO_DATA if math.isnan(of_system) else "",
         }
-        for row in scores.to_dict("records")
+        for *labels, of_system, ranked in zip(*(scores[c] for c in names), rank, n, strict=True)
     ]
-    return estimates(rows, [*keys, "system"])
+    return estimates(rows, names)
 
 
 @Measure(

@@ -14,7 +14,6 @@ from judgestats.kernels.proportions import quotient
 from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.schema.coding import as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, answer_column, grouping, names, required
-from judgestats.schema.declared_counts import counted
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.typing import LazyFrame
 
@@ -89,7 +88,7 @@ def labelled_verdicts(ratings: Calls, by: By, measure: str = "accuracy") -> tupl
 def _with_gold(study: Study, unlabelled: nw.Expr, by: By, what: str, measure: str) -> tuple[Study, ExcludedCalls]:
     """Rows with a gold label, and the number of rows without one, per group."""
     groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
-    counted(study.data, groups)
+    study.refuse_undeclared(groups)
     if study.lazy:
         without, labelled = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
     else:
@@ -127,7 +126,7 @@ def _refuse_unknown_gold(study: Study, gold: nw.Expr) -> None:
     else:
         place, pair, none = study.named("gold"), study.shown, study.columns["gold"].among(None, "", "tie")
         numbers = np.flatnonzero((place != pair.first) & (place != pair.second) & ~none)
-        bad = study.columns.take(numbers).frame(columns)
+        bad = study.columns.take(numbers).frame(columns) if numbers.size else []
     if not len(bad):
         return
     rows = "" if study.lazy else f" ({data_rows(list(numbers))})"

@@ -29,7 +29,6 @@ from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes, combine, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
 from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of
-from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Mask
 
@@ -265,8 +264,9 @@ def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
 
 def _row_units(table: pd.DataFrame, keys: list[str], kind: Kind) -> Floats:
     """How many calls each row stands for."""
-    name = counted(nw.from_native(table), keys, kind)
-    return np.ones(len(table)) if name is None else call_counts(table[name])
+    study = Study.of(table)
+    study.refuse_undeclared(keys, kind)
+    return study.counts
 
 
 def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.paired_comparisons import LOSS, TIE, WIN, Comparisons
 from judgestats.metrics.references import labels
+from judgestats.results import frame_of
 from judgestats.schema.coding import Codes, codes_of, column_codes, combine, hashed
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Column, Floats, Ints
@@ -172,8 +173,7 @@ def coded_comparisons(table: pd.DataFrame, clusters: list[str], options: Ranking
         excluded.append(flags.EXCLUDED.of(float(n[unknown].sum()), what=f"call(s) without {name}"))
         valid &= ~unknown
     coded = list(dict.fromkeys([*clusters, *options.stability]))
-    columns = [*options.covariates, *coded]
-    table = table[columns] if valid.all() else table.loc[valid, columns].reset_index(drop=True)
+    table = frame_of({c: table[c].array[valid] for c in dict.fromkeys([*options.covariates, *coded])}, int(valid.sum()))
     n, outcome, one, two = n[valid], outcome[valid], one[valid], two[valid]
     present = np.zeros(len(all_systems), dtype=bool)
     present[one] = present[two] = True
