@@ -121,6 +121,14 @@ def test_datasheet_collects_what_the_data_support(calls):
     pd.testing.assert_series_equal(section.sort_index(), direct.sort_index())
 
 
+def test_a_judge_whose_name_is_a_number_beside_names_of_text(calls):
+    one = calls["judge"].iloc[0]
+    numbered = calls.assign(judge=calls["judge"].astype(object).mask(calls["judge"] == one, 7))
+    numbers = ["estimate", "n"]
+    want = datasheet(calls.assign(judge=numbered["judge"].astype(str)), n_resamples=50)
+    pd.testing.assert_frame_equal(datasheet(numbered, n_resamples=50)[numbers], want[numbers])
+
+
 def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
     both = pd.concat([calls, instrument_calls(prompt="strict", criterion=0.9)])
     sheet = datasheet(both, n_resamples=50, baseline="base")

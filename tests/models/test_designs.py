@@ -304,6 +304,18 @@ def test_what_the_data_cannot_answer(formula, family, message):
         design(formula, frame, family=family)
 
 
+def test_a_cell_of_another_type_is_a_level_as_its_text_is():
+    frame = calls()
+    listed, text = (
+        frame.assign(strategy=pd.Series([cell, *frame["strategy"][1:]], dtype=object)) for cell in (["S"], '["S"]')
+    )
+    coded = [design("correct ~ strategy + (1|item)", f, family="binomial").fixed.X for f in (listed, text)]
+    np.testing.assert_array_equal(*coded)
+    frame["score"] = pd.Series([10**400, *frame["score"][1:]], dtype=object)
+    with pytest.raises(DesignError, match="A gaussian response holds numbers, 'score' holds"):
+        design("score ~ 1", frame, family="gaussian")
+
+
 def test_a_level_of_each_row_is_allowed_where_the_family_has_no_residual():
     frame = calls().assign(row=range(300))
     assert len(design("score ~ 1 + (1|row)", frame, family="poisson").terms[0].levels) == 300

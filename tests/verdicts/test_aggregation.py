@@ -235,6 +235,14 @@ def test_a_rule_that_answers_nonsense():
         aggregate(both_orders(("first", "second")), lambda *votes: "x")
 
 
+def test_cells_of_several_types():
+    calls = both_orders(("first", "second"), ("tie", "tie"))
+    mixed = calls.assign(length=pd.Series([7, 7, b"x", b"x"], dtype=object))
+    assert list(aggregate(mixed, by=["length"])["length"]) == ["7", "x"]
+    with pytest.raises(SchemaError, match=r"""'choice' has '\["first"\]'. Allowed"""):
+        aggregate(calls.assign(choice=pd.Series([["first"], "second", "tie", "tie"], dtype=object)))
+
+
 def test_what_is_carried_along():
     calls = both_orders(("first", "second"), ("tie", "tie"))
     calls = calls.assign(

@@ -33,7 +33,7 @@ def _opened(calls: IntoFrame, over: By | None, by: By) -> tuple[pd.DataFrame, Ki
         over = ["judge", "replicate"] if "replicate" in columns else "judge"
     groups, axes = grouping(by, columns), list(dict.fromkeys(names(over)))
     counted(data, [*groups, *axes], kind)
-    return to_table(calls if kind == "preferences" else as_scores(data).to_native()), kind, axes, groups
+    return to_table((data if kind == "preferences" else as_scores(data)).to_native()), kind, axes, groups
 
 
 @checked_arguments

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats import results
 from judgestats.counting.splitting import eager_splits
 from judgestats.errors import DesignError, data_rows
 from judgestats.schema.coding import Coded, Codes, codes_of, column_codes, combine
@@ -145,4 +146,4 @@ def in_order(result: pd.DataFrame, columns: Sequence[Column], last: list[str], k
     """Sort the rows by `keys`; canonical columns first, then further ones, then those in `last`."""
     canonical = [c.name for c in columns if c.name in result.columns]
     rest = [c for c in result.columns if c not in canonical and c not in last]
-    return result[[*canonical, *rest, *last]].sort_values(keys, kind="stable", ignore_index=True)
+    return results.in_order(result[[*canonical, *rest, *last]], keys)

@@ -31,7 +31,7 @@ from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import RATERS, Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS
+from judgestats.results import COLUMNS, in_order
 from judgestats.schema.columns import INSTRUMENTS, By, answer_column, grouping, kind_of
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors
@@ -177,7 +177,7 @@ def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.
     columns = [*groups, *BEFORE, *COLUMNS, *AFTER]
     if not sheets:
         return pd.DataFrame(columns=columns)
-    return pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)[columns]
+    return in_order(pd.concat(sheets, ignore_index=True), groups)[columns]
 
 
 def _sections(data: Calls, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:

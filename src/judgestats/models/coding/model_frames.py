@@ -15,7 +15,7 @@ from judgestats.errors import SchemaError
 from judgestats.models.coding.factor_levels import label
 from judgestats.schema.coding import Coded, column_codes, compact, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
-from judgestats.schema.opening import engine_errors, one_if
+from judgestats.schema.opening import engine_errors, one_if, with_labels
 from judgestats.typing import Column, Floats, Ints, Mask
 
 #: Values that are looked at before a column is taken for continuous.
@@ -89,7 +89,7 @@ def distinct(
 def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:
     native = table.to_native()
     if table.implementation.is_pandas():
-        frame = native
+        frame = with_labels(native)
     else:  # Arrow's memory, as it lies
         arrow = table.select(*names, *([counted] if counted else [])).to_arrow()
         # Arrow's types, but for dictionaries, which pandas counts as categories
