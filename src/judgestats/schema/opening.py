@@ -14,6 +14,7 @@ from functools import reduce, wraps
 from typing import Any, TypeVar, cast
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
@@ -160,9 +161,12 @@ def one_of(values: nw.Expr, words: Iterable[str]) -> nw.Expr:
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """A pandas table whose cells can be labels: lists, records, bytes and numbers beyond 64 bits become text."""
     text = {}
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        nested = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and dtype.type in (list, dict, bytes)
-        if nested or (pd.api.types.is_object_dtype(dtype) and not _simple(frame[name])):
+    for name, dtype in zip(frame.columns, frame.dtypes.array, strict=True):
+        if isinstance(dtype, pd.ArrowDtype):
+            nested = dtype.kind == "O" and dtype.type in (list, dict, bytes)
+        else:
+            nested = isinstance(dtype, np.dtype) and dtype.kind == "O" and not _simple(frame[name])
+        if nested:
             text[name] = pd.Series([cell_text(v) for v in frame[name]], index=frame.index, dtype=object)
     return frame.assign(**text) if text else frame
 
