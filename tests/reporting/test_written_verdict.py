@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from judgestats.metrics.measure_registry import measures
+from judgestats.metrics.ranking import ranking_resamples
 from judgestats.reporting import page_data
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import preferences, ratings
@@ -239,7 +240,7 @@ def wrong_first(seed):
             gap = rng.normal() + 1.5 * ((one == best) - float(other == best))
             rows.append((judge, f"i{i}", one, other, "first" if gap > 0 else "second", False))
     columns = ["judge", "item", "first", "second", "choice", "order_known"]
-    cards = measure_all(preferences(pd.DataFrame(rows, columns=columns)), PageArguments(n_resamples=200)).summary.cards
+    cards = measure_all(preferences(pd.DataFrame(rows, columns=columns)), PageArguments(n_resamples=20)).summary.cards
     said = next(c for c in cards if c.kind == "ranking").claim
     return int(said in systems), int(said in systems and said != best)
 
@@ -248,6 +249,7 @@ def wrong_first(seed):
 def _with_the_ranking(monkeypatch):
     ranked = measures()["rank_systems"]
     monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {ranked.name: ranked.attempt(data, options)})
+    monkeypatch.setattr(ranking_resamples, "SPLITS", 4)  # of the stability, of which the card says nothing
 
 
 @pytest.mark.usefixtures("_with_the_ranking")
