@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import threading
@@ -114,9 +115,13 @@ _ONE_BLAS_THREAD = Shared(
 
 
 def _collect_rarely(_: list[Any]) -> Restore:
-    """Let garbage be collected after 100,000 new objects: libraries that load make very many, and all of them stay."""
+    """Let garbage be collected after 100,000 new objects: libraries that load make very many, and all of them stay.
+
+    At the end of the process Python would search all of them for cycles; its memory is given back as a whole.
+    """
     restore = partial(gc.set_threshold, *gc.get_threshold())
     gc.set_threshold(100_000)
+    atexit.register(gc.freeze)
     return restore
 
 

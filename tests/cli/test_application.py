@@ -105,3 +105,12 @@ def test_help_says_in_words_what_a_value_is(command):
     ):  # shows the type of an argument named as its metavar
         shown = shown.partition(" Options ")[2]
     assert not re.findall(r"\b(TEXT|INTEGER|FLOAT|PATH|RANGE)\b", shown)
+
+
+def test_no_cycles_are_searched_for_when_the_process_ends():
+    code = (
+        "import atexit, gc; atexit.register(lambda: print('kept as it is:', gc.get_freeze_count() > 10_000)); "
+        "from judgestats.cli import app; app(['--version'])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "kept as it is: True"
