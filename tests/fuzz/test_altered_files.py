@@ -1,6 +1,6 @@
 """Fuzzing the readers: a frame whose rows add up, the same frame lazily, or an error of ours; nothing else.
 
-JUDGESTATS_FUZZ says how many files a reader is given, by default 6 in ``make test`` and 80 in ``make test-slow``, 10,000 in ``make fuzz``;
+JUDGESTATS_FUZZ says how many files a reader is given, by default 6 in ``make test`` and 40 in ``make test-slow``, 10,000 in ``make fuzz``;
 the n-th file of a reader is always the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader.
 """
 
