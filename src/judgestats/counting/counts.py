@@ -168,9 +168,10 @@ class Counts:
             p = k[g] / total[g] if total[g] else math.nan
             error = math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan
             row = {**key, **cells, "estimate": p, "n": total[g], "method": "Wilson"}
-            row |= with_interval(error, low[g], high[g], flag=flags.join(flag, dependent, size_flag(total[g])))
             if by_cluster and total[g]:
                 row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
+            else:
+                row |= with_interval(error, low[g], high[g], flag=flags.join(flag, dependent, size_flag(total[g])))
             if bootstrap is not None and 0 < k[g] < total[g]:
                 flag = flags.join(flag, shared if bootstrap.cluster else dependent)
                 row |= self._resampled(g, hits, trials, bootstrap)

@@ -18,7 +18,7 @@ from judgestats.schema.columns import COUNTS, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.findings import Finding
-from judgestats.schema.opening import in_memory, with_labels
+from judgestats.schema.opening import in_memory
 from judgestats.schema.validation import faults_of, findings, in_codes
 from judgestats.typing import EagerFrame, Floats, Mask
 
@@ -52,7 +52,6 @@ class Study:
         if isinstance(frame, Study):
             return frame
         if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
-            frame = with_labels(frame)
             return cls(Factors(frame), frame)
         data = nw.from_native(frame)
         native = data.to_native()
@@ -78,8 +77,9 @@ class Study:
     @cached_property
     def data(self) -> Any:
         """The frame, as Narwhals has it."""
-        frame = self.columns.frame() if self._frame is None else self._frame
-        return nw.from_native(frame, eager_only=True) if isinstance(frame, pd.DataFrame) else frame
+        if isinstance(self._frame, pd.DataFrame):
+            return nw.from_native(self.columns.table, eager_only=True)
+        return nw.from_native(self.columns.frame(), eager_only=True) if self._frame is None else self._frame
 
     @property
     def lazy(self) -> bool:

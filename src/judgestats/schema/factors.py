@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from judgestats.results import frame_of, text_array
 from judgestats.schema import coding
 from judgestats.schema.coding import Codes
+from judgestats.schema.opening import with_labels
 from judgestats.typing import Column, Floats, Integers, Mask, Record, Rows
 
 
@@ -54,7 +56,7 @@ class Factors:
     """Columns of a table of any library, each coded when first asked for; `factors`: those coded already."""
 
     def __init__(self, table: Any = None, factors: Mapping[str, Factor] | None = None, rows: int | None = None) -> None:
-        self._table = table
+        self._given = table
         self._own = {} if table is None else dict.fromkeys(table.columns)
         self._factors = dict(factors or {})
         self._codes: dict[tuple[str, ...], Codes] = {}
@@ -62,6 +64,11 @@ class Factors:
         self._whole: tuple[Factors, Any] | None = None  # the table of which these are some rows
         self._left_out: frozenset[str] = frozenset()
         self.rows = len(table) if rows is None else rows
+
+    @cached_property
+    def table(self) -> Any:
+        """The table, whose cells can be labels."""
+        return with_labels(self._given) if isinstance(self._given, pd.DataFrame) else self._given
 
     @property
     def names(self) -> list[str]:
@@ -82,7 +89,7 @@ class Factors:
     def series(self, name: str) -> Column:
         """A column as pandas."""
         if name in self._own:
-            values = self._table[name]
+            values = self.table[name]
             return values if isinstance(values, pd.Series) else values.to_pandas()
         return pd.Series(self._array(name), name=name)
 
