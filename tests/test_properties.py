@@ -34,8 +34,8 @@ NOT_MEASURES = {
     "roc_curve": "the points of a curve; tested in test_detection",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
 }
-#: Cells that are no label of the data: text, numbers, bytes, a list, a pair, a time, 400 digits.
-ODD_CELLS = ("foo", 7, b"x", ["a"], (1, 2), pd.Timestamp("2020-01-01"), True, 10**400)
+#: Cells that are no label of the data: text, numbers, bytes, a list, a pair, a time, 400 digits, a complex number.
+ODD_CELLS = ("foo", 7, b"x", ["a"], (1, 2), pd.Timestamp("2020-01-01"), True, 10**400, 1 + 2j)
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 

@@ -267,7 +267,7 @@ def test_an_answer_of_another_type_is_refused_as_another_word_is(cell):
     assert not js.available_measures(odd)["supported"].any()
 
 
-@pytest.mark.parametrize("cell", ["x", b"x", [7], pd.Timestamp("2020-01-01"), 10**400])
+@pytest.mark.parametrize("cell", ["x", b"x", [7], 1 + 2j, pd.Timestamp("2020-01-01"), 10**400])
 def test_a_score_that_is_no_number_is_refused(cell):
     score = pd.Series([1, 2, 3, cell, 5, 6], dtype=object)
     scores = pd.DataFrame({"judge": ["g", "h"] * 3, "item": list("aabbcc"), "score": score})
@@ -275,6 +275,12 @@ def test_a_score_that_is_no_number_is_refused(cell):
         with pytest.raises(SchemaError, match=r"'score' (holds text .* row 3|is infinite in 1 row)"):
             take(scores)
     assert not js.available_measures(scores)["supported"].any()
+
+
+def test_complex_numbers_are_no_scores():
+    scores = pd.DataFrame({"judge": ["g", "h"] * 2, "item": list("aabb"), "score": np.array([1, 2, 3, 4j])})
+    with pytest.raises(SchemaError, match="'score' holds text"):
+        js.alpha(scores)
 
 
 @pytest.mark.slow

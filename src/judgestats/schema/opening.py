@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Types that a cell of a pandas object column may have; all else becomes text.
 _SIMPLE = (
     str,
-    numbers.Number,
+    numbers.Real,
     decimal.Decimal,
     datetime.date,
     datetime.time,
@@ -159,13 +159,14 @@ def one_of(values: nw.Expr, words: Iterable[str]) -> nw.Expr:
 
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """A pandas table whose cells can be labels: lists, records, bytes and numbers beyond 64 bits become text."""
+    """A pandas table whose cells can be labels: lists, records, bytes, complex and very large numbers become text."""
     text = {}
     for name, dtype in zip(frame.columns, frame.dtypes.array, strict=True):
         if isinstance(dtype, pd.ArrowDtype):
             nested = dtype.kind == "O" and dtype.type in (list, dict, bytes)
         else:
-            nested = isinstance(dtype, np.dtype) and dtype.kind == "O" and not _simple(frame[name])
+            kind = dtype.kind if isinstance(dtype, np.dtype) else ""
+            nested = kind == "c" or (kind == "O" and not _simple(frame[name]))
         if nested:
             text[name] = pd.Series([cell_text(v) for v in frame[name]], index=frame.index, dtype=object)
     return frame.assign(**text) if text else frame
