@@ -178,8 +178,8 @@ def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
             counted = _distinct(study, *groups, name).group_by(*groups).agg(nw.len().alias(N))
             return np.asarray(counted.select(N).collect(backend="pandas")[N], dtype=np.float64)
         own = max(len(study.candidates[name].labels), 1)
-        group = study.candidates.occurring([*groups, name]) // own
-        return np.unique(group, return_counts=True)[1]
+        group = study.candidates.occurring([*groups, name]) // own  # in order
+        return np.diff(np.flatnonzero(np.diff(group, prepend=-1, append=-1)))
 
     return study.once(("levels", name, *groups), levels)
 
