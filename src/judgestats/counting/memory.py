@@ -58,7 +58,7 @@ def count_study(
         factors = study.once(("made", pattern.needs, *pattern.columns), lambda: made_factors(study, pattern))
         return *study.columns.but(**factors).counted(wanted, study.weight), sharing, columns
     seen = list(dict.fromkeys([*(c for c in wanted if c not in CONTEST), *SHOWN]))
-    return *of_candidates(*study.columns.counted(seen, study.weight), pattern, wanted), sharing, columns
+    return *of_candidates(*study.counted(seen), pattern, wanted), sharing, columns
 
 
 def counted_rows(study: Study, pattern: Pattern, measure: str, stimulus: str | None) -> Study:

@@ -247,12 +247,14 @@ def evaluation_cost(
     paid = paid * (call_counts(table[COUNTS]) if COUNTS in table else 1.0)
     if (paid < 0).any():
         raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
-    items = Factors(table).ranked([*groups, "item"])
+    coded = Factors(table)
+    items = coded.ranked([*groups, "item"])
     of_item = np.bincount(items.code, np.asarray(paid, dtype=float), items.size)
     method = "Student's t" + (f", a token for {CHARACTERS:g} characters" if parts else "")
     rows = []
-    for key, of_group in Factors(table).take(items.first).each_group(groups, sort=True):
-        item_costs = of_item[of_group][~np.isnan(of_item[of_group])]
+    for key, of_group in coded.take(items.first).each_group(groups, sort=True):
+        item_costs = of_item[of_group]
+        item_costs = item_costs[~np.isnan(item_costs)]
         n = item_costs.size
         lost = flags.EXCLUDED.of(of_group.size - n, what="item(s) without a cost")
         notes = flags.join(flags.ESTIMATED_COST if prices is not None else "", lost)
