@@ -103,6 +103,7 @@ coverage-study: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_study.py --replications 2000 --jobs 2
 	$(BIN)/python benchmarks/coverage_unequal.py $(STUDY_OPTIONS)
 	$(BIN)/python benchmarks/coverage_classes.py
+	$(BIN)/python benchmarks/coverage_scores.py
 	$(BIN)/python benchmarks/coverage_unequal.py --grid --replications 10000 $(STUDY_OPTIONS)
 
 # The same for mixed models: 1,000 replications per design; results in docs/coverage_models.csv.

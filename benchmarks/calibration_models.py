@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from scipy.stats import binom, multivariate_normal, norm, poisson
 
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.bayes.draws import MOST_PARETO, Draws
 from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.designs import Design, design
@@ -68,7 +68,7 @@ class Case:
     quantities: Callable[[Values, Any], Values]
 
 
-def wider(priors: Mapping[str, Prior], times: float) -> dict[str, Prior]:
+def wider(priors: Mapping[str, CentredPrior], times: float) -> dict[str, CentredPrior]:
     """The same priors with scales so many times as large."""
     return {name: replace(p, scale=times * p.scale) for name, p in priors.items()}
 
@@ -166,7 +166,7 @@ def _agreement() -> Case:
     subject, judge = (a.ravel() for a in np.indices((8, 4)))
     kept = np.flatnonzero((subject + judge) % 8 != 3)  # incomplete
     empty = score_components.Scores(np.zeros(len(kept)), {"subject": subject[kept], "judge": judge[kept]})
-    priors = {n: Prior(2.0 if n == "level" else 1.0, None, n != "level") for n in score_components.MEANINGS}
+    priors = {n: CentredPrior(2.0 if n == "level" else 1.0, None, n != "level") for n in score_components.MEANINGS}
     same = {n: (c[:, None] == c).astype(float) for n, c in empty.codes.items()}
 
     def simulate(rng: np.random.Generator, times: float) -> tuple[Values, Floats]:
@@ -202,8 +202,8 @@ def _severity() -> Case:
     judge, system, condition = (a.ravel() for a in np.indices((4, 4, 2)))
     names = tuple("abcd")
     own = (judge == system) & (judge < 3)  # the fourth judge is no system
-    empty = crossed.Panel(np.zeros(32), np.full(32, 0.04), judge, system, condition, own, names, (*names[:3], "s"),
-                          ("attributed", "anonymized"))  # fmt: skip
+    labels = names, (*names[:3], "s"), ("attributed", "anonymized")
+    empty = crossed.CrossedMeans(np.zeros(32), np.full(32, 0.04), judge, system, condition, own, *labels)
     priors = crossed.default_priors(empty.groups, 1.0)
 
     def simulate(rng: np.random.Generator, times: float) -> tuple[Values, Floats]:

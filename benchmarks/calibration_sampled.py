@@ -21,7 +21,7 @@ from judgestats.models.hierarchical.cue_counts import Outcomes
 from judgestats.models.hierarchical.curves import PRIORS as LADDER_PRIORS
 from judgestats.models.hierarchical.ladders import Ladder, shares, threshold
 from judgestats.models.hierarchical.strategy_counts import Arms, read
-from judgestats.models.hierarchical.target_counts import Cells
+from judgestats.models.hierarchical.target_counts import TargetCells
 
 Floats = NDArray[np.float64]
 #: Warm-up draws, and the lengths of the runs tried until each quantity has as many effective draws as asked.
@@ -97,14 +97,14 @@ def _bias(printed: bool) -> Case:
     judge, condition, topic = (a.ravel() for a in np.indices((3, 2, 2)))
     number = len(judge)
     topics = tuple((c, str(t)) for c in range(2) for t in range(2))
-    empty = Cells(
+    empty = TargetCells(
         tuple("abc"), (("x",), ("y",)), topics, judge, condition, condition * 2 + topic, np.full(number, 12.0),
         np.zeros((number, 3)), np.full(number, printed), np.zeros(number), ("bias",),
     )  # fmt: skip
     priors = signed_bias.PRIORS
     names = signed_bias.labels(empty)
 
-    def ranked(v: Values, data: Cells) -> Values:
+    def ranked(v: Values, data: TargetCells) -> Values:
         p = signed_bias._probabilities(data, v)
         given = signed_bias.observed(data)
         each = given["weight"] + xlogy(given["split"], np.maximum(p, 1e-300)[:, :, None, :]).sum(axis=-1)

@@ -31,6 +31,7 @@ KINDS = (
     "many parameters inside",
     "private name in many modules",
     "name of several files",
+    "name of several classes",
 )
 
 
@@ -54,6 +55,7 @@ def places(source: Path, tests: Path) -> dict[str, list[str]]:
     """Each kind -> the places where it stands."""
     result: dict[str, list[str]] = {kind: [] for kind in KINDS}
     modules: dict[tuple[str, str], set[str]] = defaultdict(set)
+    classes: dict[str, list[str]] = defaultdict(list)
     for path in sorted(source.rglob("*.py")):
         text, name = path.read_text(encoding="utf-8"), path.relative_to(source).as_posix()
         tree = ast.parse(text)
@@ -63,6 +65,8 @@ def places(source: Path, tests: Path) -> dict[str, list[str]]:
         for kind, pattern in LINES.items():
             result[kind] += [f"{name}:{i}" for i, t in enumerate(text.splitlines(), 1) if re.match(pattern, t)]
         for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(f"{name}:{node.lineno}")
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
                 if len(parameters) > MOST_PARAMETERS and not name.startswith("kernels/"):
@@ -74,6 +78,8 @@ def places(source: Path, tests: Path) -> dict[str, list[str]]:
     for (package, private), files in sorted(modules.items()):
         if len(files) > MOST_MODULES:
             result["private name in many modules"].append(f"{package}: {private} in {', '.join(sorted(files))}")
+    several_classes = {name: files for name, files in sorted(classes.items()) if len(files) > 1}
+    result["name of several classes"] = [f"{name}: {', '.join(files)}" for name, files in several_classes.items()]
     for root, pattern in ((source, "*.py"), (tests, "test_*.py")):
         by_stem: dict[str, list[str]] = defaultdict(list)
         for path in sorted(root.rglob(pattern)):

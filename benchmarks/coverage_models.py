@@ -184,9 +184,10 @@ def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:
 
 
 def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
-    """Fit one response."""
+    """Fit one response; intervals are by z, but of a linear model."""
     cuts, drawn = cumulative_thresholds(d.categories, "logit"), replace(d, response=replace(d.response, y=y))
-    return fit_design(Model(drawn, cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
+    fit = fit_design(Model(drawn, cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
+    return fit if cell.family == "gaussian" else replace(fit, options=replace(fit.options, df="normal"))
 
 
 def scarce(fit: Fitted) -> tuple[str, ...]:

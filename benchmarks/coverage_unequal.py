@@ -113,7 +113,7 @@ def share_cell(design: Design, replications: int, seed: int = 0) -> list[dict[st
     chance = rng.beta(design.rate * spread, (1 - design.rate) * spread, shape)
     hits = rng.binomial(design.sizes, chance).astype(float)
     ends = np.array([clustered_wilson(k, n) for k in hits])
-    flagged = _excused(pd.Series([few_clusters(n, hits=k) for k in hits]), EXCUSES)
+    flagged = _excused(pd.Series([few_clusters(n)] * replications), EXCUSES)
     rows = pd.DataFrame({"estimate": hits.sum(1) / n.sum(), "conf_low": ends[:, 1], "conf_high": ends[:, 2]})
     return [_row(SHARE, design, "share", design.rate, rows.assign(excused=flagged), replications)]
 

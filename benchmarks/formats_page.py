@@ -48,6 +48,7 @@ def section(reader: Reader) -> str:
         ("verdicts in", reader.verdicts_in),
         ("options", "; ".join(f"`{k}`: {v}" for k, v in reader.options.items())),
         ("tested on", reader.sample),
+        *(reader.identity.facts or [("identify, replace or withdraw a verdict", "no field does")]),
     ]
     told = "\n".join(f"- {name}: {value}" for name, value in facts if value and value != "n/a")
     fields = table(["field", "becomes"], [[f"`{k}`", v] for k, v in reader.fields.items()]) if reader.fields else ""

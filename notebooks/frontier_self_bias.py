@@ -130,7 +130,8 @@ Markdown(
 # %% [markdown]
 # ## Does every judge do it?
 #
-# `self_preference` estimates the effect for each judge, with no term for family.
+# `self_preference` estimates the effect for each judge, with no term for family. A judge may like a system for other
+# reasons than that it is its own; three judges leave one degree of freedom for such tastes, and wide intervals.
 
 # %%
 each = js.models.self_preference(full)
@@ -140,8 +141,9 @@ js.plot.forest(points[["judge", *columns]].assign(term="own, percentage points")
 # %% tags=["remove-input"]
 differ = each.tests.set_index("question").loc["judges differ"]
 most, least = points.loc[points["estimate"].idxmax()], points.loc[points["estimate"].idxmin()]
+differing = "They differ" if differ["p_value"] < 0.05 else "Three judges do not show that they differ"
 Markdown(
-    f"They differ ({appearance.p_words(differ['p_value'])}). {most['judge']} favours its own most, by "
+    f"{differing} ({appearance.p_words(differ['p_value'])}). {most['judge']} favours its own most, by "
     f"{most['estimate']:.0f} points [{most['conf_low']:.0f}, {most['conf_high']:.0f}], {least['judge']} least, by "
     f"{least['estimate']:.0f} [{least['conf_low']:.0f}, {least['conf_high']:.0f}]. But a judge that is fond of its "
     "family as well as of itself looks less fond of itself here: the answers of its family are among the others."

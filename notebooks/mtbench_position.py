@@ -60,7 +60,8 @@ Markdown(f"{same} of {published.iloc[:, 1:].size} printed counts are recomputed.
 # %% [markdown]
 # ## How steady is a judge?
 #
-# A pair needs both verdicts here. The three runs of a pair are not independent, so the interval is clustered by pair.
+# A pair needs both verdicts here. Runs of a pair and pairs of a question are not independent, so the interval is
+# clustered by question (item).
 # `first_twice` and `second_twice` are pairs in which the judge chose one position both times, whatever stood there.
 
 # %%

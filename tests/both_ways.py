@@ -52,13 +52,15 @@ def rows(table: pd.DataFrame) -> list[tuple[str, ...]]:
 def _cell(value: Any) -> str:
     if value is None or (not isinstance(value, list | dict) and pd.isna(value)):
         return ""
-    text = cell_text(value.item() if hasattr(value, "item") else value)
+    value = value.item() if hasattr(value, "item") else value
+    text = str(value) if isinstance(value, bool) else cell_text(value)
     return text if text is not None else ""
 
 
-def difference(source: Any, **options: Any) -> str:
-    """How the two readings differ; empty where they do not."""
-    eager, lazy = (reading(source, lazy=lazy, **options) for lazy in (False, True))
+def difference(source: Any, eager: Reading | None = None, **options: Any) -> str:
+    """How the two readings differ, empty where they do not; `eager`: that in memory, if it is at hand."""
+    eager = eager or reading(source, lazy=False, **options)
+    lazy = reading(source, lazy=True, **options)
     if eager.table is None or lazy.table is None:
         if (eager.table is None) == (lazy.table is None):
             return ""

@@ -48,7 +48,7 @@ def named(name: str) -> Any:
     return method if name.startswith("Plan.") else None
 
 
-def calls(where: str) -> list[tuple[str, list[Any], dict[str, Any]]]:
+def calls_in(where: str) -> list[tuple[str, list[Any], dict[str, Any]]]:
     """The calls that a cell names: function, arguments, keywords; Ellipsis for a value that it leaves open."""
     result = []
     for name, inside in _CALL.findall(where):

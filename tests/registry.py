@@ -374,7 +374,7 @@ CASES: dict[str, Case] = {
     "compare_strategies": Case(data=strategies, baseline="B0"),
     "best_of_accuracy": Case(partial(js.best_of_accuracy, by="criterion"), lambda: scores().assign(gold="c")),
     "score_error": Case(
-        few(js.score_error),
+        js.score_error,
         lambda: scores().assign(gold=lambda t: t["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})),
     ),
     "icc": Case(partial(js.icc, by="system"), scores),

@@ -160,10 +160,10 @@ def threshold(rows):
 def dark_current(calls) -> Expected:
     by = ["judge", "prompt"]
     rows = calls.assign(ok=calls["choice"].ne("invalid"))
-    expected = {"valid": each(rows, by, lambda r: clustered_wilson(r["ok"], r["item"]))}
+    expected = {"valid": each(rows, by, lambda r: clustered_wilson(r["ok"], r["task"]))}
     answered = valid(calls).assign(commits=lambda d: d["choice"].ne("tie"))
     vacuum, equal, ladder = (answered[answered["stimulus"] == s] for s in ("vacuum", "same_subset", "ladder"))
-    expected["dark current"] = each(vacuum, by, lambda r: clustered_wilson(r["commits"], r["item"]))
+    expected["dark current"] = each(vacuum, by, lambda r: clustered_wilson(r["commits"], r["task"]))
     equal = equal.assign(pair=pair_of(equal), winner=winner(equal))
     pairs = equal.groupby([*by, "pair"]).agg(
         n=("first", "nunique"), winners=("winner", "nunique"), slots=("choice", "nunique"), commits=("commits", "sum"),
@@ -180,15 +180,15 @@ def dark_current(calls) -> Expected:
     expected["RFP₀"] = each(whole, by, lambda r: clustered_wilson(r["commits"], r["task"]))
     ladder = ladder.assign(right=winner(ladder).eq(ladder["better"].astype(str)))
     for delta, rows in ladder.groupby("delta"):
-        expected[f"correct Δ = {delta:g}"] = each(rows, by, lambda r: clustered_wilson(r["right"], r["item"]))
+        expected[f"correct Δ = {delta:g}"] = each(rows, by, lambda r: clustered_wilson(r["right"], r["task"]))
     whole = ladder.groupby(by)["delta"].transform("nunique") == 5
     expected["threshold"] = each(ladder[whole], by, threshold)
     ties = answered.assign(tie=~answered["commits"], delta=answered["delta"].fillna(0.0))
-    keys = ["judge", "stimulus", "delta", "item", "first", "second"]
+    keys = ["judge", "stimulus", "delta", "task", "item", "first", "second"]
     both = ties.pivot_table("tie", keys, "prompt", aggfunc="mean").dropna().astype(float)
     steps = (both["pairwise_strict"] - both["pairwise"]).reset_index(name="step")
     expected["criterion shift"] = each(
-        steps, ["judge", "stimulus", "delta"], lambda r: clustered_tango(r["step"], r["item"], net=False)
+        steps, ["judge", "stimulus", "delta"], lambda r: clustered_tango(r["step"], r["task"], net=False)
     )
     return expected
 

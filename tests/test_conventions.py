@@ -16,6 +16,10 @@ def _sum(a, b, c, d, e, f, g, h, asked):
     return [here for here in (found, asked)]
 
 
+class Sum:
+    """A sum."""
+
+
 KEPT: Any = 1  # fmt: skip
 '''
 
@@ -43,4 +47,5 @@ def test_planted_faults_are_counted(tmp_path):
     expected = {"found": 4, "here": 4, "asked": 4, "banner": 4, "line with Any": 8, "fmt: skip": 4}
     expected |= {"many parameters": 4, "many parameters inside": 4}
     expected |= {"private name in many modules": 1, "name of several files": 2}
+    expected["name of several classes"] = 1
     assert {kind: len(found) for kind, found in where.items() if found} == expected

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from pathlib import Path
 
+import narwhals as nw
 import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import judgestats as js
+from command_line import run
+from judgestats.cli import app
 from judgestats.csv_files import as_csv, guarded, has_answers, unguarded
-from judgestats.design import Judge, build, collect, export, simulate_replies
+from judgestats.design import (
+    Judge,
+    build,
+    collect,
+    controlled_pairs,
+    export,
+    read_controlled,
+    simulate_replies,
+    write_controlled,
+)
 from judgestats.design.plans import opened_table
+from judgestats.published import audited
+from judgestats.published.table_audits import write_findings
 
 #: All controls, line separators and signs with a meaning in CSV, and anything else but halves of surrogate pairs.
 CHARACTERS = st.sampled_from(
@@ -34,14 +50,15 @@ TEXTS = st.text(st.one_of(CHARACTERS, st.characters(exclude_categories=["Cs"])),
 @example([("a\rb", "c\r"), ("\r\n", "\n\r")])
 def test_any_text_reads_back(rows):
     table = pd.DataFrame(rows, columns=["a", "b"], dtype=object)
-    text = as_csv(table)
-    assert [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))][1:] == rows
-    assert [tuple(map(unguarded, map(guarded, row))) for row in rows] == rows
+    written = list(csv.reader(io.StringIO(as_csv(table), newline="")))[1:]
+    assert [tuple(map(unguarded, row[:2])) for row in written] == rows
+    assert all(row[:2] == list(of) or row[2] == "'" for row, of in zip(written, rows, strict=True))
 
 
 @given(TEXTS)
 def test_no_cell_of_a_form_is_run(text):
-    assert not guarded(text).startswith((*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n"))
+    runs = guarded(text).startswith((*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n"))
+    assert not runs or re.fullmatch(r"[+-]?[\d.,]+([eE][+-]?\d+)? ?%?", guarded(text))
 
 
 def test_numbers_and_gaps_are_written_as_pandas_does():
@@ -92,6 +109,80 @@ def test_tables_of_contents_and_verdicts_read_back(tmp_path, text):
     assert len(js.read(tmp_path / "v.csv")) == 1
 
 
+#: Names that a spreadsheet runs, or that look as if they had been guarded, and others.
+NAMES = [*("=1+1", "'=1+1", "''=1", "'tis", "''tis", "'", "''", "+", "-5", "'-5", "-5x", "@a", "\uff1d1", "g"), "a\rb"]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_names_that_a_spreadsheet_runs_are_guarded_and_read_back(tmp_path, lazy):
+    """Whatever tables are written for spreadsheets, a name of a column included, the reader gives as they were."""
+    calls = pd.DataFrame({"judge": NAMES, "item": "1", "first": "x", "second": "y", "choice": "first", "=1": "c"})
+    text = as_csv(calls)
+    (tmp_path / "v.csv").write_text(text, encoding="utf-8", newline="")
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    assert [cell for cell in cells if cell.startswith((*"=+-@\uff1d", "\t"))] == ["-5"]
+    frame = nw.from_native(js.read(tmp_path / "v.csv", lazy=lazy)).lazy().collect("pandas").to_native()
+    assert sorted(frame["judge"]) == sorted(NAMES)
+    assert set(frame["=1"]) == {"c"}
+    assert not {"spreadsheet_quote", "'=1"} & set(frame)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_quotes_of_other_tables_stay(tmp_path, lazy):
+    """A table without the mark, and rows without it, were written by others."""
+    text = "judge,item,first,second,choice{}\n'=1,1,x,y,first{}\n''t,1,x,y,first{}\n"
+    for name, parts, read in (
+        ("a", ("", "", ""), ["''t", "'=1"]),
+        ("b", (",spreadsheet_quote", ",'", ","), ["''t", "=1"]),
+    ):
+        (tmp_path / f"{name}.csv").write_text(text.format(*parts))
+        frame = nw.from_native(js.read(tmp_path / f"{name}.csv", lazy=lazy)).lazy().collect("pandas").to_native()
+        assert sorted(frame["judge"]) == read
+
+
+def test_a_table_without_such_a_text_has_no_mark():
+    assert as_csv(pd.DataFrame({"judge": ["g", "1=1"], "n": [-1, -2.5], "d": ["-1", "+2 %"]})).startswith("judge,n,d\n")
+
+
+def test_pairs_and_answers_with_signs_come_back(tmp_path):
+    """Through `write_controlled`, and through `collect` into `read`."""
+    texts = pd.DataFrame(
+        {"item": ["=q"], "topic": "@food", "task_text": "-How?", "role": "complete", "text": ["Tea. Two. Three."]}
+    )
+    pairs = controlled_pairs(texts, kinds=["length_truncated"])
+    path = write_controlled(pairs, tmp_path / "p.csv")
+    again = read_controlled(path)
+    assert ",=" not in path.read_text()
+    for column in ("item", "topic", "task_text", "first_text", "second_text", "gold"):
+        assert again[column].tolist() == pairs[column].tolist(), column
+    plan = build(
+        pd.DataFrame(
+            {"item": ["@1"], "first": "=u", "second": "'v", "task_text": "Go.", "first_text": "a", "second_text": "b"}
+        ),
+        judges="m",
+    )
+    plan.write(tmp_path / "plan")
+    lines = (json.dumps({"call": call, "answer": "tie"}) for call in plan.calls["call"])
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    out = tmp_path / "v.csv"
+    assert (
+        run.invoke(app, ["collect", str(tmp_path / "plan"), str(tmp_path / "a.jsonl"), "--out", str(out)]).exit_code
+        == 0
+    )
+    frame = js.read(out)
+    assert not re.search(r"(^|,)[=@]", out.read_text(), re.MULTILINE)
+    assert {*frame["first"], *frame["second"]} == {"=u", "'v"}
+    assert set(frame["item"]) == {"@1"}
+
+
+def test_every_csv_file_goes_through_one_writer():
+    """A file is CSV by this module alone; what a command line takes as a list is joined in another, and is no file."""
+    source = Path(js.__file__).parent
+    written = re.compile(r"\.to_csv\(|write_csv\(|csv\.writer\(|DictWriter\(|savetxt\(|\bCOPY\b.*\bTO\b")
+    files = {str(p.relative_to(source)) for p in source.rglob("*.py") if written.search(p.read_text(encoding="utf-8"))}
+    assert files == {"csv_files.py", str(Path("ingest/options.py"))}
+
+
 @pytest.mark.parametrize("answer", ["", "0"])
 @pytest.mark.parametrize("format", ["form", "csv", "jsonl"])
 def test_answers_are_seen_in_whatever_shape_a_table_of_calls_comes_back(tmp_path, format, answer):
@@ -121,3 +212,35 @@ def test_other_tables_have_no_answers(tmp_path):
     for text in ("", "call,judge\n", "judge,item,score\ng,1,3\n", "call,item,text\nc1,2,written\n"):
         Path(tmp_path / "t.csv").write_text(text)
         assert not has_answers(tmp_path / "t.csv"), text
+
+
+def test_findings_of_an_audit_are_safe_in_a_spreadsheet(tmp_path):
+    """Texts are guarded, numbers as they are printed are not."""
+    table = pd.DataFrame({"judge": ["=1+1", "@x", "g"], "wins": ["-3", "+4", "5"], "rate": ["-.5", "+1", ".5"]})
+    rules = [{"rule": "share", "share": "rate", "count": "wins", "of": 10}]
+    path = write_findings(audited(table, rules=rules), tmp_path / "findings.csv")
+    findings = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert findings["printed"].tolist() == ["-.5", "+1", ".5"]
+    assert findings["claim"].str[:6].tolist() == ["'=1+1:", "'@x: s", "g: sha"]
+    cells = [cell for row in findings.itertuples(index=False) for cell in row]
+    assert all(
+        re.fullmatch(r"[+-]?[\d.]+", cell) for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    )
+    whole = audited(table, rules=rules)[0].findings()
+    assert [unguarded(c) for c in findings["claim"]] == whole["claim"].tolist()
+
+
+@pytest.mark.parametrize("cell", ["-0.3", "+5", "-1,234.5", "-12 %", "+.5", "-1e-5", "-12%"])
+def test_numbers_as_printed_are_not_guarded(cell):
+    assert as_csv(pd.DataFrame({"a": [cell]})).splitlines()[1].strip('"') == cell
+
+
+@pytest.mark.parametrize("cell", ["-1+cmd|' /C calc'!A0", "=5", "--5", "-5-", "+1 1", "-", "@5", "'5"])
+def test_what_only_begins_as_a_number_is(cell):
+    assert next(csv.reader(as_csv(pd.DataFrame({"a": [cell]})).splitlines()[1:])) == [f"'{cell}", "'"]
+
+
+def test_an_infinite_number_printed_as_text_is_no_formula():
+    """A page's table has its numbers as texts: -inf among them needs no mark beside it."""
+    assert as_csv(pd.DataFrame({"z": ["-inf", "1.5", "-2"]})) == "z\n-inf\n1.5\n-2\n"
+    assert as_csv(pd.DataFrame({"z": ["-info"]})) == "z,spreadsheet_quote\n'-info,'\n"

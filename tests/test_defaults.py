@@ -53,18 +53,23 @@ def test_public_functions_have_the_shared_defaults(name: str) -> None:
             assert parameter.default in (SHARED[option], None), option
 
 
-@pytest.mark.parametrize("path", sorted(Path("src").rglob("*.py")), ids=lambda p: p.stem)
-def test_no_signature_and_no_field_repeats_a_default(path: Path) -> None:
+@pytest.fixture(scope="module")
+def nodes() -> list[tuple[Path, ast.AST]]:
+    """Every node of every module, with its file."""
+    return [(path, n) for path in sorted(Path("src").rglob("*.py")) for n in ast.walk(ast.parse(path.read_text()))]
+
+
+def test_no_signature_and_no_field_repeats_a_default(nodes: list[tuple[Path, ast.AST]]) -> None:
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for path, node in nodes:
         if isinstance(node, ast.FunctionDef):
             at = node.args
             named = [*at.posonlyargs, *at.args]
             pairs = [*zip(named[len(named) - len(at.defaults) :], at.defaults, strict=True)]
             pairs += zip(at.kwonlyargs, at.kw_defaults, strict=True)
-            found += [(node.name, a.arg) for a, d in pairs if a.arg in SHARED and _number(d)]
+            found += [(path, node.name, a.arg) for a, d in pairs if a.arg in SHARED and _number(d)]
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found += [("field", node.target.id)] if node.target.id in SHARED and _number(node.value) else []
+            found += [(path, "field", node.target.id)] if node.target.id in SHARED and _number(node.value) else []
     assert not found
 
 
@@ -72,14 +77,14 @@ def _number(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
-@pytest.mark.parametrize("path", sorted(Path("src").rglob("*.py")), ids=lambda p: p.stem)
-def test_what_ties_and_invalid_may_be_stands_in_one_place(path: Path) -> None:
+def test_what_ties_and_invalid_may_be_stands_in_one_place(nodes: list[tuple[Path, ast.AST]]) -> None:
     """In judgestats.counting.patterns: no signature spells them again, and no check lists them."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for path, node in nodes:
         if isinstance(node, ast.arg) and node.arg in {"ties", "invalid"} and node.annotation is not None:
-            found += [node.lineno] if "Literal" in ast.unparse(node.annotation) else []
+            found += [(path, node.lineno)] if "Literal" in ast.unparse(node.annotation) else []
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "choose":
             about = ast.unparse(node.args[2]).strip("'")
-            found += [node.lineno] if about in {"ties", "invalid"} and isinstance(node.args[1], ast.Tuple) else []
+            again = about in {"ties", "invalid"} and isinstance(node.args[1], ast.Tuple)
+            found += [(path, node.lineno)] if again else []
     assert not found

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import site_reference
 
 import judgestats as js
 import paper_items
@@ -13,6 +14,7 @@ from judgestats.counting.patterns import PATTERNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+SOURCE = DOCS.parent / "src" / "judgestats"
 #: Rooms whose public functions measure or shape.
 ROOMS = (
     "judgestats.metrics.",
@@ -209,15 +211,44 @@ def test_the_verbs_of_a_fit_are_told():
     assert [v for v in verbs if f"`{v}()`" not in page] == []
 
 
-def test_decisions_are_numbered_without_a_gap():
-    numbers = [int(p.name[:4]) for p in PAGES if p.parent.name == "decisions"]
-    assert numbers == list(range(1, len(numbers) + 1))
-    for p in PAGES:
-        if p.parent.name == "decisions":
-            assert p.read_text(encoding="utf-8").startswith(f"# {int(p.name[:4])}. "), p.name
+#: Number -> pages in docs/decisions that have it.
+DECISIONS: dict[int, list[Path]] = {}
+for _path in PAGES:
+    if _path.parent.name == "decisions" and _path.name != "README.md":
+        DECISIONS.setdefault(int(_path.name[:4]), []).append(_path)
+#: A decision by its number, in prose or as a link: "decision 29", "[decision\n55](...)", "docs/decisions/0047".
+DECISION = re.compile(r"(?i)\bdecision[\s#]+0*(\d+)|decisions/(\d{4})|\]\((\d{4})-[\w-]+\.md\)")
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if p.parent.name == "decisions"], ids=lambda p: p.name[:4])
+def test_no_two_decisions_have_one_number():
+    assert [[p.name for p in paths] for paths in DECISIONS.values() if len(paths) > 1] == []
+    for number, (path,) in DECISIONS.items():
+        assert path.read_text(encoding="utf-8").startswith(f"# {number}. "), path.name
+
+
+def test_the_index_of_decisions_has_each_once_with_its_title():
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"(?m)^- \[(\d+)\]\((\S+)\) (.+)$", index)
+    titles = {n: path.read_text(encoding="utf-8").partition("\n")[0] for n, (path,) in DECISIONS.items()}
+    rows = sorted((int(number), name, f"# {number}. {title}") for number, name, title in listed)
+    again = "docs/decisions/README.md lists each page once, under its topic: - [number](file) title"
+    assert rows == [(n, DECISIONS[n][0].name, titles[n]) for n in sorted(DECISIONS)], again
+
+
+def test_no_text_refers_to_a_decision_that_is_not_there():
+    root = DOCS.parent
+    texts = [*PAGES, *root.glob("*.md"), *root.glob("*.toml"), *(root / "tests" / "reference").glob("*")]
+    texts += [p for folder in ("src", "tests", "benchmarks", "docs/site") for p in (root / folder).rglob("*.py")]
+    dead = []
+    for path in {p for p in texts if p.is_file() and p != Path(__file__)}:
+        for match in DECISION.finditer(path.read_bytes().decode("utf-8", "replace")):
+            number = int(next(filter(None, match.groups())))
+            dead += [] if number in DECISIONS else [(path.relative_to(root).as_posix(), number)]
+    assert dead == []
+    assert [int(m.group(1)) for m in DECISION.finditer("see decision\n29")] == [29]
+
+
+@pytest.mark.parametrize("path", [p for paths in DECISIONS.values() for p in paths], ids=lambda p: p.name[:4])
 def test_a_decision_has_a_date_and_a_status(path):
     head = path.read_text(encoding="utf-8").split("\n")[2]
     assert re.match(r"Date: \d{4}-\d{2}-\d{2}\. Status: (accepted|superseded by \[\d+\])", head), head
@@ -269,7 +300,7 @@ def test_what_the_coverage_of_the_papers_names_exists():
     templates = set(js.design.prompts()["name"])
     wrong = []
     for number, (_, where) in paper_items.rows().items():
-        for name, _, keywords in paper_items.calls(where):
+        for name, _, keywords in paper_items.calls_in(where):
             wrong += [(number, name, k) for k in paper_items.takes(paper_items.named(name), keywords)]
         for name in re.findall(r"`(design\.\w+|plot\.\w+|Plan\.\w+)", where):
             wrong += [(number, name)] if paper_items.named(name) is None else []
@@ -299,7 +330,7 @@ def test_each_item_of_the_papers_in_scope_names_a_test_that_is_there():
 RUNS = [
     (number, *call)
     for number, (_, where) in paper_items.rows().items()
-    for call in paper_items.calls(where)
+    for call in paper_items.calls_in(where)
     if (number, call[0]) in paper_items.ON
 ]
 
@@ -308,7 +339,7 @@ def test_the_calls_that_run_are_those_whose_arguments_the_coverage_gives():
     complete = {
         (number, name)
         for number, (_, where) in paper_items.rows().items()
-        for name, arguments, keywords in paper_items.calls(where)
+        for name, arguments, keywords in paper_items.calls_in(where)
         if ... not in [*arguments, *keywords.values()]
         and not (name.startswith(("fit", "Plan")) or name == "design.export")
     }
@@ -329,3 +360,116 @@ def test_what_the_coverage_of_the_papers_names_runs(number, name, arguments, key
         arguments = [("attributed", "anonymized"), *arguments]
     result = paper_items.named(name)(*on, *arguments, **keywords, **more)
     assert len(result) > 0
+
+
+NAMED_FILES = [
+    (page, name)
+    for page in ("ARCHITECTURE.md", "CONTRIBUTING.md")
+    for name in sorted(
+        set(re.findall(r"`([\w.]+/[\w./*<>]*|\w+\.py)`", (DOCS.parent / page).read_text(encoding="utf-8")))
+    )
+    if not name.endswith(">.py")
+]
+
+
+@pytest.mark.parametrize(("page", "name"), NAMED_FILES)
+def test_a_file_that_the_guides_name_is_there(page, name):
+    """From the root or from src/judgestats; a module of a package may be named without its ending."""
+    parts = re.sub(r"<\w+>", "*", name).rstrip("/")
+    places = [
+        found for folder in (DOCS.parent, SOURCE) for ending in ("", ".py") for found in folder.glob(parts + ending)
+    ]
+    assert places, f"{page} names {name}"
+
+
+def test_a_file_that_a_page_names_is_there():
+    """Of tests, benchmarks, notebooks and sources; a test may be named without its folder."""
+    root = DOCS.parent
+    name = re.compile(r"`((?:tests|benchmarks|notebooks|src|docs|\.ci)/[\w./]+\.\w+|test_\w+\.py)`")
+    pages = [*PAGES, *root.glob("*.md"), root / "notebooks" / "README.md"]
+    named = {(page.name, found) for page in pages for found in name.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 40
+    assert sorted((p, n) for p, n in named if not (root / n).exists() and not list(root.glob(f"tests/**/{n}"))) == []
+
+
+OF_FILE = re.compile(r"`(\w+)`(?: and `(\w+)`)? (?:of|in) `([\w/]+\.py)`")
+
+
+def test_a_name_that_the_guide_places_in_a_file_stands_there():
+    """`NAME` of `path.py`: the first word of the table of jobs that a reader searches for."""
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    placed = [(name, path) for *names, path in OF_FILE.findall(text) for name in names if name]
+    assert len(placed) >= 15
+    root = DOCS.parent
+    gone = [
+        (name, path)
+        for name, path in placed
+        if not re.search(
+            rf"\b{name}\b", next(p for p in (root / path, SOURCE / path) if p.is_file()).read_text("utf-8")
+        )
+    ]
+    assert gone == []
+
+
+CLUSTER = (
+    r"Column that (calls|pairs|verdicts|items|things|units|subjects|responses) share, by which intervals are clustered\. "
+    r'``"auto"`` detects it \(``(item|task)``, say\) and names it in ``method``\. '
+    r"False treats all \1 as independent, with a flag where they are not\."
+)
+#: What a public docstring says of a parameter that many functions have; further sentences may follow.
+WORDING = {
+    "by": r"Further grouping columns\.",
+    "cluster": CLUSTER,
+    "conf_level": r"Coverage of the intervals\.",
+    "seed": r"(Number of bootstrap resamples, and seed of the draws\.|Seed of [a-z])",
+    "n_resamples": r"Number of bootstrap resamples, and seed of the draws\.",
+}
+#: As another function has it.
+AS_THERE = re.compile(r"(``how='dawid_skene'``: a|A)s (in|for) :func:`")
+#: Functions in which the parameter is something else.
+OTHERWISE = {
+    "by": "aggregate composite dawid_skene gains_and_costs weighted_index models.Fit.margins models.Fit.means "
+    "models.Fit.contrasts models.Fit.predictive models.position_bias_model models.tie_model hierarchical.bias "
+    "hierarchical.psychometric design.rubric plot.pareto",
+    "cluster": "alternative_annotator_test calibrate compare_datasheets compare_versions consensus_deviation "
+    "corrected_difference correlation detection_threshold fit judge_against_people ordering_accuracy "
+    "quality_agreement rank_correlation rank_systems report run_sd score_matrix tally",
+    "conf_level": "label_plan design.power",
+    "seed": "compare_versions decision_study design.answer_probabilities",
+    "n_resamples": "compare_versions decision_study models.Fit.confint",
+}
+
+
+def parameters(text: str) -> list[tuple[list[str], str]]:
+    """Names and text of each entry in the section Parameters of a docstring."""
+    section = re.search(r"\nParameters\n-+\n(.*?)(?=\n\n[A-Z][\w ]+\n-+\n|\Z)", text, re.S)
+    entries = re.split(r"\n+(?=\S)", section.group(1)) if section else []
+    parts = [entry.partition("\n")[::2] for entry in entries]
+    return [(head.partition(" :")[0].split(", "), " ".join(body.split())) for head, body in parts]
+
+
+def documented() -> dict[str, object]:
+    """Public functions, classes and their methods, by name."""
+    things = {name.removeprefix("judgestats."): thing for name, thing in site_reference.public().items()}
+    methods = {
+        f"{name}.{n}": f
+        for name, thing in things.items()
+        if inspect.isclass(thing)
+        for n, f in vars(thing).items()
+        if inspect.isfunction(f) and not n.startswith("_")
+    }
+    return things | methods
+
+
+@pytest.mark.parametrize("parameter", WORDING)
+def test_a_parameter_of_many_functions_has_one_wording(parameter):
+    """``by``, ``cluster`` ...: the one wording, a reference to another function, or a function that is listed."""
+    texts = {
+        name: text
+        for name, thing in documented().items()
+        for names, text in parameters(inspect.getdoc(thing) or "")
+        if parameter in names
+    }
+    assert len(texts) >= 30
+    others = {n for n, t in texts.items() if not (re.match(WORDING[parameter], t) or AS_THERE.match(t))}
+    assert others == set(OTHERWISE[parameter].split()), "use the wording of WORDING, or list the function in OTHERWISE"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import json
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +15,13 @@ import flags_page
 import numpy as np
 import pandas as pd
 import pytest
+import same_results
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.flags import FLAGS, Flag, explain, flag_codes, in_part, join
+from judgestats.metrics.measure_registry import measures
+from judgestats.results import estimates
+from quantities import MEASURES, TERMS, quantity
 
 SOURCES = [p for p in sorted(Path("src/judgestats").rglob("*.py")) if p.name != "flags.py"]
 #: Calls whose arguments are flags, and keywords that hold them.
@@ -74,17 +81,18 @@ def _literals(node: ast.expr, texts: set[str]) -> Iterator[str]:
             yield from _literals(part, texts)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to("src/judgestats")))
-def test_no_flag_is_written_beside_the_registry(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    own = {
-        t.id
-        for n in tree.body
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant | ast.JoinedStr)
-        for t in n.targets
-        if isinstance(t, ast.Name)
-    }
-    found = [f"{path}:{e.lineno}: {text}" for e in _written(tree) for text in _literals(e, own)]
+def test_no_flag_is_written_beside_the_registry() -> None:
+    found = []
+    for path in SOURCES:
+        tree = ast.parse(path.read_text())
+        own = {
+            t.id
+            for n in tree.body
+            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant | ast.JoinedStr)
+            for t in n.targets
+            if isinstance(t, ast.Name)
+        }
+        found += [f"{path}:{e.lineno}: {text}" for e in _written(tree) for text in _literals(e, own)]
     assert not found
 
 
@@ -106,8 +114,33 @@ def test_every_record_explains_itself_and_is_found_from_its_cell(flag: Flag) -> 
         assert flag_codes(in_part("label", flag.of(n, **fields))) == (flag.code,)
 
 
+def test_no_flag_is_defined_twice() -> None:
+    body = ast.parse(Path("src/judgestats/flags.py").read_text()).body
+    names = [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+
+
+def test_the_kind_of_every_measure_is_known() -> None:
+    assert set(measures()) <= set(MEASURES)
+    assert set(TERMS) <= set(MEASURES)
+
+
+def test_a_flag_stands_beside_numbers_of_which_it_may_be_said() -> None:
+    wrong = set()
+    for name, table in json.loads(gzip.decompress(same_results.STORED.read_bytes())).items():
+        measure = name.partition(": ")[2] or name.partition(" | ")[0].partition(",")[0]
+        if measure in MEASURES and {"term", "flag"} <= set(table["columns"]):
+            term, cell = (table["columns"].index(c) for c in ("term", "flag"))
+            for row in table["rows"]:
+                kind = quantity(measure, row[term])
+                said = (FLAGS[code] for code in flag_codes(row[cell]))
+                wrong |= {(f.code, measure, row[term], kind) for f in said if f.said_of and kind not in f.said_of}
+    assert not wrong
+
+
 def test_a_flag_is_a_plain_text_in_a_result() -> None:
-    assert type(join(flags.NO_DATA)) is str
+    row = {"term": "t", "method": methods.WILSON, "flag": join(flags.NO_DATA)}
+    assert {type(cell) for cell in estimates([row]).loc[0, ["method", "flag"]]} == {str}
     assert type(pickle.loads(pickle.dumps(flags.NO_DATA))) is str
     assert join(flags.NO_DATA, None, "", "no data; n < 30") == "no data; n < 30"
     assert flags.NOT_FITTED.of(reason="a; b") == "not fitted: a, b"
@@ -133,27 +166,23 @@ def test_cells_of_flags_are_joined_without_repeats():
     assert flags.RATED_ONCE.of(0) == ""
 
 
-def test_few_clusters_with_the_rarer_answer_are_flagged_unless_clusters_are_small() -> None:
-    sizes, hits = np.full(30, 10), np.zeros(30)
-    hits[:9] = 3
-    assert flags.few_clusters(sizes, hits=hits) == flags.FEW_RARE_CLUSTERS
-    assert flags.few_clusters(sizes, hits=sizes - hits) == flags.FEW_RARE_CLUSTERS
-    hits[9] = 1
-    assert flags.few_clusters(sizes, hits=hits) == ""
-    assert flags.few_clusters(np.full(30, 3), hits=np.zeros(30)) == ""
-    of_shares = {"hits": np.zeros(30), "nearly_independent": flags.SMALL_CLUSTER}
-    assert flags.few_clusters(np.full(30, 4), **of_shares) == ""
-    assert flags.few_clusters(np.full(30, 5), **of_shares) == flags.FEW_RARE_CLUSTERS
-    assert flags.few_clusters(sizes[:1], hits=np.array([1]), alike=np.array([12.0])) == ""
-    assert flags.few_clusters(sizes[:9], hits=hits[:9]) == flags.FEW_CLUSTERS
-
-
 def test_unequal_clusters_and_few_drawn_ones_are_flagged() -> None:
     sizes = np.array([100, 100, *[4] * 28])
     assert flags.few_clusters(sizes) == flags.few_clusters(sizes, resampled=True) == flags.UNEQUAL_CLUSTERS.of(5)
     assert flags.few_clusters(np.full(20, 7), resampled=True) == flags.FEW_DRAWN
+    assert flags.few_clusters(sizes[2:11]) == flags.FEW_CLUSTERS
+    assert flags.few_clusters(sizes[:1], alike=np.array([12.0])) == ""
     assert flags.few_clusters(np.array([5, 0, 0])) == flags.ONE_UNIT
     assert flags.few_clusters(np.zeros(3)) == flags.ONE_UNIT
+
+
+def test_a_few_large_errors_are_flagged_by_what_they_are_worth():
+    """60 errors of one size are worth 60; with three ten times as large, (57 + 300)²/(57 + 30000)."""
+    errors = np.where(np.arange(60) < 3, 10.0, 1.0)
+    assert flags.few_large_errors(errors) == flags.FEW_LARGE_ERRORS.of(round(357**2 / 30057))
+    assert flags.few_large_errors(-errors[:4], np.array([1.0, 1, 1, 57])) == flags.few_large_errors(errors)
+    assert flags.few_large_errors(np.ones(60)) == flags.few_large_errors(np.zeros(60)) == ""
+    assert flags.few_large_errors(np.ones(14)) == ""
 
 
 def test_a_class_in_few_clusters_is_flagged():

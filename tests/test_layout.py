@@ -1,8 +1,10 @@
 """Tests mirror modules: tests/<room>/test_<module>.py is about src/judgestats/<room>/.../<module>.py."""
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ NO_MODULE = {
     "test_layout.py": "this file",
     "test_nearly_degenerate.py": "one property, every measure",
     "test_notebooks.py": "the notebooks",
+    "test_sweep.py": "every function and option, on small tables",
     "test_weight.py": "the table of what the package costs",
     "test_platforms.py": "what differs on Windows and macOS",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
@@ -31,8 +34,10 @@ NO_MODULE = {
     "test_public_surface.py": "what programs may rely on",
     "test_readme.py": "the numbers and links of the README",
     "test_same_results.py": "the comparison of all results before and after a change",
+    "test_security.py": "the promises of SECURITY.md",
     "test_site.py": "the site",
     "design/test_coverage_classes.py": "the study of classes and areas under curves, as committed",
+    "design/test_coverage_scores.py": "the study of scores that are not normal, as committed",
     "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
     "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
     "design/test_coverage_unequal.py": "the study of unequal clusters, as committed",
@@ -43,6 +48,7 @@ NO_MODULE = {
     "design/test_recovery_bias.py": "every measure of simulated judges",
     "models/test_least_squares.py": "Gaussian models, by every engine",
     "models/test_coverage_models.py": "the study in docs/coverage.md",
+    "models/test_model_sizes.py": "the study of sizes in docs/models.md",
     "models/bayes/test_arviz.py": "ArviZ on fits and posteriors",
     "models/bayes/test_simulated_calibration.py": "the study in docs/calibration.md",
     "models/bayes/test_smoke.py": "every Bayesian model once",
@@ -63,14 +69,16 @@ NO_MODULE = {
 FILES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if NO_MODULE.keys().isdisjoint((str(p), p.parts[0]))], ids=str)
-def test_a_file_of_tests_is_named_after_a_module(path):
-    room = SOURCE / path.parent
-    name = path.stem.removeprefix("test_")
-    below = "**/" if path.parent.name else ""
-    modules = {found.stem for found in room.glob(f"{below}*.py")}
-    modules |= {found.parent.name for found in room.glob(f"{below}__init__.py")}
-    assert name in modules, f"{room.relative_to(SOURCE.parents[1])} has no module {name}: rename {path}, or say why not"
+def test_a_file_of_tests_is_named_after_a_module():
+    """Rename a file that is listed, or say in NO_MODULE why not."""
+    lost = []
+    for path in FILES:
+        room, below = SOURCE / path.parent, "**/" if path.parent.name else ""
+        modules = {module.stem for module in room.glob(f"{below}*.py")}
+        modules |= {package.parent.name for package in room.glob(f"{below}__init__.py")}
+        if NO_MODULE.keys().isdisjoint((str(path), path.parts[0])) and path.stem.removeprefix("test_") not in modules:
+            lost.append(path)
+    assert lost == []
 
 
 def test_what_is_about_no_module_is_there():
@@ -99,6 +107,78 @@ def test_each_package_can_be_imported_first():
         "    importlib.import_module(name)\n"
     )
     subprocess.run([sys.executable, "-c", code, *packages], check=True)
+
+
+CONTRACTS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+#: Packages that say what they do instead.
+UNSAID = {"cli", "bias_models", "engines"}
+#: A package, and the packages that its docstring says it may import.
+MAY_IMPORT = re.compile(r"May import the packages? ([\w\s,]+?)(?: of \w+)?[.;]")
+
+
+def below(contract):
+    """Each package of a contract of layers -> the packages, of one folder, that lie below it."""
+    folder = SOURCE.joinpath(*contract.get("containers", ["judgestats"])[0].split(".")[1:])
+    layers = [re.findall(r"\w+", layer.replace("judgestats.", "")) for layer in contract["layers"]]
+    layers = [[name for name in layer if (folder / name / "__init__.py").exists()] for layer in layers]
+    return {
+        folder / name: [one for lower in layers[i + 1 :] for one in lower]
+        for i, layer in enumerate(layers)
+        for name in layer
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [case for contract in CONTRACTS if contract["type"] == "layers" for case in below(contract).items()],
+    ids=lambda value: value.relative_to(SOURCE).as_posix() if isinstance(value, Path) else "",
+)
+def test_a_package_says_what_it_may_import_as_the_contract_does(folder, allowed):
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    sentence = MAY_IMPORT.search(text)
+    if sentence is None:
+        assert folder.name in UNSAID or not allowed, f"{folder.name} does not say that it may import {allowed}"
+        return
+    assert re.split(r",\s+|\s+and\s+", sentence[1]) == allowed
+
+
+def imports(source):
+    """Each module below a folder -> the modules there that it imports, for types and inside functions too."""
+    modules = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
+    found = {name: set() for name in modules}
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found[name] |= {one.name for one in node.names} & modules.keys()
+            elif isinstance(node, ast.ImportFrom):
+                inner = {f"{node.module}.{one.name}" for one in node.names} & modules.keys()
+                found[name] |= inner or {node.module} & modules.keys()
+    return found
+
+
+def circles(graph):
+    """Modules that can be reached from themselves."""
+    reached = {name: set(graph[name]) for name in graph}
+    while True:
+        further = {name: near.union(*(reached[one] for one in near)) for name, near in reached.items()}
+        if further == reached:
+            return sorted(name for name, near in reached.items() if name in near)
+        reached = further
+
+
+def test_no_module_imports_itself_by_way_of_another():
+    assert circles(imports(SOURCE)) == []
+
+
+def test_a_planted_circle_is_found(tmp_path):
+    (tmp_path / "one.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import x.two\n")
+    (tmp_path / "two.py").write_text("def f():\n    from x import one\n")
+    (tmp_path / "three.py").write_text("from x.one import *\n")
+    source = tmp_path.rename(tmp_path.parent / "x")
+    assert circles(imports(source)) == ["x.one", "x.two"]
 
 
 #: Libraries that are felt at the first answer: only what uses one may load it.

@@ -32,18 +32,28 @@ from judgestats.outputs import MarkedOutputs, Outputs
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "judgestats"
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 CALLS = "judge,item,first,second,choice\n" + "".join(f"José,{i},x,y,first\nJosé,{i},y,x,second\n" for i in range(9))
+#: Last names of the functions that open, read or write text.
+OPENERS = {"read_text", "write_text", "to_csv", "TextIOWrapper", "NamedTemporaryFile", "fdopen", "writer", "savetxt"}
 #: Modules that Windows lacks.
 POSIX_ONLY = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 
 
+def trees(pattern, *folders):
+    """Module -> its nodes, of those modules of the folders whose text has the pattern."""
+    texts = {path: path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py")}
+    return {path: ast.parse(text) for path, text in texts.items() if re.search(pattern, text)}
+
+
 @cache
 def called():
-    """Calls of the source: where, the name of the function, positional arguments and keywords, as text."""
+    """Calls of the source that open, read or write: where, the name of the function, its arguments and keywords, as text."""
     result = []
-    for path, tree in TREES.items():
+    for path, tree in trees("|".join([*OPENERS, r"open\b"]), SOURCE).items():
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            if last not in OPENERS and not last.endswith("open"):
+                continue
             name = ast.unparse(call.func)
             keywords = {k.arg or "**": ast.unparse(k.value) for k in call.keywords}
             place = f"{path.relative_to(SOURCE).as_posix()}:{call.lineno}"
@@ -182,7 +192,7 @@ def test_an_accent_that_the_system_takes_apart_makes_another_judge(tmp_path):
 def test_the_package_makes_no_links_and_has_no_numbers_of_a_width_that_differs():
     """A link needs a right on Windows; a long double has 64, 80 or 128 bits."""
     avoided = {"symlink", "symlink_to", "hardlink_to", "longdouble", "float128", "clongdouble"}
-    names = [(path.name, node) for path, tree in TREES.items() for node in ast.walk(tree)]
+    names = [(path.name, node) for path, tree in trees("|".join(avoided), SOURCE).items() for node in ast.walk(tree)]
     assert [(p, n.attr, n.lineno) for p, n in names if isinstance(n, ast.Attribute) and n.attr in avoided] == []
 
 
@@ -343,10 +353,9 @@ def test_errors_keep_what_programs_ask_for_in_another_process():
 
 def test_no_module_or_file_of_tests_needs_what_windows_lacks_when_it_is_imported():
     needs = []
-    for path in [*TREES, *(ROOT / "tests").rglob("*.py")]:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        names = {a.name for node in body if isinstance(node, ast.Import) for a in node.names}
-        names |= {node.module for node in body if isinstance(node, ast.ImportFrom)}
+    for path, tree in trees(rf"\b({'|'.join(POSIX_ONLY)})\b", SOURCE, ROOT / "tests").items():
+        names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
+        names |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
         needs += [f"{path.relative_to(ROOT).as_posix()}: {name}" for name in sorted(names & POSIX_ONLY, key=str)]
     assert needs == []
 

@@ -383,7 +383,6 @@ NOT_BY_TASK = {
     "ordering_accuracy": "systems are drawn, not items",
     "protocol_difference": "its default is the item",
     "rationale_shift": "its default is the item",
-    "effective_judges": "its default is the item",
     "quality_agreement": "it correlates systems",
     "rank_correlation": "it correlates systems, and these are too few",
 }
@@ -412,14 +411,13 @@ def test_every_interval_by_few_unequal_clusters_has_a_flag(name):
 #: Measures whose rows name no column: they correlate systems, or each judge has one call on an item in a condition.
 OF_SYSTEMS = {"ordering_accuracy", "quality_agreement", "rank_correlation", "run_sd", "run_sd, ratios"}
 UNCLUSTERED = {
-    registry.few_tasks_of_one_judge: OF_SYSTEMS | {"rationale_check", "revision"},
+    registry.few_tasks_of_one_judge: OF_SYSTEMS,
     registry.one_call_of_one_judge: OF_SYSTEMS
     | {
         "alternative_annotator_test",
         "alternative_annotator_test, of ratings",
         "best_of_accuracy",
         "confidence_calibration",
-        "icc",
         "rationale_check",
         "revision",
         "verbosity_bias",

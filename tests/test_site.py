@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import judgestats as js
 from judgestats.metrics.measure_registry import HAVE, measures
+from refusals import refused
 
 DOCS = Path(__file__).parents[1] / "docs"
 PUBLIC = site_reference.public()
@@ -60,6 +61,22 @@ def test_links_of_every_page_lead_to_a_page_of_the_site_or_a_file_of_the_reposit
 )
 def test_a_link_is_turned(link, turned):
     assert site_build.linked(link, "docs/audit.md", site_build.sources()) == turned
+
+
+def test_the_index_of_decisions_is_a_page_of_the_chapter_on_explanations():
+    assert site_build.sources()["docs/decisions/README.md"] == "decisions/index"
+    assert "docs/decisions/README.md" in site_build.CHAPTERS["explanation"][2]
+
+
+def test_the_search_of_the_site_leaves_decisions_out():
+    text = "# 5. Title\n\nWords.\n"
+    texts = {"decisions/index": "# Decisions\n", "decisions/0089-a-label": text, "intervals": text}
+    shown = site_build.not_searched(texts)
+    assert shown["decisions/0089-a-label"] == f"---\nnosearch: true\n---\n\n{text}"
+    assert {k: v for k, v in shown.items() if k != "decisions/0089-a-label"} == {
+        "decisions/index": "# Decisions\n",
+        "intervals": text,
+    }
 
 
 def test_a_section_may_be_a_page_of_its_own():
@@ -131,11 +148,6 @@ def test_the_page_of_a_notebook_is_the_executed_file(tmp_path):
     assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(p.stem for p in site_build.notebooks())
     stored = DOCS.parent / "notebooks" / "mtbench_position.ipynb"
     assert (tmp_path / stored.name).read_bytes() == stored.read_bytes()
-
-
-def test_a_link_to_nothing_is_an_error():
-    with pytest.raises(SystemExit, match=r"there is no docs/nowhere\.md"):
-        site_build.linked("[x](nowhere.md)", "docs/audit.md", site_build.sources())
 
 
 def test_every_public_name_is_in_the_reference():
@@ -229,10 +241,16 @@ def test_every_plot_has_a_cell_in_the_gallery_and_every_cell_a_plot():
     assert [line for line in set(lines) if lines.count(line) > 1] == []  # what two cells need is data of both
 
 
-def test_a_plot_without_a_cell_fails_the_gallery():
+def test_links_and_plots_without_their_place_fail():
     known = {name: code for name, code in site_gallery.cells().items() if name != "pareto"}
-    with pytest.raises(site_gallery.MissingExampleError, match=r"plot\.pareto has no picture"):
-        site_gallery.plots(known)
+    refused(
+        SystemExit,
+        (
+            lambda: site_build.linked("[x](nowhere.md)", "docs/audit.md", site_build.sources()),
+            r"there is no docs/nowhere\.md",
+        ),
+        (lambda: site_gallery.plots(known), site_gallery.MissingExampleError, r"plot\.pareto has no picture"),
+    )
 
 
 def test_the_gallery_has_each_picture_with_its_code_and_data(tmp_path, monkeypatch):

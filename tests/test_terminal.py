@@ -25,21 +25,21 @@ def obeyed(text):
     return re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
 
 
-def calls(judge, column="choice"):
+def lines_of_calls(judge, column="choice"):
     rows = [f"{judge},{i},x,y,{c}" for i, c in enumerate(["first", "second", "tie", "second"])]
     return "\n".join([f"judge,item,first,second,{column}", *rows, ""])
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "calls.csv").write_text(calls(EVIL), encoding="utf-8")
-    (tmp_path / "greek.csv").write_text(calls("Δ判"), encoding="utf-8")
-    (tmp_path / "columns.csv").write_text(calls(EVIL, f"verdict{EVIL}"), encoding="utf-8")
-    (tmp_path / "labels.csv").write_text(calls("g").replace("tie", EVIL), encoding="utf-8")
+    (tmp_path / "calls.csv").write_text(lines_of_calls(EVIL), encoding="utf-8")
+    (tmp_path / "greek.csv").write_text(lines_of_calls("Δ判"), encoding="utf-8")
+    (tmp_path / "columns.csv").write_text(lines_of_calls(EVIL, f"verdict{EVIL}"), encoding="utf-8")
+    (tmp_path / "labels.csv").write_text(lines_of_calls("g").replace("tie", EVIL), encoding="utf-8")
     (tmp_path / "table.csv").write_text(f"model,a,b,total{EVIL}\n{EVIL},1,2,4\n", encoding="utf-8")
     total = f"total{EVIL}".encode("unicode_escape").decode().replace("\\x", "\\u00")
     (tmp_path / "rules.toml").write_text(f'[[rule]]\nrule = "sum"\nparts = ["a", "b"]\ntotal = "{total}"\n')
-    (tmp_path / f"{EVIL}.csv").write_text(calls("g"), encoding="utf-8")
+    (tmp_path / f"{EVIL}.csv").write_text(lines_of_calls("g"), encoding="utf-8")
     return tmp_path
 
 
@@ -146,7 +146,7 @@ def test_what_takes_long_is_shown_in_a_terminal_only(terminal, after, shown):
 @pytest.mark.parametrize("before", [None, "an older page"])
 def test_an_interrupt_in_the_middle_of_writing_leaves_no_half_page(tmp_path, command, before):
     """Control-C arrives when the page is written but not yet in its place."""
-    (tmp_path / "calls.csv").write_text(calls("g"), encoding="utf-8")
+    (tmp_path / "calls.csv").write_text(lines_of_calls("g"), encoding="utf-8")
     if before:
         (tmp_path / "page.html").write_text(before)
     program = (

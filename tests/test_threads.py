@@ -24,6 +24,7 @@ from judgestats.models.likelihood.objectives import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
 from judgestats.threads import Shared, one_blas_thread, warnings_ignored
+from registry import contests, single_scores
 
 LONG = "x" * 150_000  # Python's own limit for a field is 131,072
 
@@ -34,20 +35,6 @@ def asked() -> pd.DataFrame:
     return pd.DataFrame({"y": right, "x": rng.normal(size=60), "item": np.repeat(np.arange(12).astype(str), 5)})
 
 
-def scores() -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    keys = pd.MultiIndex.from_product([[*"ab"], [*"uvwxy"], [*"1234"]], names=["judge", "system", "item"])
-    return keys.to_frame(index=False).assign(score=rng.integers(1, 6, len(keys)).astype(float))
-
-
-def calls() -> pd.DataFrame:
-    rng = np.random.default_rng(2)
-    pairs = [("p", "q"), ("q", "p")] * 12
-    data = pd.DataFrame(pairs, columns=["first", "second"])
-    choice = rng.choice(["first", "second", "tie"], len(data))
-    return data.assign(judge="g", item=np.repeat(np.arange(12), 2).astype(str), choice=choice, rationale=LONG)
-
-
 def one_round(folder: Path, number: int = 0) -> tuple[object, ...]:
     """A fit, another by statsmodels, a failed one, six ICCs, a file with a long field, a picture and now and then a page."""
     fit = js.fit("y ~ scale(x) + (1|item)", asked(), family="binomial")
@@ -55,12 +42,12 @@ def one_round(folder: Path, number: int = 0) -> tuple[object, ...]:
     with pytest.raises(js.errors.FormulaError):
         js.fit("y ~ bs(x, df=2)", asked(), family="binomial")
     frame = js.read(folder / "calls.csv")
-    icc = js.icc(js.ratings(scores()))
+    icc = js.icc(js.ratings(single_scores()))
     picture = "".join(str(part) for part in drawing("icc", "ICC", "All six.", lambda: plots.icc(icc)))
     page = b""
     if number % 5 == 4:
         path = folder / f"{threading.get_ident()}.html"
-        page = js.report(js.preferences(calls().drop(columns="rationale")), path, n_resamples=20).read_bytes()
+        page = js.report(js.preferences(contests().head(24)), path, n_resamples=20).read_bytes()
     return (
         fit.tidy().to_csv(), parted.tidy().to_csv(), icc.to_csv(), frame["rationale"].str.len().tolist(), picture, page,
     )  # fmt: skip
@@ -77,7 +64,7 @@ def process() -> tuple[object, ...]:
 
 @pytest.mark.parametrize(("threads", "rounds"), [(4, 2), pytest.param(8, 10, marks=pytest.mark.slow)])
 def test_threads_get_what_one_alone_gets_and_leave_nothing_changed(tmp_path, threads, rounds):
-    calls().to_csv(tmp_path / "calls.csv", index=False)
+    contests().head(24).assign(rationale=LONG).to_csv(tmp_path / "calls.csv", index=False)
     with threadpool_limits(2, "blas"):
         alone = {number: one_round(tmp_path, number) for number in {0, min(4, rounds - 1)}}
         before = process()

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+from scipy import optimize, stats
 
 
 def two_way(table):
@@ -101,3 +102,22 @@ def effect_squares(y, effects):
     covariances = [projection(e) * (n / np.prod([shape[a] for a in e])) for e in effects] + [np.eye(n)]
     expected = np.array([[np.trace(p @ c) for c in covariances] for _, p in parts]) / df[:, None]
     return squares, df, expected
+
+
+def freedom(influence: np.ndarray) -> float:
+    """Degrees of freedom by the kurtosis, at most n - 1."""
+    n = influence.size
+    return min(2 * n / (stats.kurtosis(influence, fisher=False) - 1), n - 1)
+
+
+def hall(x: np.ndarray) -> list[float]:
+    """Ends where Hall's transform of t is Student's quantile, solved and not by formula."""
+    error, skewness = x.std(ddof=1) / np.sqrt(x.size), stats.skew(x) / np.sqrt(x.size)
+    quantile = stats.t.ppf(0.975, freedom(x - x.mean()))
+
+    def transformed(end: float) -> float:
+        t = (x.mean() - end) / error
+        return t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+
+    sides = ((x.mean() - 10 * error, x.mean(), quantile), (x.mean(), x.mean() + 20 * error, -quantile))
+    return [optimize.brentq(lambda e, q=q: transformed(e) - q, low, high, xtol=1e-13) for low, high, q in sides]

@@ -79,7 +79,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
             "docs/benchmarks.md",
             "docs/glossary.md",
             "ARCHITECTURE.md",
-            "decisions/index",
+            "docs/decisions/README.md",
         ],
     ),
     "about": ("About", "For people and programs that use or change the package.", [
@@ -120,8 +120,8 @@ _LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 def home(path: str) -> str:
     """Place in the site, without its ending, of a page of the repository or of one written here."""
     name = path.removeprefix("docs/").removeprefix("site/").removesuffix(".md").removesuffix(".py")
-    if name.startswith("notebooks/"):
-        return name.replace("notebooks/README", "notebooks/index")
+    if name.startswith(("notebooks/", "decisions/")):
+        return name.replace("/README", "/index")
     return name.lower() if name.isupper() else name
 
 
@@ -267,7 +267,8 @@ def pages_and_pictures() -> None:
     for place in [t for t in texts if t.startswith("repeat_")]:
         texts[place] += PAPER.format(paper=place.removeprefix("repeat_"))
     texts["gallery/index"] = site_gallery.write(SOURCE / "gallery", extra / "gallery")
-    texts["decisions/index"] = decisions(texts)
+    texts["decisions/index"] += "\n" + contents([Path(t).name for t in sorted(texts) if re.match(r"decisions/\d", t)])
+    texts = not_searched(texts)
     texts["notebooks/index"] += "\n" + contents([p.stem for p in notebooks()])
     for key in CHAPTERS:
         if CHAPTERS[key][0]:
@@ -291,12 +292,12 @@ def pages_and_pictures() -> None:
     first_page(extra)
 
 
-def decisions(texts: Mapping[str, str]) -> str:
-    """Page of the decisions."""
-    found = sorted(t for t in texts if re.match(r"decisions/\d", t))
-    rows = [f"- [{_title(texts[t])}]({Path(t).name}.md)" for t in found]
-    words = "Choices that a reader would question, each with its reasons."
-    return "\n".join(["# Decisions", "", words, "", *rows, "", contents([Path(t).name for t in found])])
+def not_searched(texts: Mapping[str, str]) -> dict[str, str]:
+    """The pages, decisions marked so that the search leaves them out: who searches wants what holds, not why."""
+    return {
+        place: f"---\nnosearch: true\n---\n\n{text}" if re.match(r"decisions/\d", place) else text
+        for place, text in texts.items()
+    }
 
 
 def for_programs(texts: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""CSV as the package writes it: every text reads back as it was; forms for people are safe in a spreadsheet."""
+"""CSV as the package writes it: every text reads back as it was, and no spreadsheet runs one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +15,12 @@ import pandas as pd
 
 #: First characters by which a spreadsheet runs a cell (in Japanese wide ones, too), and the quote that guards it.
 _RUN_BY_SPREADSHEETS = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n", "'")
+#: A guarded cell: the quote, and the first character of its text.
+GUARDED = re.compile(f"^'([{re.escape(''.join(_RUN_BY_SPREADSHEETS))}])")
+#: Column of a table in which cells or names are guarded, the quote in each row: what reads it takes the quotes away.
+GUARD, _QUOTE = "spreadsheet_quote", "'"
+#: A number as it is printed, which a spreadsheet runs to itself; an infinite one it calls an unknown name.
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)? ?%?|[+-]inf")
 #: Columns of forms, and of tables of calls, that a plan fills in; what stands in others was written by people.
 _PLANNED = {
     *("call", "label", "task", "first", "second", "rubric", "response"),
@@ -35,27 +41,43 @@ class _LineFeeds:
 
 
 def write_rows(out: IO[str], names: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write a header and rows to a file that is open with ``newline=""``."""
+    """Write a header and rows, guarded, to a file that is open with ``newline=""``."""
+    _write(out, map(guarded, names), (map(guarded, row) for row in rows))
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """A table as CSV, guarded, with the column :data:`GUARD` where a text is; a missing value is an empty cell."""
+    out = io.StringIO(newline="")
+    names: list[object] = [str(name) for name in table.columns]
+    columns = [_cells(table.iloc[:, at]) for at in range(len(names))]
+    safe_names, safe_columns = [*map(guarded, names)], [[*map(guarded, cells)] for cells in columns]
+    if (safe_names, safe_columns) != (names, columns):
+        names, columns = [*safe_names, GUARD], [*safe_columns, [_QUOTE] * len(table)]
+    _write(out, names, zip(*columns, strict=True))
+    return out.getvalue()
+
+
+def _cells(column: pd.Series) -> list[object]:
+    """The cells of a column as Python's own, a missing one None."""
+    cells: list[object] = column.astype(object).where(column.notna(), None).tolist()
+    return cells
+
+
+def _write(out: IO[str], names: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
     writer = csv.writer(_LineFeeds(out), lineterminator="\r\n")
     writer.writerow(list(names))
     writer.writerows(rows)
 
 
-def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV; a missing value is an empty cell."""
-    out = io.StringIO(newline="")
-    cells = table.astype(object).where(table.notna(), None)
-    write_rows(out, map(str, table.columns), cells.itertuples(index=False, name=None))
-    return out.getvalue()
-
-
 def guarded(cell: object) -> object:
-    """A cell that no spreadsheet runs: a quote before its sign, and before a quote.
+    """A cell that no spreadsheet runs: a quote before its sign, and before a quote; a number is left as it is.
 
-    >>> guarded("=1+1"), guarded("'tis"), guarded("1 = 1")
-    ("'=1+1", "''tis", '1 = 1')
+    >>> guarded("=1+1"), guarded("'tis"), guarded("1 = 1"), guarded("-0.5")
+    ("'=1+1", "''tis", '1 = 1', '-0.5')
     """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_RUN_BY_SPREADSHEETS) else cell
+    if not isinstance(cell, str) or not cell.startswith(_RUN_BY_SPREADSHEETS) or _NUMBER.fullmatch(cell):
+        return cell
+    return f"{_QUOTE}{cell}"
 
 
 def unguarded(cell: str) -> str:
@@ -64,7 +86,12 @@ def unguarded(cell: str) -> str:
     >>> unguarded("'=1+1"), unguarded("''tis"), unguarded("'tis")
     ('=1+1', "'tis", "'tis")
     """
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_RUN_BY_SPREADSHEETS) else cell
+    return GUARDED.sub(r"\1", cell)
+
+
+def unguarded_names(names: Sequence[str]) -> list[str]:
+    """Names of the columns of a file as they were before it was written, with guards or without."""
+    return [unguarded(name) for name in names if name != GUARD] if GUARD in names else [*names]
 
 
 def has_answers(path: str | os.PathLike[str]) -> bool:

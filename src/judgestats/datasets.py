@@ -8,6 +8,7 @@ from __future__ import annotations
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.ingest.example_sets import FOLDER, example_path
 from judgestats.ingest.reading import read
 from judgestats.package_data import resources
@@ -46,6 +47,7 @@ def names() -> pd.DataFrame:
     return pd.DataFrame([{c: r.get(c) for c in _COLUMNS} for r in resources(FOLDER).values()])
 
 
+@checked_arguments
 def load(name: str, *, lazy: bool = False) -> IntoFrame:
     """Load a set of real verdicts.
 

@@ -67,7 +67,7 @@ def _cache_folder() -> str:
 
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
-    """Names of the required libraries, and of those of each extra that is no sum of others."""
+    """Required libraries, and those of each extra; extras that only combine others are left out."""
     required: list[str] = []
     extras: dict[str, list[str]] = {}
     for line in requires("judgestats") or ():

@@ -12,6 +12,8 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judgestats.terminal import visible
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -50,7 +52,7 @@ def printable(text: str) -> str:
 
 
 class JudgestatsError(Exception):
-    """Root of every error that judgestats raises on purpose; its message shows no secret and can be printed anywhere.
+    """Root of every error that judgestats raises on purpose; its message shows no secret and no control characters.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class JudgestatsError(Exception):
     """
 
     def __init__(self, message: str, *, advice: Advice = (), reason: str = "", problem: str = "") -> None:
-        message, problem = (printable(masked(text)) for text in (message, problem))
+        message, problem = (visible(printable(masked(text))) for text in (message, problem))
         super().__init__(message)
         self.advice, self.reason, self.problem = advice, reason, problem or message
 
@@ -265,13 +267,13 @@ def data_rows(rows: Any, most: int = 3) -> str:
 _ELSEWHERE = {("invalid", "wrong"): "has no meaning where no answer is right"}
 
 
-def choose(value: str, allowed: Iterable[str], argument: str) -> str:
-    """Return `value` if it is allowed, else raise a DesignError that lists what is."""
+def choose(value: str, allowed: Iterable[str], argument: str, remedy: str = "") -> str:
+    """Return `value` if it is allowed, else raise a DesignError that lists what is, and what to do."""
     allowed = list(allowed)
     if value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)
         why = _ELSEWHERE.get((argument, str(value)), "is not known")
-        raise DesignError(f"{argument}={value!r} {why}. Allowed: {listed}.{suggestion(str(value), allowed)}")
+        raise DesignError(f"{argument}={value!r} {why}. Allowed: {listed}.{remedy or suggestion(str(value), allowed)}")
     return value
 
 

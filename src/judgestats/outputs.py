@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import filecmp
 import glob
+import hashlib
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,8 @@ from judgestats.errors import DesignError
 
 #: A file, a folder or a glob pattern.
 Source = str | os.PathLike[str]
+#: Files that were read in this process, by device and number of each, and by its path without regard to case.
+_READ: dict[tuple[int, int] | str, str] = {}
 #: Endings of files that no reader takes for verdicts.
 _NEVER_READ = (".html", ".htm", ".md", ".png", ".svg", ".pdf")
 #: The last line of a page or picture: which function wrote it, and the digest of all before.
@@ -27,18 +29,48 @@ _MARK = re.compile(rb"(?:<!--|%) judgestats (\w+) sha256:([0-9a-f]{64})(?: -->)?
 _MARK_LENGTH = 200
 
 
+def note_read(path: Source) -> None:
+    """Note a file that is read, so that nothing is written over it, whatever becomes of its content in between."""
+    place = os.path.abspath(os.fsdecode(path))
+    with suppress(OSError):  # it may be gone
+        state = os.stat(place)
+        _READ[state.st_dev, state.st_ino] = _READ[place.casefold()] = place
+
+
+def text_read(path: Source) -> str:
+    """The text of a file in UTF-8, which is noted as read."""
+    note_read(path)
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _was_read(target: Path) -> bool:
+    """Whether a file was read in this process and is still there, under this or another name."""
+    names = [_READ.get(str(target).casefold())]
+    if target.exists():
+        state = target.stat()
+        names.append(_READ.get((state.st_dev, state.st_ino)))
+    return any(name is not None and os.path.exists(name) and _is_same(name, target) for name in names)
+
+
 def digest(content: bytes) -> str:
     """SHA-256 in hexadecimal digits."""
-    return sha256(content).hexdigest()
+    return hashlib.sha256(content).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Outputs:
     """Files that are written together: drafts that take their places when all of them are whole.
 
-    `inputs`: files, folders and globs that were read: none is written over, nor is anything put where reading them
-    again would find it. `ours`: whether a file is one that the same function wrote and nobody has changed, which may
-    always be replaced. `folder`: where they go; a new one appears when all is in it. A file with the same bytes is left
-    as it is.
+    No file that was read in this process is written over. `inputs`: files, folders and globs that a command reads:
+    nor is anything put where reading them again would find it. `ours`: whether a file is one that the same function
+    wrote and nobody has changed, which may always be replaced. `intact`: of files that people and runners fill in,
+    whether one is as it was written; others are then kept, whatever `overwrite` says. `folder`: where they go; a new
+    one appears when all is in it. A file with the same bytes is left as it is.
     """
 
     def __init__(
@@ -47,31 +79,39 @@ class Outputs:
         *,
         overwrite: bool = False,
         ours: Callable[[Path], bool] = lambda _: False,
+        intact: Callable[[Path], bool] | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._inputs, self._overwrite, self._ours, self._folder = tuple(inputs), overwrite, ours, folder
+        self._inputs, self._overwrite, self._ours, self._intact = tuple(inputs), overwrite, ours, intact
+        self._folder = folder
         self._drafts: list[tuple[Path, Path, Path]] = []  # as named, its real path, its draft
         self._new_folder: Path | None = None
 
     def check(self, path: Source) -> None:
         """Raise DesignError where a file must not be written."""
-        path = Path(path)
+        path = output_path(path)
         with write_errors(path):
             target = path.resolve()
             if target.is_dir():
                 raise DesignError(f"{str(path)!r} is a folder; name a file, such as {str(path / 'report.html')!r}.")
+            ours = target.is_file() and self._ours(target)
+            if not ours and _was_read(target):
+                raise _read_file(path)
             for source in self._inputs:
                 if _is_same(source, target):
-                    raise DesignError(
-                        f"{str(path)!r} is a file that was read, and is never written over. Name another."
-                    )
+                    raise _read_file(path)
                 if _would_read(source, target):
                     raise DesignError(
                         f"{str(path)!r} would be read with {os.fsdecode(source)!r} the next time. Name a file outside."
                     )
-            if not target.is_file() or self._ours(target):
+            if ours or not target.is_file():
                 return
-            if has_answers(target):
+            if self._intact is not None and not self._intact(target):
+                raise DesignError(
+                    f"{str(path)!r} was changed since it was written, or nothing says how it was written. What people "
+                    "or a runner filled in is never written over. Move it away, or name another folder."
+                )
+            if self._intact is None and has_answers(target):
                 raise DesignError(
                     f"{str(path)!r} has answers in it, and what people or a runner filled in is never written over. "
                     "Name another file or folder, or move it away."
@@ -100,6 +140,10 @@ class Outputs:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+
+    def digests(self) -> dict[str, str]:
+        """The digest of each draft that is written, by the name of its file."""
+        return {target.name: file_digest(draft) for _, target, draft in self._drafts}
 
     def _draft(self, target: Path) -> Path:
         if self._new_folder is not None and self._folder is not None and target.parent == self._folder.resolve():
@@ -148,6 +192,13 @@ class Outputs:
                 draft.replace(target)
 
 
+def output_path(path: object) -> Path:
+    """A path to write to; DesignError for what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise DesignError(f"path={path!r} is no path. Name a file.")
+    return Path(os.fsdecode(path))
+
+
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
     """Errors of the system and of the encoding as ours, with the path."""
@@ -163,6 +214,13 @@ def write_errors(path: Path) -> Iterator[None]:
             raise
         why = getattr(error, "strerror", None) or error
         raise DesignError(f"{str(path)!r} cannot be written: {why}. Name another.") from None
+
+
+def _read_file(path: Path) -> DesignError:
+    return DesignError(
+        f"{str(path)!r} is a file that was read, or that the same command writes, and is never written over. Name "
+        "another."
+    )
 
 
 def _is_same(source: Source, target: Path) -> bool:
@@ -196,7 +254,7 @@ class MarkedOutputs(Outputs):
 
     def write(self, path: Source, content: str | bytes) -> Path:
         """Write one file and its mark."""
-        path = Path(path)
+        path = output_path(path)
         with write_errors(path):
             body = content.encode() if isinstance(content, str) else content
         start, end = ("<!--", " -->") if isinstance(content, str) or body.startswith(b"<") else ("%", "")

@@ -43,6 +43,6 @@ def data_folder() -> Path:
 
 @cache
 def resources(folder: str = "") -> dict[str, Record]:
-    """Name of each table in the ``datapackage.json`` of a folder of the data -> what it says of it."""
+    """Tables of a folder's ``datapackage.json``: name -> entry."""
     package = json.loads((data_folder() / folder / "datapackage.json").read_text(encoding="utf-8"))
     return {r["name"]: r for r in package["resources"]}

@@ -45,7 +45,7 @@ def unknown(tmp_path):
 
 
 @pytest.fixture
-def scores(tmp_path):
+def scores_file(tmp_path):
     rows = [(j, s, i, 1 + (n * 7 + m * 3 + i) % 5)
             for n, j in enumerate("gh") for m, s in enumerate("xyz") for i in range(4)]  # fmt: skip
     path = tmp_path / "scores.csv"

@@ -38,6 +38,7 @@ def test_the_notes_of_a_proposal_are_said_as_options(tmp_path):
         ("labels", "good", f"--labels good=... {MEANINGS}"),
         ("labels", "valid", f"--labels valid=... {MEANINGS}"),
         ("labels", "not first", f"--labels 'not first=...' {MEANINGS}"),
+        ("either", ("no=0", "no=1"), "--labels no=0 or --labels no=1"),
         ("counts", "n", "--counts n"),
         ("counts", False, "--no-counts"),
         ("max_unpacked", None, "--max-unpacked BYTES"),

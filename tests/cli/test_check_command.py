@@ -112,7 +112,7 @@ def test_check_resamples_ranks_and_refits_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap.Bootstrap, "__post_init__", lambda self: drawn.append(self.n_resamples) or real(self))
     path = tmp_path / "ratings.csv"
     rng = np.random.default_rng(3)
-    rows = [(j, s, i, rng.integers(1, 6)) for j in "abc" for s in "xyz" for i in range(40)]
+    rows = [(j, s, i, rng.integers(1, 6)) for j in "abc" for s in "xyz" for i in range(12)]
     pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).to_csv(path, index=False)
     assert run.invoke(app, ["check", str(path)]).exit_code == 0
     assert max(drawn, default=1) == 1
@@ -207,3 +207,11 @@ def test_places_of_options_lead_to_their_position_bias_by_what_check_says_next(t
     first = found[(found["term"] == "position_bias") & (found["shown_at"] == 1)].iloc[0]
     assert first["conf_low"] > 0.1
     assert "n_options==4" in command
+
+
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_a_closed_standard_input_is_named(command, tmp_path):
+    typed = f"{shlex.quote(sys.executable)} -m judgestats {command} - <&-"
+    result = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("judgestats: standard input is closed.")

@@ -8,14 +8,18 @@ from judgestats.cli import app
 
 
 def test_answers_and_folders_are_read_once(tmp_path, monkeypatch):
-    from judgestats.design import Judge, Plan, collection, simulate_replies
+    from judgestats.design import Judge, Plan, simulate_replies
+    from judgestats.ingest import (
+        reading,  # noqa: F401  what it has of sniffing is there before that is changed
+        sources,
+    )
 
     monkeypatch.chdir(tmp_path)
     run.invoke(app, ["plan", "vacuum", "--judge", "m"])
     simulate_replies(Plan.read("plan"), Judge("m")).to_json("answers.jsonl", orient="records", lines=True)
     opened = []
-    resolve = collection.resolve
-    monkeypatch.setattr(collection, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
+    resolve = sources.resolve
+    monkeypatch.setattr(sources, "resolve", lambda *a, **k: opened.append(a) or resolve(*a, **k))
     assert run.invoke(app, ["collect", "plan", "answers.jsonl"]).exit_code == 0
     assert len(opened) == 1
     (tmp_path / "found").mkdir()
@@ -267,3 +271,63 @@ def test_rubrics_of_the_judges_are_planned_in_stages(tmp_path, monkeypatch):
     assert "--variant is not an option of the study 'vacuum'" in words(wrong)
     wrong = run.invoke(app, [*command, "--prompt", "merg_scores"])
     assert "--prompt is not an option of the study 'merg'" in words(wrong)
+
+
+@pytest.mark.parametrize("which", ["verdicts.csv", "verdicts.estimates.csv", "page.html", "rest", "rest/form.html"])
+def test_whatever_stands_in_the_way_is_said_before_anything_is_written(tmp_path, monkeypatch, which):
+    from judgestats.design import Judge, Plan, simulate_replies, vacuum
+
+    monkeypatch.chdir(tmp_path)
+    run.invoke(app, ["plan", "vacuum", "--judge", "m"])
+    simulate_replies(Plan.read("plan"), Judge("m"), error=0.1).to_json("a.jsonl", orient="records", lines=True)
+    if which == "rest":
+        vacuum("other", calls=6).write("rest")
+    else:
+        (tmp_path / which).parent.mkdir(exist_ok=True)
+        (tmp_path / which).write_text("mine")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    page = "rest/form.html" if "/" in which else "page.html"
+    refused = run.invoke(app, ["collect", "plan", "a.jsonl", "--report", page, "--left", "rest"])
+    assert refused.exit_code == 2
+    assert which in words(refused)
+    after = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and "plan/" not in str(p)}
+    assert after == {p: content for p, content in before.items() if "plan/" not in str(p)}
+
+
+@pytest.mark.parametrize(
+    "page", ["verdicts.csv", "verdicts.estimates.csv", "a.jsonl", "plan/calls.jsonl", "plan/texts.jsonl"]
+)
+def test_the_page_goes_over_no_table_and_no_file_of_the_plan(tmp_path, monkeypatch, page):
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    run.invoke(app, ["plan", "vacuum", "--judge", "m"])
+    simulate_replies(Plan.read("plan"), Judge("m")).to_json("a.jsonl", orient="records", lines=True)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    refused = run.invoke(app, ["collect", "plan", "a.jsonl", "--report", page, "--overwrite"])
+    assert refused.exit_code == 2
+    assert "is a file that was read" in words(refused)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--report", "rest/calls.jsonl", "--left", "rest"],
+        ["--report", "rest/manifest.json", "--left", "rest"],
+        ["--report", "plan/rest/calls.jsonl"],
+        ["--out", "rest/calls.jsonl", "--left", "rest"],
+        ["--out", "plan/rest/texts.jsonl"],
+        ["--out", "x/calls.csv", "--report", "x/page.html", "--left", "x/calls.estimates.csv"],
+    ],
+)
+def test_nothing_goes_over_the_calls_left_and_nothing_is_written_then(tmp_path, monkeypatch, options):
+    from judgestats.design import Judge, Plan, simulate_replies
+
+    monkeypatch.chdir(tmp_path)
+    run.invoke(app, ["plan", "vacuum", "--judge", "m", "--format", "jsonl"])
+    simulate_replies(Plan.read("plan"), Judge("m"), error=0.1).to_json("a.jsonl", orient="records", lines=True)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    refused = run.invoke(app, ["collect", "plan", "a.jsonl", "--overwrite", *options])
+    assert refused.exit_code == 2, refused.output
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before

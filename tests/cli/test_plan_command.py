@@ -162,4 +162,4 @@ def test_after_a_kill_collect_goes_on_with_every_answer(tmp_path, monkeypatch):
         done = run.invoke(app, collected)
         assert done.exit_code == 0, done.output
         assert files(Path("plan")) == whole
-    assert deaths == 3  # the list of answers, the rest, the stage
+    assert deaths == 4  # the copy of the answers, its entry in the manifest, the rest, the stage

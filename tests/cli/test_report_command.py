@@ -50,18 +50,18 @@ def test_an_unknown_way_to_draw_labels_is_refused(canonical, tmp_path):
         ("x=q", "'x' is mapped to 'q', which is not a judge"),
     ],
 )
-def test_identity_is_checked(scores, tmp_path, identity, told):
-    result = run.invoke(app, ["report", str(scores), "--out", str(tmp_path / "o.html"), "--identity", identity])
+def test_identity_is_checked(scores_file, tmp_path, identity, told):
+    result = run.invoke(app, ["report", str(scores_file), "--out", str(tmp_path / "o.html"), "--identity", identity])
     assert result.exit_code == 2
     assert told in words(result)
     assert "--identity" in words(result)
 
 
-def test_identity_of_a_single_judge_and_of_pairs_is_checked(scores, canonical, tmp_path):
-    table = pd.read_csv(scores)
-    table[table["judge"] == "g"].to_csv(scores, index=False)
+def test_identity_of_a_single_judge_and_of_pairs_is_checked(scores_file, canonical, tmp_path):
+    table = pd.read_csv(scores_file)
+    table[table["judge"] == "g"].to_csv(scores_file, index=False)
     out = str(tmp_path / "o.html")
-    result = run.invoke(app, ["report", str(scores), "--out", out, "--identity", "q=g"])
+    result = run.invoke(app, ["report", str(scores_file), "--out", out, "--identity", "q=g"])
     assert result.exit_code == 2
     assert "'q' is not a system" in words(result)
     result = run.invoke(app, ["report", str(canonical), "--out", out, "--identity", "x=g"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.bootstrap import ratio, resampled
+from judgestats.counting.bootstrap import ratio
 from judgestats.counting.counts import Counts
 
 
@@ -21,7 +21,7 @@ def clustered(seed=0, clusters=40, size=12, spread=1.0):
 
 def interval_of(table, plan, key=("g",), statistic=ratio):
     added = table["n"].to_numpy()[:, None] * np.column_stack([table["hit"], np.ones(len(table))])
-    return resampled(Counts.of(table), added, statistic, plan, dict(enumerate(key)))
+    return Counts.of(table).resampled(added, statistic, dict(enumerate(key)), plan=plan)
 
 
 def ends(row):

@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 
 from counting.tables import clustered, ends, interval_of
-from judgestats.counting.bootstrap import Bootstrap, planned, ratio, resampled
+from judgestats.counting.bootstrap import Bootstrap, planned, ratio
 from judgestats.counting.counts import Counts
 from judgestats.errors import DesignError
 from judgestats.flags import BIASED, FEW_CLUSTERS, FEW_DRAWN, LONE_UNIT, NO_DATA, NOT_BCA, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.kernels.proportions import clustered_wilson
 from judgestats.kernels.resampling import binomial_interval
+from refusals import refused
 
 # ---------------------------------------------------------------- plans
 
@@ -51,11 +52,6 @@ def test_a_bootstrap_that_cannot_be_is_refused(options: dict[str, object]) -> No
         Bootstrap(**options)  # type: ignore[arg-type]
 
 
-def test_a_number_of_resamples_is_needed():
-    with pytest.raises(DesignError, match="n_resamples=0"):
-        planned("percentile", None, None, 0, 0, 0.95)
-
-
 @pytest.mark.parametrize(
     ("plan", "words", "columns"),
     [
@@ -69,7 +65,7 @@ def test_a_number_of_resamples_is_needed():
     ],
 )
 def test_method_says_what_was_drawn(plan, words, columns):
-    assert plan.words == words
+    assert plan.way == words
     assert plan.columns == columns
 
 
@@ -107,8 +103,8 @@ def test_calls_that_are_no_trials_are_not_drawn():
     table = pd.DataFrame({"hit": [True, False], "n": [12.0, 8.0]})
     more = pd.concat([table, pd.DataFrame({"hit": [False], "n": [500.0]})], ignore_index=True)
     counts = more["n"].to_numpy()[:, None] * np.array([[1.0, 1], [0, 1], [0, 0]])
-    got = resampled(Counts.of(more), counts, ratio, Bootstrap(), {"judge": "g"})
-    assert got == resampled(Counts.of(table), counts[:2], ratio, Bootstrap(), {"judge": "g"})
+    got = Counts.of(more).resampled(counts, ratio, {"judge": "g"}, plan=Bootstrap())
+    assert got == Counts.of(table).resampled(counts[:2], ratio, {"judge": "g"}, plan=Bootstrap())
 
 
 def test_bca_of_a_clustered_ratio_is_scipys():
@@ -196,13 +192,9 @@ def test_rounding_is_no_interval():
     table = pd.DataFrame({"item": range(12), "n": 1.0})
     gap = np.full(12, 0.1 + 0.2)  # the mean of each resample is 0.3, up to rounding
     noise = np.linspace(-1, 1, 12) * 1e-16
-    row = resampled(
-        Counts.of(table),
-        np.column_stack([gap + noise, np.ones(12)]),
-        lambda t: t[:, 0] / t[:, 1],
-        Bootstrap(cluster=("item",)),
-        {},
-    )
+    added = np.column_stack([gap + noise, np.ones(12)])
+    plan = Bootstrap(cluster=("item",))
+    row = Counts.of(table).resampled(added, lambda t: t[:, 0] / t[:, 1], {}, plan=plan)
     assert row["flag"] == RESAMPLES_AGREE
     assert math.isnan(row["conf_low"])
 
@@ -213,7 +205,7 @@ def test_one_unit_and_none():
     assert row["flag"] == ONE_UNIT
     assert math.isnan(row["conf_low"])
     counts = np.zeros((2, 2))
-    assert resampled(Counts.of(table), counts, ratio, Bootstrap(cluster=("item",)), {})["flag"] == NO_DATA
+    assert Counts.of(table).resampled(counts, ratio, {}, plan=Bootstrap(cluster=("item",)))["flag"] == NO_DATA
 
 
 def test_few_clusters_are_flagged():
@@ -234,7 +226,7 @@ def test_clusters_without_trials_are_none():
     empty = pd.DataFrame({"judge": "g", "item": np.arange(100, 120), "hit": False, "n": 1.0})
     both = pd.concat([table, empty], ignore_index=True)
     counts = both["n"].to_numpy()[:, None] * np.column_stack([both["hit"], both["item"] < 100])
-    assert resampled(Counts.of(both), counts, ratio, Bootstrap(cluster=("item",)), {})["flag"] == FEW_CLUSTERS
+    assert Counts.of(both).resampled(counts, ratio, {}, plan=Bootstrap(cluster=("item",)))["flag"] == FEW_CLUSTERS
 
 
 def test_a_stratum_of_one_is_flagged():
@@ -244,17 +236,25 @@ def test_a_stratum_of_one_is_flagged():
     assert row["conf_low"] < row["conf_high"]
 
 
-def test_clusters_that_cross_the_strata_are_refused():
-    table = clustered().assign(topic=lambda t: np.where(t["hit"], "a", "b"))
-    with pytest.raises(DesignError, match=r"'item' is not nested in 'topic': one item lies in several"):
-        interval_of(table, Bootstrap(cluster=("item",), strata="topic"))
+def test_resamples_that_cannot_be_are_refused():
+    refused(
+        DesignError,
+        (lambda: planned("percentile", None, None, 0, 0, 0.95), "n_resamples=0"),
+        (
+            lambda: interval_of(
+                clustered().assign(topic=lambda t: np.where(t["hit"], "a", "b")),
+                Bootstrap(cluster=("item",), strata="topic"),
+            ),
+            r"'item' is not nested in 'topic': one item lies in several",
+        ),
+    )
 
 
 def test_undefined_resamples_are_counted():
     table = pd.DataFrame({"item": range(12), "hit": [True, False] * 6, "n": 1.0})
     trial = np.arange(12) < 2  # a resample may hold no trial
     counts = np.column_stack([table["hit"] & trial, trial, np.ones(12)]).astype(float)
-    row = resampled(Counts.of(table), counts, ratio, Bootstrap(cluster=("item",), n_resamples=3000), {})
+    row = Counts.of(table).resampled(counts, ratio, {}, plan=Bootstrap(cluster=("item",), n_resamples=3000))
     few, told = row["flag"].split("; ")
     assert few == FEW_DRAWN
     lost = int(told.split(" ")[0].replace(",", ""))
@@ -266,12 +266,8 @@ def test_bca_on_one_side_says_so():
     # the largest of all: no resample exceeds it, many differ
     table = pd.DataFrame({"item": range(12), "n": 1.0})
     counts = np.eye(12)
-    row = resampled(
-        Counts.of(table),
-        counts,
-        lambda t: (t > 0) @ np.ones(12),
-        Bootstrap("bca", ("item",), n_resamples=200),
-        {"g": 1},
+    row = Counts.of(table).resampled(
+        counts, lambda t: (t > 0) @ np.ones(12), {"g": 1}, plan=Bootstrap("bca", ("item",), n_resamples=200)
     )
     assert row["flag"] == NOT_BCA
     assert math.isnan(row["conf_low"])
@@ -304,7 +300,7 @@ def test_resamples_that_miss_the_estimate_give_student_s_interval():
     def top_share(totals):  # the share of the heaviest unit, of those drawn: biased upwards by resampling
         return totals.max(axis=1) / totals.sum(axis=1) if len(totals) > 1 else np.array([0.01])
 
-    row = resampled(Counts.of(table), counts, top_share, Bootstrap("percentile", ("item",), seed=1), {})
+    row = Counts.of(table).resampled(counts, top_share, {}, plan=Bootstrap("percentile", ("item",), seed=1))
     assert row["method"] == "t, bootstrap of item (B = 2000)"
     assert BIASED in row["flag"]
     assert row["conf_low"] < 0.01 < row["conf_high"]

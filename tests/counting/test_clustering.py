@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import judgestats as js
-from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.clustering import Sharing, auto_cluster, fixed_levels
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, tally
 from judgestats.errors import DesignError
@@ -39,8 +39,8 @@ def clusters(data, measure, **options):
     return count(data, measure, **options).clusters
 
 
-def found(table, groups=("judge",), declared="item", n_units=None):
-    return auto_cluster(Study.of(table), groups, declared, len(table) if n_units is None else n_units)
+def found(table, groups=("judge",), n_units=None):
+    return auto_cluster(Study.of(table), groups, len(table) if n_units is None else n_units)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -50,14 +50,21 @@ def found(table, groups=("judge",), declared="item", n_units=None):
         pytest.param(frame(40, 1), "", id="every call is on its own"),
         pytest.param(frame(40, 2), "item", id="two pairs of an item"),
         pytest.param(frame(40, 1, 2), "item", id="a repeat: pair and item are one, and the item is named"),
-        pytest.param(frame(30, 2, 2), "item", id="nested, 30 levels: the coarser"),
-        pytest.param(frame(29, 2, 2), "pair", id="nested, 29 levels: the finer"),
-        pytest.param(frame(20, 2), "item", id="29 levels or fewer, and no finer column is shared"),
-        pytest.param(frame(60, 2, task=lambda i: f"t{i // 2}"), "task", id="30 tasks"),
-        pytest.param(frame(58, 2, task=lambda i: f"t{i // 2}"), "item", id="29 tasks"),
-        pytest.param(frame(40, 2, prompt=lambda i: f"p{i % 10}"), "item", id="ten prompts that hold the items"),
+        pytest.param(frame(10, 2, 2), "item", id="nested, 10 levels: the coarser"),
+        pytest.param(frame(9, 2, 2), "pair", id="nested, 9 levels: the finer"),
+        pytest.param(frame(4, 2), "item", id="no column of 10, and the finer is not shared"),
+        pytest.param(frame(9, 2), "", id="nine items are conditions of 18 pairs"),
+        pytest.param(frame(60, 2, task=lambda i: f"t{i % 10}"), "task", id="10 tasks"),
+        pytest.param(frame(60, 1, 3, task=lambda i: f"t{i % 10}"), "task", id="10 tasks, and items with repeats"),
+        pytest.param(frame(60, 2, task=lambda i: f"t{i % 9}"), "item", id="9 tasks"),
+        pytest.param(frame(40, 2, prompt=lambda i: f"p{i % 10}"), "prompt", id="ten prompts that hold the items"),
+        pytest.param(frame(40, 2, conversation=lambda i: i % 12), "conversation", id="twelve conversations"),
+        pytest.param(frame(40, 2, topic=lambda i: i % 12, task=lambda i: i % 24), "topic", id="topics hold tasks"),
+        pytest.param(frame(40, 2, topic=lambda i: i % 6, task=lambda i: i % 12), "task", id="six topics hold tasks"),
+        pytest.param(frame(40, 2, gold=lambda i: f"c{i % 12}", words=lambda i: i % 12), "item", id="no ids"),
         pytest.param(frame(40, 1, task=lambda i: f"t{i % 10}"), "task", id="ten tasks, each item once"),
         pytest.param(frame(40, 1, task=lambda i: f"t{i % 9}"), "", id="nine tasks are conditions"),
+        pytest.param(frame(40, 1, 2, task=lambda i: f"t{i}"), "item", id="one and the same: the item is named"),
         pytest.param(frame(40, 1, task=lambda i: "one"), "", id="a constant column"),
         pytest.param(frame(1, 40, 2), "pair", id="one item"),
     ],
@@ -67,30 +74,37 @@ def test_the_column_that_is_chosen(table, want, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_of_crossed_columns_the_declared_one_then_the_item(engine):
+def test_of_crossed_columns_the_item(engine):
     table = frame(40, 1, 40).assign(task=lambda t: "t" + t["replicate"].astype(str))  # each item under each task
-    assert found(ENGINES[engine](table), n_units=len(table), declared="item").column == "item"
-    assert found(ENGINES[engine](table), n_units=len(table), declared="task").column == "task"
-    prompts = table.rename(columns={"task": "prompt"})
-    assert found(ENGINES[engine](prompts), n_units=len(table), declared="task").column == "item"
+    for name in ("task", "prompt", "topic"):
+        data = ENGINES[engine](table.rename(columns={"task": name}))
+        assert found(data, n_units=len(table)).column == "item"
+        assert fixed_levels(Study.of(data), ["judge"]) is None
 
 
-def test_a_declared_column_counts_with_few_levels():
-    table = frame(40, 1, task=lambda i: f"t{i % 4}")
-    assert found(table).column == ""
-    assert found(table, declared="task").column == "task"
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_few_levels_that_an_interval_holds_for(engine):
+    """The finest of fewer than ten that is coarser than the cluster, or than the calls."""
+    table = frame(60, 2, task=lambda i: f"t{i % 8}", topic=lambda i: i % 4, domain=lambda i: "one")
+    study = Study.of(ENGINES[engine](table))
+    assert fixed_levels(study, ["judge"], "item") == fixed_levels(study, ["judge"]) == ("task", 8)
+    assert fixed_levels(study, ["judge", "task"], "item") == ("topic", 4)
+    assert fixed_levels(study, ["judge"], "topic") is None
+    few = Study.of(ENGINES[engine](frame(9, 2, 2)))
+    assert (fixed_levels(few, [], "pair"), fixed_levels(few, [], "item")) == (("item", 9), None)
 
 
 def test_what_by_names_is_never_chosen():
-    table = frame(29, 2, 2)
-    assert found(table, ("judge", "item")).column == "pair"
+    assert found(frame(29, 2, 2), ("judge", "item")).column == "pair"
     assert found(frame(40, 2), ("judge", "item")).column == ""
 
 
-def test_levels_are_the_median_of_the_groups():
-    rich, poor = frame(60, 2, 2, "a"), frame(10, 2, 2, "b")
-    assert found(pd.concat([rich, poor, rich.assign(judge="c")])).column == "item"
-    assert found(pd.concat([rich, poor, poor.assign(judge="c")])).column == "pair"
+def test_levels_are_those_of_the_whole_study():
+    """Each of eight people has five of the 40 items: the items are no conditions of the study."""
+    table = frame(40, 2, 2, "abcdefgh")
+    table = table[table["item"].str[1:].astype(int) // 5 == table["judge"].map(ord) - ord("a")]
+    assert found(table).column == "item"
+    assert fixed_levels(Study.of(table), ["judge"], "pair") is None
 
 
 def test_the_whole_study_decides_for_its_parts():
@@ -152,24 +166,24 @@ def test_a_pair_in_two_orders_is_two_calls_and_one_pair():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_few_tasks_do_not_go_before_the_item_that_the_calls_of_a_pair_share(engine):
-    """Ten tasks of 40 items: as for the calls, the coarsest column with 30 levels is the item, and each pair its own."""
+def test_all_measures_of_a_frame_have_the_same_column(engine):
+    """Ten tasks of 40 items, each pair once in both orders: the calls, the pairs and the sides."""
 
-    def both(items):
-        one = frame(items, 1, task=lambda i: f"t{i % 10}").assign(stimulus="same_subset")
+    def both(tasks):
+        one = frame(40, 1, task=lambda i: f"t{i % tasks}").assign(stimulus="same_subset")
         return ENGINES[engine](pd.concat([one, one.rename(columns={"first": "second", "second": "first"})]))
 
-    assert clusters(both(40), "answer_rates").columns == ("item",)
-    assert clusters(both(40), "consistency").columns == ()
-    assert clusters(both(40), "consistency").flag == ""
-    assert clusters(both(40), "delta0").columns == ("task",)  # declares it
-    assert clusters(both(20), "consistency").columns == ("task",)  # no column has 30 levels
+    for measure in ("answer_rates", "consistency", "delta0", "preference_rate"):
+        assert clusters(both(10), measure).columns == ("task",)
+    assert clusters(both(9), "answer_rates").columns == ("item",)
+    assert clusters(both(9), "delta0").columns == ()
+    assert clusters(both(9), "delta0").flag == ""
 
 
-def test_a_few_tasks_do_not_go_before_the_item_under_two_strategies():
+def test_tasks_are_the_clusters_of_strategies():
     one = frame(40, 1, task=lambda i: f"t{i % 10}").assign(gold="y", strategy="B0")
     calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
-    assert clusters(calls, "compare_strategies", baseline="B0").columns == ()
+    assert clusters(calls, "compare_strategies", baseline="B0").columns == ("task",)
 
 
 def test_sides_share_what_their_candidate_meets_again():
@@ -187,11 +201,11 @@ def test_strategies_share_the_item():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_pair_is_made_where_it_is_chosen(engine):
-    data = ENGINES[engine](frame(10, 4, 2))
+    data = ENGINES[engine](frame(9, 4, 2))
     assert clusters(data, "answer_rates").columns == ("pair",)
     got = tally(data, "answer_rates")
-    assert got["pair"].nunique() == 40
-    assert got["n"].sum() == 80
+    assert got["pair"].nunique() == 36
+    assert got["n"].sum() == 72
 
 
 def test_none_is_refused():

@@ -41,7 +41,7 @@ def test_rates_with_a_bootstrap_of_clusters(method):
     table = clustered()
     plan = Bootstrap(method, ("item",), n_resamples=500)
     (row,) = rates(table, plan)
-    assert row["method"] == plan.words
+    assert row["method"] == plan.way
     assert row["estimate"] == pytest.approx(table.loc[table["hit"], "n"].sum() / table["n"].sum())
     want = interval_of(table, plan)
     assert ends(row) == ends(want)

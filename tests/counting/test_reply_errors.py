@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.counting.cells import cell_table
+from judgestats.counting.cells import score_panel
 from judgestats.counting.reply_errors import reply_errors
 
 
@@ -26,11 +26,11 @@ def runs_of(rng, judges="ab", systems="xyz", runs=6, criteria="uvw", shared=0.9)
 def test_the_error_of_a_sum_is_that_of_the_sums_of_replies():
     rng = np.random.default_rng(4)
     scores = runs_of(rng)
-    table = cell_table(scores)
-    errors, weight = reply_errors(scores, table), rng.normal(size=table.judge.size)
+    panel = score_panel(scores)
+    errors, weight = reply_errors(scores, panel), rng.normal(size=panel.judge.size)
     of = dict(
         zip(
-            zip(table.label("system")[table.cell], table.label("criterion")[table.cell], table.judge, strict=True),
+            zip(*(panel.things[c].values[panel.thing] for c in ("system", "criterion")), panel.judge, strict=True),
             weight,
             strict=True,
         )
@@ -49,17 +49,17 @@ def test_the_error_of_a_sum_is_that_of_the_sums_of_replies():
 
 def test_a_call_says_which_scores_came_in_one_reply():
     scores = runs_of(np.random.default_rng(5))
-    apart, table = scores.assign(call=range(len(scores))), cell_table(scores)
-    errors = reply_errors(apart, table)
+    apart, panel = scores.assign(call=range(len(scores))), score_panel(scores)
+    errors = reply_errors(apart, panel)
     assert errors.certain
-    assert errors.df.size == table.judge.size
-    variance = errors.sums(np.ones(table.judge.size)) ** 2
-    assert variance.sum() == pytest.approx((table.sd**2 / 6).sum())
+    assert errors.df.size == panel.judge.size
+    variance = errors.sums(np.ones(panel.judge.size)) ** 2
+    assert variance.sum() == pytest.approx((panel.sd**2 / 6).sum())
     over_systems = scores.assign(call=scores["judge"] + scores["replicate"].astype(str))
-    assert reply_errors(over_systems, table).df.size == 2
+    assert reply_errors(over_systems, panel).df.size == 2
     some = over_systems.assign(call=over_systems["call"].where(scores["judge"] == "a"))
-    assert reply_errors(some, table).df.size == 1 + 3
-    unnumbered = reply_errors(scores.drop(columns="replicate"), table)
+    assert reply_errors(some, panel).df.size == 1 + 3
+    unnumbered = reply_errors(scores.drop(columns="replicate"), panel)
     assert not unnumbered.certain
     assert unnumbered.df.size == 6
 

@@ -98,6 +98,47 @@ def test_a_study_is_lazy_where_its_frame_is(make):
     assert study.without("topic").lazy == study.lazy
 
 
+@pytest.mark.parametrize(
+    "rows", ["columns", "weight", "counts", "shown", "pairs", "of_two", "candidates", "faults", "nameless"]
+)
+def test_a_lazy_study_refuses_what_needs_its_rows(rows):
+    """An empty table would count nothing without a word; what counts it lazily is named."""
+    calls = signed_calls().assign(n_identical=2)
+    study = Study.of(pl.from_pandas(calls).lazy())
+    with pytest.raises(TypeError, match=r"not in memory. `counted\(names\)` counts them in their engine"):
+        getattr(study, rows)
+
+
+def test_a_lazy_study_counts_in_its_engine():
+    calls = signed_calls().assign(n_identical=[0, 3] * 48)
+    study, eager = Study.of(pl.from_pandas(calls).lazy()), Study.of(calls)
+    columns, n = study.counted(["judge", "choice"])
+    want, times = eager.counted(["judge", "choice"])
+    pd.testing.assert_frame_equal(columns.frame(["judge", "choice"]), want.frame(["judge", "choice"]))
+    assert n.tolist() == times.tolist()
+    assert (study.n_rows, study.n_calls, study.n_distinct(["judge", "item"])) == (
+        96,
+        144,
+        eager.n_distinct(["judge", "item"]),
+    )
+    assert study.occurring.lazy
+    assert study.occurring.n_rows == eager.occurring.n_rows == 48
+    some = study.in_memory(["judge", "choice", "judge"], distinct=True)
+    assert some.names == ["judge", "choice"]
+    assert len(some.columns) == len(calls[["judge", "choice"]].drop_duplicates())
+    assert eager.in_memory(["judge"]) is eager
+    assert study.with_pair().in_memory(["pair"], distinct=True).columns.n_distinct(["pair"]) == eager.pairs.size
+
+
+@pytest.mark.parametrize("measure", [js.icc, js.score_distribution])
+def test_rows_that_stand_for_no_call_count_nowhere(measure):
+    """Of a lazy frame they were missing scores, or levels of a column."""
+    calls = MEASURES["icc"].data().assign(n_identical=1)
+    none = calls.head(3).assign(n_identical=0, item="of no call", score=9.0)
+    counted = pd.concat([calls, none], ignore_index=True)
+    pd.testing.assert_frame_equal(measure(duckdb.sql("select * from counted")), measure(counted))
+
+
 def test_a_pair_is_named_by_its_item_and_candidates_whatever_their_order():
     calls = signed_calls()
     study = Study.of(calls).with_pair()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from judgestats.design import attacked, lost_content
 from judgestats.design.attacks import HEDGES, sentences
 from judgestats.errors import DesignError
+from refusals import refused
 
 TEXT = "Sales in Peru rose by 3.5 % in 2024. They did not fall anywhere. The Lima office grew. Costs stayed the same."
 WORDS = ("growth", "markets", "slowly", "rising", "report", "shows", "figures", "never", "office")
@@ -74,13 +75,14 @@ def test_a_function_of_ones_own_is_checked():
     def shorten(text: str) -> str:
         return text.replace(" in 2024", "")
 
-    with pytest.raises(DesignError, match=r"'shorten' does not keep the content of .* numbers lost: 2024"):
-        attacked(TEXT, shorten)
     assert attacked(TEXT, shorten, keeps=lambda before, after: "")  # the user's own check
-    with pytest.raises(DesignError, match="changes nothing"):
-        attacked(TEXT, lambda t: t + " ")
-    with pytest.raises(DesignError, match=r"'verbose' is not an attack.*Did you mean 'verbosity'"):
-        attacked(TEXT, "verbose")
+    refused(
+        DesignError,
+        (shorten, r"'shorten' does not keep the content of .* numbers lost: 2024"),
+        (lambda t: t + " ", "changes nothing"),
+        ("verbose", r"'verbose' is not an attack.*Did you mean 'verbosity'"),
+        of=lambda wrong: attacked(TEXT, wrong),
+    )
 
 
 def test_a_sentence_ends_before_a_capital_and_not_within_a_number():

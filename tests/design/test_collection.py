@@ -28,6 +28,7 @@ from judgestats.design import (
 )
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.account import account_of
+from refusals import refused
 
 JUDGE = Judge("m", sensitivity=1.5, tie_criterion=1.0, slot_bias=0.5)
 
@@ -252,14 +253,20 @@ def test_a_prompt_that_promptfoo_changed_is_excluded():
 
 def test_answers_of_another_plan_and_odd_records_are_refused(tmp_path):
     plan, other = vacuum("m", calls=6), vacuum("n", calls=6)
-    with pytest.raises(DesignError, match="None of the 6 answers belongs to a call of the plan"):
-        collect(plan, simulate_replies(other, Judge("n")).to_dict("records"))
-    with pytest.raises(SchemaError, match=r"record 1: this is no answer to a call. It has: id, text"):
-        collect(plan, [{"id": 3, "text": "A"}])
-    with pytest.raises(DesignError, match="holds no plan"):
-        collect(tmp_path, [{"call": "x", "answer": "A"}])
-    with pytest.raises(DesignError, match="not shares"):
-        simulate_replies(plan, Judge("m"), error=0.7, refused=0.7)
+    refused(
+        DesignError,
+        (
+            lambda: collect(plan, simulate_replies(other, Judge("n")).to_dict("records")),
+            "None of the 6 answers belongs to a call of the plan",
+        ),
+        (
+            lambda: collect(plan, [{"id": 3, "text": "A"}]),
+            SchemaError,
+            r"record 1: this is no answer to a call. It has: id, text",
+        ),
+        (lambda: collect(tmp_path, [{"call": "x", "answer": "A"}]), "holds no plan"),
+        (lambda: simulate_replies(plan, Judge("m"), error=0.7, refused=0.7), "not shares"),
+    )
 
 
 def test_the_json_of_a_reply_is_read_once_for_all_criteria(monkeypatch):
@@ -399,12 +406,15 @@ def test_answers_of_a_stage_too_early_and_a_stage_half_answered():
                           "first_text": list("ghijkl"), "second_text": list("mnopqr")})  # fmt: skip
     first = cues("m", pairs, probes=["blind"], schemes=["PBP"])
     notes = simulate_replies(first, Judge("m")).to_dict("records")
-    with pytest.raises(DesignError, match="ask for no verdict"):
-        collect(first, notes)
     second = next_stage(first, notes)
     scores = simulate_replies(second, Judge("m")).to_dict("records")
-    with pytest.raises(DesignError, match="belongs to a call of the plan"):
-        collect(first, scores)  # the plan of the first stage does not have them
+    refused(
+        DesignError,
+        (notes, "ask for no verdict"),
+        # the plan of the first stage does not have them
+        (scores, "belongs to a call of the plan"),
+        of=lambda wrong: collect(first, wrong),
+    )
     half = next_stage(first + second, notes + scores[:3])
     verdicts = simulate_replies(half, Judge("m")).to_dict("records")
     data = collect(first + second + half, notes + scores[:3] + verdicts)
@@ -418,6 +428,28 @@ def test_answers_of_a_stage_too_early_and_a_stage_half_answered():
     assert (complete["status"] == "ok").all()
     before = data[data["status"] == "ok"].set_index("item")["choice"]
     assert complete.set_index("item").loc[before.index, "choice"].tolist() == before.tolist()
+
+
+@pytest.mark.parametrize(("score", "status"), [(4, "ok"), (77, "schema"), (-3, "schema")])
+def test_a_verdict_of_scores_that_are_out_of_range_is_none(score, status):
+    pairs = pd.DataFrame({"item": ["a"], "first": "u", "second": "v", "task_text": "Sum up.", "first_text": "One.",
+                          "second_text": "Two."})  # fmt: skip
+    plan = stage = cues("m", pairs, probes=["blind"], schemes=["PBP"])
+    answers = simulate_replies(stage, Judge("m")).to_dict("records")
+    criteria = dict.fromkeys(("accuracy", "completeness", "conciseness", "fluency"), score)
+    replies = [
+        {"scores": {"A": criteria, "B": dict.fromkeys(criteria, 2)}},
+        {"verdict": "A" if score > 2 else "B", "explanation": "By the scores."},
+    ]
+    for reply in replies:
+        stage = next_stage(plan, answers)
+        plan = plan + stage
+        answers.append({"call": stage.calls["call"].iloc[0], "answer": json.dumps(reply)})
+    data = collect(plan, answers)
+    assert data["status"].astype(str).tolist() == [status]
+    assert data["score_first"].tolist() == [4.0] if status == "ok" else data["score_first"].isna().all()
+    assert status == "ok" or "scores: scores.A.accuracy" in data["reply_note"].iloc[0]
+    assert collect(plan, answers, schema=False)["status"].astype(str).tolist() == ["ok"]
 
 
 #: Dialogues of a plan with stages.
@@ -516,3 +548,15 @@ def test_a_verdict_that_need_not_follow_from_the_scores_stays_and_is_marked():
     assert data["choice"].astype(str).tolist() == ["first", "second"]
     assert data["score_conflict"].tolist() == [False, True]
     assert data[["score_first", "score_second"]].values.tolist() == [[5, 2], [5, 2]]
+
+
+def test_no_answers_are_named_as_such(tmp_path):
+    plan = vacuum("m", calls=6)
+    (tmp_path / "header.csv").write_text("call,answer\n")
+    (tmp_path / "list.json").write_text("[]")
+    for nothing in ([], (), tmp_path / "list.json"):
+        with pytest.raises(DesignError, match="No answers were given"):
+            collect(plan, nothing)
+        assert len(remaining(plan, nothing)) == 6
+    with pytest.raises(SchemaError, match=r"has a header .* but no rows"):
+        collect(plan, tmp_path / "header.csv")

@@ -35,6 +35,7 @@ from judgestats.design import (
 from judgestats.design.plans import WITHOUT_TEXT, WRITES
 from judgestats.errors import DesignError
 from judgestats.schema.account import account_of
+from refusals import refused
 
 MODELS = ["gemini", "claude", "llama", "gpt"]
 
@@ -241,10 +242,14 @@ def test_a_mirror_that_is_none_is_refused(pairs, tmp_path):
     broken = pairs[pairs["bias_type"].isin(["style", "style_ba"])].copy()
     last = broken.index[-1]
     broken.loc[last, "first_text"] = "Another text."
-    with pytest.raises(DesignError, match="'style_ba_049' is not the mirror of 'style_049'"):
-        read_controlled(write_controlled(broken, tmp_path / "pairs.csv"))
-    with pytest.raises(DesignError, match=r"\.jsonl or \.csv"):
-        write_controlled(pairs, tmp_path / "pairs.txt")
+    refused(
+        DesignError,
+        (
+            lambda: read_controlled(write_controlled(broken, tmp_path / "pairs.csv")),
+            "'style_ba_049' is not the mirror of 'style_049'",
+        ),
+        (lambda: write_controlled(pairs, tmp_path / "pairs.txt"), r"\.jsonl or \.csv"),
+    )
 
 
 # ---- Calls and measures ----------------------------------------------------------------------------------------------
@@ -360,10 +365,11 @@ def test_the_form_for_people_is_blinded_and_drawn_for_each(pairs, tmp_path):
 
 
 def test_a_form_that_cannot_be_made(pairs):
-    with pytest.raises(DesignError, match="cannot be drawn from 50"):
-        annotation_form(["Ann"], pairs, n=51)
-    with pytest.raises(DesignError, match="not different names"):
-        annotation_form(["Ann", "Ann"], pairs)
+    refused(
+        DesignError,
+        (lambda: annotation_form(["Ann"], pairs, n=51), "cannot be drawn from 50"),
+        (lambda: annotation_form(["Ann", "Ann"], pairs), "not different names"),
+    )
 
 
 def replies(plan: Plan) -> list[dict]:
@@ -493,21 +499,21 @@ def test_people_see_pairs_that_are_written_already(tmp_path):
         people = plan.calls[plan.calls["rater_type"] == "human"]
         assert people["task_text"].map(plan.texts).tolist() == ["Tea?"] * 2
         assert len(plan) == 5
-    with pytest.raises(DesignError, match="'g' is among the judges"):
-        study("debiasing", "g", controlled=pairs, annotators=["g"])
-    with pytest.raises(DesignError, match="annotators= see style pairs"):
-        study("debiasing", "g", pairs=pairs, annotators=["Ann"])
-    with pytest.raises(DesignError, match="cannot be drawn from 0"):
-        study("debiasing", "g", controlled=pairs[pairs["bias"] == "truncation"], annotators=["Ann"])
+    refused(
+        DesignError,
+        ({"controlled": pairs, "annotators": ["g"]}, "'g' is among the judges"),
+        ({"pairs": pairs, "annotators": ["Ann"]}, "annotators= see style pairs"),
+        ({"controlled": pairs[pairs["bias"] == "truncation"], "annotators": ["Ann"]}, "cannot be drawn from 0"),
+        of=lambda options: study("debiasing", "g", **options),
+    )
 
 
 def test_what_cannot_be_written_is_refused():
-    with pytest.raises(DesignError, match="One model writes"):
-        study("debiasing", "g", writer=["v", "w"])
-    with pytest.raises(DesignError, match="S3 takes the votes"):
-        study("debiasing", "g", writer="w", strategies=["S3"])
-    with pytest.raises(DesignError, match="S6 shows a reference answer"):
-        study("debiasing", "g", writer="w", strategies=["S6"])
     plan = study("debiasing", "g", writer="w", strategies=["B0"])
-    with pytest.raises(DesignError, match="No further call can be asked"):
-        next_stage(plan, [{"call": plan.calls["call"][0], "answer": ""}])
+    refused(
+        DesignError,
+        (lambda: study("debiasing", "g", writer=["v", "w"]), "One model writes"),
+        (lambda: study("debiasing", "g", writer="w", strategies=["S3"]), "S3 takes the votes"),
+        (lambda: study("debiasing", "g", writer="w", strategies=["S6"]), "S6 shows a reference answer"),
+        (lambda: next_stage(plan, [{"call": plan.calls["call"][0], "answer": ""}]), "No further call can be asked"),
+    )

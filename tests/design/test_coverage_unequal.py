@@ -4,8 +4,10 @@ Each rule allows for the Monte Carlo error of its cell (a bound of 99.9 %).
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
+import coverage_tasks
 import coverage_unequal
 import pandas as pd
 import pytest
@@ -46,6 +48,7 @@ def shown(rows):
 def test_every_measure_and_design_is_there(table):
     assert tuple(table.columns[: len(COLUMNS)]) == COLUMNS
     named = {(m, d.name) for m in MEASURES for d in NAMED} | {(SHARE, d.name) for d in GRID}
+    named |= {(m, d.name) for m in coverage_tasks.MEASURES for d in coverage_tasks.DESIGNS}
     assert named == set(zip(table["measure"], table["design"], strict=True))
 
 
@@ -98,6 +101,24 @@ def test_a_small_study_finds_an_interval_that_does_not_hold(monkeypatch):
     monkeypatch.setitem(_COUNTED, "gold_agreement", (labels, shares, unit, {"cluster": False}))
     (fails,) = [r for r in cells("gold_agreement", two_heavy, 200) if r["term"] == "accuracy"]
     assert fails["coverage"] < 0.75
+
+
+def test_tasks_of_items_with_repeats_hold(table):
+    """Over all tables, flagged or not."""
+    rows = table[table["design"].isin([d.name for d in coverage_tasks.DESIGNS])]
+    assert set(rows["measure"]) == {*coverage_tasks.MEASURES}
+    assert rows["replications"].min() >= 400
+    assert ((rows["upper"] > 0.93) & (rows["lower"] < 0.985)).all(), shown(rows)
+
+
+@pytest.mark.slow
+def test_items_of_a_task_are_not_independent():
+    """With 12 tasks the default covers .95, the item .8."""
+    design = coverage_tasks.DESIGNS[0]
+    for single, low, high in ((False, 0.9, 0.99), (True, 0.6, 0.88)):
+        draw = partial(coverage_tasks.drawn, name="accuracy", single=single)
+        (row,) = [r for r in cells("accuracy", design, 400, draw=draw) if r["term"] == "accuracy"]
+        assert low < row["coverage"] < high
 
 
 def test_cells_near_a_limit_are_repeated_once_with_more_replications(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from judgestats.design import (
 from judgestats.errors import DesignError
 
 
-def table(n: int, *, sources: bool = False) -> pd.DataFrame:
+def sales(n: int, *, sources: bool = False) -> pd.DataFrame:
     """Pairs of equal content."""
     number = [str(i) for i in range(n)]
     made = pd.DataFrame({"item": number, "first": "u", "second": "v"})
@@ -45,7 +45,7 @@ def asked(plan: Plan, judge: Judge, seed: int = 1, **failures: float) -> tuple[P
 
 def test_the_design_of_the_paper():
     """rationalization, Sec IV.B: five probes by three schemes; PBP in three turns; the reveal after the flip."""
-    plan = cues("m", table(10))
+    plan = cues("m", sales(10))
     stages = plan.summary().groupby(["scheme", "probe"])["calls"].agg(list).to_dict()
     one, three = ("blind", "truth", "flip", "placebo"), [10, 10, 10]
     assert stages == {
@@ -61,7 +61,7 @@ def test_the_design_of_the_paper():
 
 
 def test_labels_are_those_of_the_probe():
-    plan = cues("m", table(20, sources=True), schemes=["Baseline"], labels=("LLM", "TradML"), placebo=("Gold", "Tin"))
+    plan = cues("m", sales(20, sources=True), schemes=["Baseline"], labels=("LLM", "TradML"), placebo=("Gold", "Tin"))
     calls = pd.concat([plan.calls, plan.later], ignore_index=True)
     first = calls["first"] == "u"  # u is by the LLM
     shown = {"truth": ("LLM", "TradML"), "flip": ("TradML", "LLM"), "reveal": ("LLM", "TradML")}
@@ -87,7 +87,7 @@ def test_labels_are_those_of_the_probe():
 
 
 def test_the_reveal_goes_on_with_the_dialogue_and_corrects_the_labels():
-    plan = cues("m", table(4), schemes=["Baseline"])
+    plan = cues("m", sales(4), schemes=["Baseline"])
     later = next_stage(plan, simulate_replies(plan, Judge("m")).to_dict("records"))
     flips = dict(zip(plan.calls["call"], [u for *_, u in plan.messages()], strict=True))
     for row, (_, _, turns, user) in zip(later.calls.itertuples(), later.dialogues(), strict=True):
@@ -98,18 +98,18 @@ def test_the_reveal_goes_on_with_the_dialogue_and_corrects_the_labels():
 
 
 def test_labels_of_one_author_go_to_each_candidate_in_half_of_the_pairs():
-    plan = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3)
+    plan = cues("m", sales(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3)
     truth = plan.calls[plan.calls["probe"] == "truth"]
     assert (truth["favoured"] == "u").sum() == 15
-    other = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=4).calls
+    other = cues("m", sales(30), schemes=["SCoT"], probes=["blind", "truth"], seed=4).calls
     assert other.loc[other["probe"] == "truth", "favoured"].tolist() != truth["favoured"].tolist()
-    again = cues("m", table(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3).calls
+    again = cues("m", sales(30), schemes=["SCoT"], probes=["blind", "truth"], seed=3).calls
     assert again["call"].tolist() == plan.calls["call"].tolist()
 
 
 def test_attacks_change_the_marked_candidate_only():
     plan = cues(
-        "m", table(12), schemes=["Baseline"], probes=["blind"], attacks={"verbosity": "verbosity", "sure": "confidence"}
+        "m", sales(12), schemes=["Baseline"], probes=["blind"], attacks={"verbosity": "verbosity", "sure": "confidence"}
     )
     calls = plan.calls
     base = calls[calls["probe"] == "blind"].set_index("item")
@@ -121,7 +121,7 @@ def test_attacks_change_the_marked_candidate_only():
             assert row.label_first is None or pd.isna(row.label_first)
     assert (calls.loc[calls["probe"] == "sure", "target"] == "u").sum() == 6
     with pytest.raises(DesignError, match="does not keep the content"):
-        cues("m", table(2), attacks={"cut": lambda t: t.replace("Peru", "Chile")})
+        cues("m", sales(2), attacks={"cut": lambda t: t.replace("Peru", "Chile")})
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_measures_take_what_was_collected_and_find_what_was_planted():
     """Label susceptibility is planted under Baseline and not under PBP; a judge of the content keeps its verdict."""
     none = {"label_susceptibility": 0.0}
     judge = Judge("m", tie_criterion=0.8, label_susceptibility=2.5, under={"scheme": {"PBP": none}})
-    plan, answers = asked(cues("m", table(150), attacks=["verbosity"]), judge, error=0.01)
+    plan, answers = asked(cues("m", sales(150), attacks=["verbosity"]), judge, error=0.01)
     data = collect(plan, answers)
     failed = sum(bool(a["error"]) and a["error"] == a["error"] for a in answers)
     found = js.check(data).set_index(["level", "what"])["n"]
@@ -161,7 +161,7 @@ def test_measures_take_what_was_collected_and_find_what_was_planted():
 def test_a_planted_shift_lies_in_its_interval():
     """95 % intervals of the shift under the truth hold its true value in most of 40 runs."""
     judge = Judge("m", tie_criterion=0.5, label_susceptibility=1.0)
-    plan = cues("m", table(200), schemes=["Baseline"], probes=["blind", "truth"])
+    plan = cues("m", sales(200), schemes=["Baseline"], probes=["blind", "truth"])
     expit = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
     true = expit(1.0 - 0.5) - expit(-0.5)
     held = 0
@@ -173,7 +173,7 @@ def test_a_planted_shift_lies_in_its_interval():
 
 def test_schemes_of_ones_own():
     mine = Prompt("mine", "{{ task }} 1 {{ label_first }}: {{ first }} 2 {{ label_second }}: {{ second }} A or B?")
-    plan = cues("m", table(3), schemes={"mine": [mine], "two": ["proof_notes", "proof_verdict"]})
+    plan = cues("m", sales(3), schemes={"mine": [mine], "two": ["proof_notes", "proof_verdict"]})
     assert plan.calls.groupby("scheme")["prompt"].unique().map(list).to_dict() == {"mine": ["mine"], "two": ["proof_notes"]}  # fmt: skip
     assert len(plan.later) == 3 + 12 + 3
 
@@ -193,7 +193,7 @@ def test_equal_pairs():
 
 def test_the_rubric_of_three_criteria_becomes_verdicts():
     """Five-point scores of three criteria, made one, and compared with a margin."""
-    rows = table(40)
+    rows = sales(40)
     parts = [rows.assign(system=s, response_text=rows[f"{c}_text"]) for s, c in (("s", "first"), ("t", "second"))]
     texts = pd.concat(parts)[["item", "system", "task_text", "response_text"]]
     plan = build(texts, judges="m", prompts="likert")
@@ -213,18 +213,18 @@ def test_the_rubric_of_three_criteria_becomes_verdicts():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cues("m", table(2), probes=["blind", "truths"]), "'truths' is not known.*Did you mean 'truth'"),
-        (lambda: cues("m", table(2), probes=["truth"]), "needs 'blind'"),
-        (lambda: cues("m", table(2), probes=["blind", "reveal"]), "'flip' before 'reveal'"),
-        (lambda: cues("m", table(2), schemes=["pbp"]), "scheme 'pbp' is not known"),
-        (lambda: cues("m", table(2), schemes={}), "schemes= is empty"),
-        (lambda: cues("m", table(2), labels=("x", "x")), "two different labels"),
-        (lambda: cues("m", table(2), attacks={"flip": "verbosity"}), "has the name of a probe"),
-        (lambda: cues("m", table(2).drop(columns="task_text")), "no column 'task_text'"),
-        (lambda: cues("m", table(2)[:0]), "has no rows"),
-        (lambda: cues("m", table(2).assign(source_first="LLM")), "Give both, or neither"),
-        (lambda: cues("m", table(2).assign(source_first="LLM", source_second="LLM")), r"are \['LLM', 'LLM'\] in 2 rows"),
-        (lambda: equal_pairs(table(2)), "no column 'text'"),
+        (lambda: cues("m", sales(2), probes=["blind", "truths"]), "'truths' is not known.*Did you mean 'truth'"),
+        (lambda: cues("m", sales(2), probes=["truth"]), "needs 'blind'"),
+        (lambda: cues("m", sales(2), probes=["blind", "reveal"]), "'flip' before 'reveal'"),
+        (lambda: cues("m", sales(2), schemes=["pbp"]), "scheme 'pbp' is not known"),
+        (lambda: cues("m", sales(2), schemes={}), "schemes= is empty"),
+        (lambda: cues("m", sales(2), labels=("x", "x")), "two different labels"),
+        (lambda: cues("m", sales(2), attacks={"flip": "verbosity"}), "has the name of a probe"),
+        (lambda: cues("m", sales(2).drop(columns="task_text")), "no column 'task_text'"),
+        (lambda: cues("m", sales(2)[:0]), "has no rows"),
+        (lambda: cues("m", sales(2).assign(source_first="LLM")), "Give both, or neither"),
+        (lambda: cues("m", sales(2).assign(source_first="LLM", source_second="LLM")), r"are \['LLM', 'LLM'\] in 2 rows"),
+        (lambda: equal_pairs(sales(2)), "no column 'text'"),
     ],
 )  # fmt: skip
 def test_bad_input(call, message):

@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from judgestats.design import extracts
 from judgestats.design.attacks import sentences
 from judgestats.errors import DesignError
+from refusals import refused
 
 DOCUMENT = (
     "Green tea is made of leaves that are not fermented. The leaves of green tea are heated soon after they are picked. "
@@ -122,7 +123,9 @@ def test_a_missing_library_is_named(monkeypatch):
     for name in [n for n in sys.modules if n.split(".")[0] == "sumy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sumy", None)
-    with pytest.raises(DesignError, match=r'method=\'lexrank\' needs sumy. Do: pip install "judgestats\[extracts\]"'):
-        extracts([DOCUMENT], method="lexrank")
-    with pytest.raises(DesignError, match="method"):
-        extracts([DOCUMENT], method="lead")
+    refused(
+        DesignError,
+        ("lexrank", r'method=\'lexrank\' needs sumy. Do: pip install "judgestats\[extracts\]"'),
+        ("lead", "method"),
+        of=lambda method: extracts([DOCUMENT], method=method),
+    )

@@ -22,7 +22,7 @@ def pairs(size=1):
     return table.assign(n=table["n"] * size)
 
 
-def scores(seed=0, items=200):
+def partly_labelled(seed=0, items=200):
     rng = np.random.default_rng(seed)
     quality = rng.uniform(0, 1, items)
     judged = np.clip(quality + 0.15 * rng.standard_normal(items), 0, 1)
@@ -184,15 +184,15 @@ def test_studies_with_the_planned_labels_have_the_half_width_in_the_share_assure
 
 
 def test_mean_scores():
-    plan = planned(scores(), 0.02, sampling="random")
+    plan = planned(partly_labelled(), 0.02, sampling="random")
     assert plan["m"] < plan["labels_alone"]
     assert plan["simulated_half_width"] == pytest.approx(plan["predicted_half_width"], rel=0.03)
-    again = planned(scores(), 0.02, sampling="random")
+    again = planned(partly_labelled(), 0.02, sampling="random")
     pd.testing.assert_series_equal(plan, again)
 
 
 def test_a_clustered_pilot_needs_more():
-    table = scores(items=400).assign(prompt=lambda t: t["item"] // 10)
+    table = partly_labelled(items=400).assign(prompt=lambda t: t["item"] // 10)
     effect = np.random.default_rng(1).normal(0, 0.3, 40)[table["prompt"]]
     table = table.assign(gold=table["gold"] + effect)
     wide, flat = (planned(table, 0.05, sampling="random", cluster=c) for c in ("auto", False))

@@ -1,9 +1,11 @@
-"""The folder of a plan: what was tampered with is refused, unless it is trusted, and nothing outside is read."""
+"""The folder of a plan: what was tampered with is refused, unless it is trusted; nothing outside is read; what was filled in is kept."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from judgestats.cli import app
-from judgestats.design import Judge, Plan, build, collect, simulate_replies, vacuum
+from judgestats.design import Judge, Plan, build, collect, export, simulate_replies, vacuum
+from judgestats.design.exports import write_with_calls
 from judgestats.errors import DesignError
 
 PLAN = vacuum("m", calls=6)
@@ -75,8 +78,13 @@ def test_damaged_manifests_are_no_plan(folder, content):
     (folder / "manifest.json").write_text(content, encoding="latin-1")
     with pytest.raises(DesignError, match="holds no plan"):
         Plan.read(folder, trust=True)
-    with pytest.raises(DesignError, match="holds another plan"):
-        PLAN.write(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for overwrite in (False, True):
+        with pytest.raises(DesignError, match=r"no plan's or is damaged.*move that one away") as refused:
+            PLAN.write(folder, overwrite=overwrite)
+        assert "another plan" not in str(refused.value)
+        assert not refused.value.advice
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_the_commands_have_an_option_for_it(folder, monkeypatch):
@@ -150,3 +158,131 @@ def test_a_trusted_plan_whose_parts_do_not_fit_is_no_plan(folder, part, altered,
         altered(pd.read_parquet(path)).to_parquet(path)
     with pytest.raises(DesignError, match=f"holds no plan.*{why}"):
         Plan.read(folder, trust=True)
+
+
+# what people and runners filled in
+
+
+def as_table(change):
+    """A shape of a filled form or table of calls: its columns, with an answer in one that is to be filled in."""
+
+    def shape(content: bytes) -> bytes:
+        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        column = "comment" if "comment" in table else "answer"
+        return change(table.assign(**{column: ["3, since \xe9", *[""] * (len(table) - 1)]}))
+
+    return shape
+
+
+def text(table, **options) -> bytes:
+    return table.to_csv(index=False, **options).encode()
+
+
+def workbook(table) -> bytes:
+    out = io.BytesIO()
+    table.to_excel(out, index=False)
+    return out.getvalue()
+
+
+def records(content: bytes) -> list[dict[str, object]]:
+    return [{**json.loads(line), "answer": "A"} for line in content.splitlines()]
+
+
+#: How a filled table comes back from a spreadsheet, an editor or a script.
+TABLES = {
+    "as it is": as_table(text),
+    "a title above the header": as_table(lambda t: b"Form of Ann\n" + text(t)),
+    "an empty line and a remark below it": as_table(lambda t: b"\n# sent in May\n" + text(t)),
+    "the header gone": as_table(lambda t: text(t, header=False)),
+    "call removed": as_table(lambda t: text(t.drop(columns="call"))),
+    "call renamed": as_table(lambda t: text(t.rename(columns={"call": "id"}))),
+    "item added": as_table(lambda t: text(t.assign(item="1"))),
+    "item first": as_table(lambda t: text(t[t.columns[::-1]].assign(item="1")[["item", *t.columns[::-1]]])),
+    "semicolons in a code page": as_table(lambda t: t.to_csv(index=False, sep=";").encode("cp1252")),
+    "tabs in 16 bits": as_table(lambda t: t.to_csv(index=False, sep="\t").encode("utf-16")),
+    "a workbook": as_table(workbook),
+    "a page": as_table(lambda t: t.to_html(index=False).encode()),
+    "a column of the plan typed over": as_table(lambda t: text(t.assign(**{t.columns[1]: "A", t.columns[-1]: ""}))),
+    "a signature at the end": lambda content: content + b"Ann\n",
+    "gone but for the answers": lambda _: b"4\n5\n",
+    "empty": lambda _: b"",
+}
+LINES = {
+    "answers added": lambda c: "".join(json.dumps(r) + "\n" for r in records(c)).encode(),
+    "an array": lambda c: json.dumps(records(c)).encode(),
+    "pretty-printed": lambda c: "\n".join(json.dumps(r, indent=2) for r in records(c)).encode(),
+    "an array, pretty-printed": lambda c: json.dumps(records(c), indent=2).encode(),
+    "call renamed": lambda c: json.dumps([{"id": r.pop("call"), **r} for r in records(c)]).encode(),
+    "replies in place of the messages": lambda c: "".join(json.dumps({**json.loads(x), "user": "A"}) + "\n" for x in c.splitlines()).encode(),
+    "answers of a batch": lambda c: b'{"custom_id": "x", "response": {"body": {}}}\n',
+}  # fmt: skip
+SHAPES = [
+    *((format, name, shape) for format in ("form", "csv") for name, shape in TABLES.items()),
+    *((format, name, shape) for format in ("jsonl", "openai") for name, shape in LINES.items() if format == "jsonl" or "batch" in name),
+]  # fmt: skip
+
+
+def rated(text: str) -> Plan:
+    """A plan of ratings whose calls have this text."""
+    responses = pd.DataFrame(
+        {"item": ["1", "2"], "system": "s", "task_text": "Say hello.", "response_text": [text, "No."]}
+    )
+    return build(responses, judges="m", prompts="likert")
+
+
+@pytest.mark.parametrize(("format", "name", "shape"), SHAPES, ids=[f"{f}, {n}" for f, n, _ in SHAPES])
+def test_a_filled_form_or_table_of_calls_is_kept_in_whatever_shape_it_comes_back(tmp_path, format, name, shape):
+    """By `plan`, by `export` and by `Plan.write`, over the same plan, over another, and where no plan says how it was."""
+    write = partial(write_with_calls, format=format, inputs=())
+    (path,) = write(rated("Hello."), tmp_path / "p", overwrite=False)
+    (loose,) = export(rated("Hello."), tmp_path / "loose", format)
+    filled = shape(path.read_bytes())
+    for file in (path, loose):
+        file.write_bytes(filled)
+    before = {p.name: p.read_bytes() for p in (tmp_path / "p").iterdir()}
+    for overwrite in (False, True):
+        for message, attempt in (
+            (f"{path.name}.*was changed since it was written.*Move it away", partial(write, rated("Hello."), tmp_path / "p")),
+            (f"holds another plan.*'{path.name}'.*move these files away", partial(write, rated("Hi."), tmp_path / "p")),
+            (f"holds another plan.*'{path.name}'.*move these files away", partial(Plan.write, rated("Hi."), tmp_path / "p")),
+            (f"{path.name}.*was changed since it was written", partial(export, rated("Hi."), tmp_path / "p", format)),
+            (f"{path.name}.*nothing says how it was written", partial(export, rated("Hi."), tmp_path / "loose", format)),
+        ):  # fmt: skip
+            with pytest.raises(DesignError, match=message):
+                attempt(overwrite=overwrite)
+            assert {p.name: p.read_bytes() for p in (tmp_path / "p").iterdir()} == before, message
+    assert loose.read_bytes() == filled
+
+
+def test_what_is_as_it_was_written_is_replaced_and_known_again(tmp_path):
+    """By `plan --overwrite` and by `export`; of an older plan, whose manifest has no digests of forms, nothing is."""
+    write = partial(write_with_calls, folder=tmp_path / "p", inputs=())
+    (form,) = write(rated("Hello."), format="form", overwrite=False)
+    export(rated("Hello."), tmp_path / "p", "csv")
+    with pytest.raises(DesignError, match=r"holds another plan\. Give a new folder, or pass overwrite=True"):
+        write(rated("Hi."), format="form", overwrite=False)
+    write(rated("Hi."), format="form", overwrite=True)
+    assert b"Hi." in form.read_bytes()
+    assert b"Hello." in (tmp_path / "p" / "calls.csv").read_bytes()  # of the plan before, and still known
+    export(rated("Hi."), tmp_path / "p", "csv", overwrite=True)
+    assert b"Hi." in (tmp_path / "p" / "calls.csv").read_bytes()
+    write(rated("Hey."), format="csv", overwrite=True)
+    change(tmp_path / "p", files={})
+    with pytest.raises(DesignError, match=r"holds another plan.*'calls.csv', 'form.m.csv'"):
+        write(rated("Ho."), format="csv", overwrite=True)
+    change(tmp_path / "p", files={"../calls.csv": "0"})
+    with pytest.raises(DesignError, match="is no name of a file"):
+        Plan.read(tmp_path / "p", trust=True)
+
+
+@pytest.mark.parametrize("name", ["stage2/manifest.json", "collected/1/a.jsonl", "rest/form.m.csv", "answers.csv"])
+def test_another_plan_is_kept_with_all_that_came_after_it(folder, name):
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("paid for")
+    for overwrite in (False, True):
+        with pytest.raises(DesignError, match=f"with later stages, answers.*{name}"):
+            rated("Hi.").write(folder, overwrite=overwrite)
+    (folder / name).unlink()
+    (folder / ".DS_Store").write_text("")
+    rated("Hi.").write(folder, overwrite=True)
+    assert Plan.read(folder).kind == "ratings"

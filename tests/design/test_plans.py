@@ -12,6 +12,7 @@ import pytest
 from judgestats.design import Plan, Prompt, build, cues, ladder, rubric, strategies, vacuum
 from judgestats.design.plans import _HiddenWords
 from judgestats.errors import DesignError
+from refusals import refused
 
 PAIRS = pd.DataFrame(
     {
@@ -231,10 +232,12 @@ def test_a_plan_is_written_and_read(tmp_path):
     with pytest.raises(DesignError, match="holds another plan"):
         vacuum("other", calls=6).write(tmp_path / "p")
     (tmp_path / "p" / "texts.jsonl").write_text("{}\n")
-    with pytest.raises(DesignError, match=r"texts\.jsonl' was changed after the plan was written"):
-        Plan.read(tmp_path / "p")
-    with pytest.raises(DesignError, match="holds no plan"):
-        Plan.read(tmp_path)
+    refused(
+        DesignError,
+        (tmp_path / "p", r"texts\.jsonl' was changed after the plan was written"),
+        (tmp_path, "holds no plan"),
+        of=Plan.read,
+    )
 
 
 def test_random_orders_are_even_seeded_and_the_same_wherever_a_pair_stands():

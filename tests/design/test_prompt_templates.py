@@ -14,6 +14,7 @@ from judgestats.design.checklist_tasks import checklists
 from judgestats.design.prompt_templates import digest
 from judgestats.design.rubrics import Rubric
 from judgestats.errors import DesignError
+from refusals import refused
 
 TABLE = prompts()
 
@@ -180,10 +181,12 @@ def test_a_template_of_ones_own_from_a_file(tmp_path):
     mine = prompt(path)
     assert (mine.name, mine.ties_allowed, mine.render(first="x", second="{{ y }}")) == ("mine", False, "x or {{ y }}?")
     path.write_text("user = 3\n")
-    with pytest.raises(DesignError, match="'mine'"):
-        prompt(path)
-    with pytest.raises(DesignError, match=r"no prompt 'pairwse'.*Did you mean 'pairwise'"):
-        prompt("pairwse")
+    refused(
+        DesignError,
+        (path, "'mine'"),
+        ("pairwse", r"no prompt 'pairwse'.*Did you mean 'pairwise'"),
+        of=prompt,
+    )
 
 
 def test_digests_tell_texts_apart():

@@ -72,7 +72,7 @@ def datasheet_plan() -> pd.DataFrame:
 
 
 @cache
-def calls() -> pd.DataFrame:
+def simulated() -> pd.DataFrame:
     return simulate(datasheet_plan(), JUDGES, seed=SEED)
 
 
@@ -114,13 +114,13 @@ def assert_value(row: pd.DataFrame, truth: float, error: float) -> None:
 @pytest.mark.parametrize("judge", ["g", "h"])
 class TestPreferences:
     def test_dark_current(self, judge):
-        result = part(dark_current(part(calls(), prompt="base")), judge=judge, vacuum_kind="all")
+        result = part(dark_current(part(simulated(), prompt="base")), judge=judge, vacuum_kind="all")
         planted = JUDGES[judge].dark_current
         valid = np.full(4000, 1 - JUDGES[judge].invalid)
         assert_near(result, "dark_current", valid * planted, valid)
 
     def test_delta0(self, judge):
-        result = part(delta0(calls(), by="prompt"), judge=judge)
+        result = part(delta0(simulated(), by="prompt"), judge=judge)
         for prompt in ("base", "strict"):
             p = both(part(chances(), judge=judge, stimulus="same_subset", prompt=prompt))
             valid = (p["fu"] + p["su"] + p["tu"]) * (p["fv"] + p["sv"] + p["tv"])
@@ -143,7 +143,7 @@ class TestPreferences:
             )
 
     def test_consistency_over_orders(self, judge):
-        result = consistency(part(calls(), stimulus="ladder", prompt="base"), by="delta")
+        result = consistency(part(simulated(), stimulus="ladder", prompt="base"), by="delta")
         for delta in (1.0, 4.0):
             p = both(part(chances(), judge=judge, stimulus="ladder", prompt="base", delta=delta))
             valid = (p["fu"] + p["su"] + p["tu"]) * (p["fv"] + p["sv"] + p["tv"])
@@ -162,7 +162,7 @@ class TestPreferences:
         assert_near(result, "consistency", same, (1 - p["p_invalid"]) ** 2, judge=judge)
 
     def test_position_bias(self, judge):
-        result = position_bias(part(calls(), stimulus="same_subset", prompt="base"))
+        result = position_bias(part(simulated(), stimulus="same_subset", prompt="base"))
         p = part(chances(), judge=judge, stimulus="same_subset", prompt="base")
         ones = np.ones(len(p))
         for term in ("first", "second", "tie", "invalid"):
@@ -175,13 +175,13 @@ class TestPreferences:
         assert_value(part(result, judge=judge, term="position_bias"), lean, np.sqrt(1 / valid.sum()))
 
     def test_answer_rates(self, judge):
-        result = answer_rates(calls(), by="stimulus")
+        result = answer_rates(simulated(), by="stimulus")
         for stimulus in ("vacuum", "filler"):
             p = part(chances(), judge=judge, stimulus=stimulus)
             assert_near(result, "tie", p["p_tie"], np.ones(len(p)), judge=judge, stimulus=stimulus)
 
     def test_gold_agreement(self, judge):
-        ladder = part(calls(), stimulus="ladder", prompt="base")
+        ladder = part(simulated(), stimulus="ladder", prompt="base")
         p = part(chances(), judge=judge, stimulus="ladder", prompt="base")
         right = np.where(p["first"] == "u", p["p_first"], p["p_second"])
         tie, invalid = p["p_tie"].to_numpy(), p["p_invalid"].to_numpy()
@@ -191,7 +191,7 @@ class TestPreferences:
         assert_value(row, (right + tie / 2).mean(), np.sqrt(0.25 / len(p)))
 
     def test_target_sensitivity(self, judge):
-        result = target_sensitivity(part(calls(), prompt="base"))
+        result = target_sensitivity(part(simulated(), prompt="base"))
         for delta in range(1, 6):
             p = part(chances(), judge=judge, stimulus="ladder", prompt="base", delta=float(delta))
             right = np.where(p["first"] == "u", p["p_first"], p["p_second"])
@@ -204,7 +204,7 @@ class TestPreferences:
 
     @pytest.mark.parametrize("level", [0.6, 0.75])
     def test_detection_threshold(self, judge, level):
-        ladder = part(calls(), stimulus="ladder", prompt="base")
+        ladder = part(simulated(), stimulus="ladder", prompt="base")
         row = part(detection_threshold(ladder, performance=level, n_resamples=400), judge=judge)
         curve = []
         for delta in range(1, 6):
@@ -222,7 +222,7 @@ class TestPreferences:
         assert row["conf_low"].item() < truth < row["conf_high"].item()
 
     def test_d_prime(self, judge):
-        result = part(d_prime(part(calls(), prompt="base")), judge=judge)
+        result = part(d_prime(part(simulated(), prompt="base")), judge=judge)
         for delta in (1.0, 3.0):
             p = part(chances(), judge=judge, stimulus="ladder", prompt="base", delta=delta)
             toward = (p["p_first"] + p["p_tie"] / 2) / (1 - p["p_invalid"])
@@ -234,7 +234,7 @@ class TestPreferences:
                 assert row["std_error"].item() < 0.12
 
     def test_filler_preference(self, judge):
-        row = part(filler_preference(part(calls(), prompt="base")), judge=judge)
+        row = part(filler_preference(part(simulated(), prompt="base")), judge=judge)
         p = part(chances(), judge=judge, stimulus="filler", prompt="base")
         filler = np.where(p["first"] == "v", p["p_first"], p["p_second"])
         clean = np.where(p["first"] == "v", p["p_second"], p["p_first"])
@@ -246,7 +246,7 @@ class TestPreferences:
 
 class TestPrompts:
     def test_criterion_shift(self):
-        result = part(criterion_shift(calls(), "base", "strict"), judge="g")
+        result = part(criterion_shift(simulated(), "base", "strict"), judge="g")
         table = part(chances(), judge="g")
 
         def share(prompt, hit, **where):
@@ -284,7 +284,7 @@ class TestPrompts:
                 assert_value(part(result, term="saved_per_lost", **where), ratio, error)
 
     def test_dark_current_under_a_prompt(self):
-        result = part(dark_current(calls(), by="prompt"), judge="g", vacuum_kind="all", prompt="strict")
+        result = part(dark_current(simulated(), by="prompt"), judge="g", vacuum_kind="all", prompt="strict")
         assert_value(result, 0.05, np.sqrt(0.05 * 0.95 / 3800))
 
 

@@ -74,7 +74,7 @@ def plan() -> pd.DataFrame:
 
 
 @cache
-def calls() -> pd.DataFrame:
+def simulated() -> pd.DataFrame:
     return simulate(plan(), JUDGES, seed=SEED)
 
 
@@ -89,21 +89,21 @@ class TestLeanings:
         p = part(chances(), judge=judge)
         truth, error = lean_of(p, np.where(p["first"] == "u", 1, -1))
         assert np.sign(truth) == np.sign(JUDGES[judge].target_preference)
-        result = part(bias_score(calls()), judge=judge)
+        result = part(bias_score(simulated()), judge=judge)
         assert_value(part(result, term="bias"), truth, error)
         assert_value(part(result, term="magnitude"), abs(truth), error)
 
     def test_slot(self, judge):
         p = part(chances(), judge=judge)
         truth, error = lean_of(p, np.ones(len(p)))
-        assert_value(part(bias_score(calls(), target="first"), judge=judge, term="bias"), truth, error)
+        assert_value(part(bias_score(simulated(), target="first"), judge=judge, term="bias"), truth, error)
 
     def test_length(self, judge):
         p = part(chances(), judge=judge)
         truth, error = lean_of(p, np.sign(p["length_first"] - p["length_second"]).to_numpy())
         assert np.sign(truth) == np.sign(JUDGES[judge].length_preference)
         assert abs(truth) > 0.1
-        row = part(bias_score(calls(), attribute="length"), judge=judge, term="bias")
+        row = part(bias_score(simulated(), attribute="length"), judge=judge, term="bias")
         assert_value(row, truth, error)
 
     def test_format(self, judge):
@@ -111,7 +111,7 @@ class TestLeanings:
         side = (p["format_first"] == "markdown").astype(int) - (p["format_second"] == "markdown").astype(int)
         truth, error = lean_of(p, side.to_numpy())
         assert (truth > 0.1) == (judge == "g")
-        result = bias_score(calls(), attribute="format", value="markdown")
+        result = bias_score(simulated(), attribute="format", value="markdown")
         assert_value(part(result, judge=judge, term="bias"), truth, error)
 
     def test_family(self, judge):
@@ -120,17 +120,17 @@ class TestLeanings:
         side = (p["family_first"] == own).astype(int) - (p["family_second"] == own).astype(int)
         truth, error = lean_of(p, side.to_numpy())
         assert (truth > 0.1) == (judge == "g")
-        result = bias_score(calls(), family={"g": "G", "h": "C"})
+        result = bias_score(simulated(), family={"g": "G", "h": "C"})
         assert_value(part(result, judge=judge, term="bias"), truth, error)
 
     def test_preference_rate(self, judge):
         p = part(chances(), judge=judge)
         won, lost = turned(p, np.where(p["first"] == "u", 1, -1))
         tie, valid = p["p_tie"].sum(), (1 - p["p_invalid"]).sum()
-        result = part(preference_rate(calls()), judge=judge, candidate="u")
+        result = part(preference_rate(simulated()), judge=judge, candidate="u")
         assert_value(part(result, term="win_rate"), (won.sum() + tie / 2) / valid, 0.5 / np.sqrt(valid))
         assert_value(part(result, term="loss"), lost.mean(), 0.5 / np.sqrt(len(p)))
-        dropped = part(preference_rate(calls(), ties="drop"), judge=judge, candidate="u", term="win_rate")
+        dropped = part(preference_rate(simulated(), ties="drop"), judge=judge, candidate="u", term="win_rate")
         sided = won.sum() + lost.sum()
         assert_value(dropped, won.sum() / sided, 0.5 / np.sqrt(sided))
 

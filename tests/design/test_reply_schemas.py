@@ -12,8 +12,9 @@ import pytest
 import judgestats as js
 from judgestats.design import Prompt, build, collect, prompt, prompts, rubric, simulate_replies
 from judgestats.design.judges import Judge
-from judgestats.design.reply_schemas import schema_faults
+from judgestats.design.reply_schemas import WHOLE, schema_faults
 from judgestats.errors import DesignError
+from refusals import refused
 
 PAIRS = pd.DataFrame({"item": [str(i) for i in range(8)], "first": "u", "second": "v", "task_text": "Say hello.",
                       "first_text": "Hello.", "second_text": "Good day."})  # fmt: skip
@@ -57,7 +58,46 @@ def test_of_several_objects_one_in_the_form_asked_for_is_enough():
     assert list(schema_faults(schema, f"{bad} {bad}")) == [""]
     assert schema_faults(schema, 'In code: {"x": 1}. I prefer A.') == {}
     assert schema_faults({}, bad) == {}
-    assert schema_faults(schema, '{"verdict": "D"}') == {}  # the reader says so: unknown answer
+    assert schema_faults(schema, 'The code prints {"result": 5}. [[A]]') == {}
+
+
+#: Replies whose answer can be read, and which are not in the form that ``pairwise`` asks for.
+OTHER_FORMS = [
+    '{"choice": "A"}', '{"winner": "A"}', '{"preference": "B", "confidence": 0.3}', '[{"verdict": "A"}]',
+    '```json\n[\n  {"verdict": "A"}\n]\n```', '{"verdict": 1}', '{"Verdict": "A"}', '{"verdict": " a "}', '{"verdict": "Tie"}',
+    '{"verdict": null}', '{"result": {"verdict": "A"}}', "{'winner': 'A'}", 'Done: {"final_verdict": "A"}',
+    '{"verdict": "A", "reason": "not "so" good"}',
+    '<|channel|>analysis<|message|>{"verdict": "A"}<|end|><|start|>assistant<|channel|>final<|message|>{"winner": "A"}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", OTHER_FORMS)
+def test_an_answer_in_json_is_held_to_the_schema_whatever_its_keys(reply):
+    plan = build(PAIRS, judges="m", prompts="pairwise", orders="as given")
+    frame = collect(plan, [{"call": plan.calls["call"][0], "answer": reply}]).head(1)
+    assert frame[["choice", "status"]].astype(str).to_numpy().tolist() == [["invalid", "schema"]]
+    assert list(schema_faults(prompt("pairwise").schema, reply)) == [""]
+    assert list(schema_faults(prompt("rubric_pairwise").schema, reply)) == [""]
+
+
+@pytest.mark.parametrize("reply", ["{'verdict': 'A'}", '{"verdict": "A",}', '```json\n{"verdict": "A"}\n```'])
+def test_json_that_is_slightly_unsound_is_held_to_the_schema_as_it_can_be_read(reply):
+    assert schema_faults(prompt("pairwise").schema, reply) == {}
+
+
+def test_schema_of_text_that_is_no_number_is_kept():
+    schema = {"type": "object", "properties": {"verdict": {"enum": ["A", "B"]}, "n": {"type": "integer", "maximum": 5}}}
+    assert schema_faults(schema, '{"verdict": "A", "n": "4"}') == {}
+    assert schema_faults(schema, '{"verdict": "A", "n": "77"}') == {WHOLE: "n: '77' is not of type 'integer'"}
+
+
+@pytest.mark.parametrize("name", ["labelled_criteria", "proof_scores"])
+@pytest.mark.parametrize(("score", "sound"), [(0, True), (5, True), (77, False), (-3, False), ("77", False)])
+def test_scores_of_the_cue_study_run_from_0_to_5(name, score, sound):
+    criteria = dict.fromkeys(("accuracy", "completeness", "conciseness", "fluency"), 3)
+    reply = {"scores": {"A": {**criteria, "accuracy": score}, "B": criteria}}
+    reply |= {"verdict": "A", "explanation": "It is."} if name == "labelled_criteria" else {}
+    assert (schema_faults(prompt(name).schema, json.dumps(reply)) == {}) == sound
 
 
 def test_a_score_outside_its_range_costs_its_criterion_and_a_missing_part_the_reply():
@@ -114,14 +154,18 @@ def test_what_is_no_schema_is_refused(schema, message):
 def test_a_schema_file_that_is_none_is_refused(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('user = "{{ first }} {{ second }}"\nschema = \'{"type": "objekt"}\'\n')
-    with pytest.raises(DesignError, match="The schema of prompt 'mine' is no JSON schema"):
-        prompt(path)
     lacking = Prompt(
         "p", "{{ first }} {{ second }}", schema={"$id": "x", "properties": {"verdict": {"$ref": "#/$defs/v"}}}
     )
     plan = build(PAIRS, judges="m", prompts=lacking, orders="as given")
-    with pytest.raises(DesignError, match="refers to a part that it does not have"):
-        collect(plan, [{"call": plan.calls["call"][0], "answer": '{"verdict": "A"}'}])
+    refused(
+        DesignError,
+        (lambda: prompt(path), "The schema of prompt 'mine' is no JSON schema"),
+        (
+            lambda: collect(plan, [{"call": plan.calls["call"][0], "answer": '{"verdict": "A"}'}]),
+            "refers to a part that it does not have",
+        ),
+    )
 
 
 def test_ten_times_the_replies_take_at_most_fifteen_times_as_long():
@@ -134,5 +178,5 @@ def test_ten_times_the_replies_take_at_most_fifteen_times_as_long():
         return time.process_time() - start
 
     seconds(50)
-    limit = 15 * max(min(seconds(300) for _ in range(3)), 0.05)
-    assert any(seconds(3_000) < limit for _ in range(2))
+    limit = 15 * max(min(seconds(100) for _ in range(3)), 0.05)
+    assert any(seconds(1_000) < limit for _ in range(2))

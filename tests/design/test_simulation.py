@@ -1,5 +1,7 @@
 """Simulated judges answer as planted, the same whatever the order of rows and judges; bad plans are refused."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +12,7 @@ from judgestats.design import Judge, answer_probabilities, simulate
 from judgestats.design.judges import named_judges
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import check
+from refusals import refused
 
 
 def both_orders(items: int = 30, **columns: object) -> pd.DataFrame:
@@ -288,44 +291,28 @@ class TestRefusals:
         with pytest.raises(DesignError, match=message):
             Judge("g", **properties)
 
-    def test_plan_with_answers(self):
-        with pytest.raises(DesignError, match="has answers already: 'choice'"):
-            simulate(both_orders(2, choice="tie"), Judge("g"))
-        with pytest.raises(DesignError, match="'score'"):
-            simulate(ratings_plan().assign(score=1.0), Judge("g"))
-
-    def test_no_plan(self):
-        with pytest.raises(SchemaError, match="This is not a plan"):
-            simulate(pd.DataFrame({"item": ["1"]}), Judge("g"))
-
-    def test_plan_with_faults(self):
-        with pytest.raises(SchemaError, match="more than once"):
-            simulate(pd.concat([both_orders(2)] * 2), Judge("g"))
-        with pytest.raises(SchemaError, match="neither candidate"):
-            simulate(both_orders(2, better="c"), Judge("g"))
-
-    def test_counts_and_repeats(self):
-        with pytest.raises(DesignError, match="counts rows"):
-            simulate(both_orders(2, n=2), Judge("g"))
-        with pytest.raises(DesignError, match="its own repeats"):
-            simulate(both_orders(2, replicate=0), Judge("g"), replicates=2)
-        with pytest.raises(DesignError, match="replicates=0"):
-            simulate(both_orders(2), Judge("g"), replicates=0)
-
-    def test_plan_and_judges_name_others(self):
-        with pytest.raises(DesignError, match=r"asks judge .gpt., which is not in judges=\. Did you mean .gpt4."):
-            simulate(both_orders(2, judge="gpt"), Judge("gpt4"))
-        with pytest.raises(DesignError, match="which the plan never asks"):
-            simulate(both_orders(2, judge="g"), [Judge("g"), Judge("h")])
-
-    def test_outcomes_without_a_side(self):
-        g = Judge("g", choice_probabilities={"all": {"correct": 1.0}})
-        with pytest.raises(DesignError, match="have no better, or gold, candidate"):
-            simulate(both_orders(2), g)
-
-    def test_quality_unknown(self):
-        with pytest.raises(DesignError, match="quality= does not have 'b'"):
-            simulate(both_orders(2), Judge("g"), quality={"a": 1.0})
+    def test_plans_that_cannot_be_simulated(self):
+        refused(
+            DesignError,
+            (lambda: simulate(both_orders(2, choice="tie"), Judge("g")), "has answers already: 'choice'"),
+            (lambda: simulate(ratings_plan().assign(score=1.0), Judge("g")), "'score'"),
+            (lambda: simulate(pd.DataFrame({"item": ["1"]}), Judge("g")), SchemaError, "This is not a plan"),
+            (lambda: simulate(pd.concat([both_orders(2)] * 2), Judge("g")), SchemaError, "more than once"),
+            (lambda: simulate(both_orders(2, better="c"), Judge("g")), SchemaError, "neither candidate"),
+            (lambda: simulate(both_orders(2, n=2), Judge("g")), "counts rows"),
+            (lambda: simulate(both_orders(2, replicate=0), Judge("g"), replicates=2), "its own repeats"),
+            (lambda: simulate(both_orders(2), Judge("g"), replicates=0), "replicates=0"),
+            (
+                lambda: simulate(both_orders(2, judge="gpt"), Judge("gpt4")),
+                r"asks judge .gpt., which is not in judges=\. Did you mean .gpt4.",
+            ),
+            (lambda: simulate(both_orders(2, judge="g"), [Judge("g"), Judge("h")]), "which the plan never asks"),
+            (
+                lambda: simulate(both_orders(2), Judge("g", choice_probabilities={"all": {"correct": 1.0}})),
+                "have no better, or gold, candidate",
+            ),
+            (lambda: simulate(both_orders(2), Judge("g"), quality={"a": 1.0}), "quality= does not have 'b'"),
+        )
 
 
 P = ["p_first", "p_second", "p_tie", "p_abstain", "p_invalid"]
@@ -424,26 +411,25 @@ def test_properties_of_a_wrong_kind(properties, message):
 def test_plans_and_seeds_of_a_wrong_kind():
     ratings = pd.DataFrame({"item": ["1", "2"], "system": ["a", "b"]})
     judge = Judge("g", length_preference=1.0)
-    for wrong in (
-        plan(delta="big"),
-        plan(length_first="x", length_second=1.0),
-        plan(ties_allowed="false"),
-        ratings.assign(quality="high"),
-    ):
-        with pytest.raises(SchemaError, match="holds text"):
-            simulate(wrong, judge)
-    for quality in ("x", -1.0, None, {"a": "high", "b": 1.0}):
-        with pytest.raises(DesignError, match="quality="):
-            simulate(ratings, judge, quality=quality)
     for seed in (-1, "x", 1.5, True):
-        with pytest.raises(DesignError, match="seed="):
-            simulate(plan(), judge, seed)
-        with pytest.raises(DesignError, match="seed="):
-            answer_probabilities(plan(), judge, seed=seed)
-    with pytest.raises(DesignError, match=r"asks judge 1, which .* are text"):
-        simulate(plan(judge=1), {"1": {}})
-    with pytest.raises(DesignError, match="Give properties"):
-        simulate(plan(), {"g": None})
+        refused(
+            DesignError,
+            (partial(simulate, plan(), judge, seed), "seed="),
+            (partial(answer_probabilities, plan(), judge, seed=seed), "seed="),
+        )
+    refused(
+        DesignError,
+        (lambda: simulate(plan(judge=1), {"1": {}}), r"asks judge 1, which .* are text"),
+        (lambda: simulate(plan(), {"g": None}), "Give properties"),
+        (lambda: simulate(plan(delta="big"), judge), SchemaError, "holds text"),
+        (lambda: simulate(plan(length_first="x", length_second=1.0), judge), SchemaError, "holds text"),
+        (lambda: simulate(plan(ties_allowed="false"), judge), SchemaError, "holds text"),
+        (lambda: simulate(ratings.assign(quality="high"), judge), SchemaError, "holds text"),
+        (lambda: simulate(ratings, judge, quality="x"), "quality="),
+        (lambda: simulate(ratings, judge, quality=-1.0), "quality="),
+        (lambda: simulate(ratings, judge, quality=None), "quality="),
+        (lambda: simulate(ratings, judge, quality={"a": "high", "b": 1.0}), "quality="),
+    )
 
 
 def test_judges_go_by_their_names_in_order():

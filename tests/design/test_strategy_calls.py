@@ -24,6 +24,7 @@ from judgestats.design import (
 from judgestats.design.exports import LINES
 from judgestats.errors import DesignError
 from judgestats.metrics.bias.recommendations import CALLS
+from refusals import refused
 
 PANEL = ["m", "n", "o"]
 
@@ -75,10 +76,14 @@ def test_what_cannot_be_planned(arguments, message):
 
 
 def test_a_guided_strategy_needs_a_reference_and_gold_is_a_candidate():
-    with pytest.raises(DesignError, match="S6 shows a reference answer"):
-        strategies("m", pairs(2).drop(columns="reference_text"), strategies=["S6"])
-    with pytest.raises(DesignError, match=r"'gold' is 'A' for item '0'.*'u' and 'v'"):
-        strategies("m", pairs(2).assign(gold="A"))
+    refused(
+        DesignError,
+        (
+            lambda: strategies("m", pairs(2).drop(columns="reference_text"), strategies=["S6"]),
+            "S6 shows a reference answer",
+        ),
+        (lambda: strategies("m", pairs(2).assign(gold="A")), r"'gold' is 'A' for item '0'.*'u' and 'v'"),
+    )
 
 
 def test_a_prompt_of_ones_own_replaces_that_of_its_strategy():
@@ -152,12 +157,13 @@ def test_a_panel_stands_in_the_place_of_each_judge_that_has_verdicts():
 
 def test_calls_without_a_known_strategy_or_twice_are_refused():
     calls = answered({("B0", "m", "u", 0.1): "v"})
-    with pytest.raises(DesignError, match="repeat a call"):
-        strategy_verdicts(pd.concat([calls, calls]))
-    with pytest.raises(DesignError, match="'baseline' is not known"):
-        strategy_verdicts(calls.assign(strategy="baseline"))
-    with pytest.raises(DesignError, match="needs the column 'strategy'"):
-        strategy_verdicts(calls.drop(columns="strategy"))
+    refused(
+        DesignError,
+        (pd.concat([calls, calls]), "repeat a call"),
+        (calls.assign(strategy="baseline"), "'baseline' is not known"),
+        (calls.drop(columns="strategy"), "needs the column 'strategy'"),
+        of=strategy_verdicts,
+    )
 
 
 @pytest.mark.parametrize("form", LINES)

@@ -14,6 +14,7 @@ from judgestats.design import (
     without_markdown,
 )
 from judgestats.errors import DesignError
+from refusals import refused
 
 MARKDOWN = """## Tea, in short
 
@@ -91,9 +92,30 @@ def test_a_text_is_not_cut_within_a_number_an_abbreviation_or_code():
     text = "It is 3.5 m, e.g. for Dr. Who.\n```\nx. y. z.\n```\nThen it ends here. And more words follow after it."
     assert truncated(text, 0.01) == "It is 3.5 m, e.g. for Dr. Who."
     assert truncated(text, 0.6).endswith("ends here.")
-    with pytest.raises(DesignError, match="no two sentences"):
-        truncated("One sentence only, without a second.")
-    with pytest.raises(DesignError, match="share=1 is not between"):
-        truncated(text, 1)
-    with pytest.raises(DesignError, match="one sentence"):
-        with_markdown("One sentence.")
+    refused(
+        DesignError,
+        (lambda: truncated("One sentence only, without a second."), "no two sentences"),
+        (lambda: truncated(text, 1), "share=1 is not between"),
+        (lambda: with_markdown("One sentence."), "one sentence"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("```markdown\n# A\n\n**b**\n```", "A.\n\nb"),
+        ("```\n# A\n\n**b**\n```", "A.\n\nb"),
+        ("~~~md\n- one\n- two\n~~~", "one. two."),
+        (
+            "Here it is:\n\n```markdown\n# A\n\n**b**\n```\n\nI hope *that* helps.",
+            "Here it is:\n\nA.\n\nb\n\nI hope that helps.",
+        ),
+        ("```markdown\n# A\n\n```python\nx = 2**3  # y\n```\n\n**b**\n```", "A.\n\nx = 2**3  # y\n\nb"),
+        ("````markdown\n**b**\n````", "b"),
+        ("```markdown\n# A\n\n**b**", "A.\n\nb"),
+        ("Run it:\n\n```\nx = a ** b  # y\n```\n\n**b**", "Run it:\n\nx = a ** b  # y\n\nb"),
+        ("```python\nx = 2**3  # y\n```\n\n**b**", "x = 2**3  # y\n\nb"),
+    ],
+)
+def test_markdown_in_a_fence_is_taken_out_and_code_stays(text, plain):
+    assert without_markdown(text) == plain

@@ -25,6 +25,7 @@ from judgestats.design import (
     simulate_replies,
 )
 from judgestats.errors import DesignError
+from refusals import refused
 
 JUDGES = ["claude", "gemini", "gpt"]
 FIVE = ["Content", "Style", "Structure", "Language", "Creativity"]
@@ -189,11 +190,6 @@ def test_tables_that_do_not_fit(change, message):
         merg("g", change(responses()))
 
 
-def test_a_prompt_that_scores_by_a_rubric_shows_it():
-    with pytest.raises(DesignError, match="criteria_in='answer_2' is no rubric that the template shows"):
-        Prompt("p", "{{ response }} {{ answer_3 }}", frame="ratings", criteria_in="answer_2")
-
-
 # ---- Rubrics read back -----------------------------------------------------------------------------------------------
 
 
@@ -278,13 +274,6 @@ def test_weights_that_do_not_sum_to_1_are_divided_by_their_sum_and_flagged():
     assert rubrics["anchor_5"].isna().tolist() == [False, False, True, False, False]
 
 
-def test_a_plan_without_rubrics_is_refused():
-    with pytest.raises(DesignError, match="no stage that asks for a rubric"):
-        generated_rubrics(merg("g", responses(), variant="baseline-score"), [{"call": "x", "answer": "y"}])
-    with pytest.raises(DesignError, match="are not in the plan"):
-        generated_rubrics(merg("g", responses()), [{"call": "x", "answer": "y"}])
-
-
 # ---- Scores of dimensions that the judge named -----------------------------------------------------------------------
 
 
@@ -362,12 +351,20 @@ def test_rubrics_of_one_judge_are_given_to_all():
         data.groupby("item")["criterion"].unique().map(list).to_dict()
         == chosen.groupby("item")["criterion"].apply(list).to_dict()
     )
-    with pytest.raises(DesignError, match="Item 'i0' has rubrics of several judges"):
-        merg("g", responses(3), variant="universal-rubric", rubrics=rubrics)
-    with pytest.raises(DesignError, match="Item 'i3' has no rubric"):
-        merg("g", responses(4), variant="universal-rubric", rubrics=chosen)
-    with pytest.raises(DesignError, match="Item 'i0' has a weight that is missing or negative"):
-        merg("g", responses(3), variant="universal-rubric", rubrics=chosen.assign(weight=-chosen["weight"]))
+    refused(
+        DesignError,
+        (
+            lambda: merg("g", responses(3), variant="universal-rubric", rubrics=rubrics),
+            "Item 'i0' has rubrics of several judges",
+        ),
+        (lambda: merg("g", responses(4), variant="universal-rubric", rubrics=chosen), "Item 'i3' has no rubric"),
+        (
+            lambda: merg(
+                "g", responses(3), variant="universal-rubric", rubrics=chosen.assign(weight=-chosen["weight"])
+            ),
+            "Item 'i0' has a weight that is missing or negative",
+        ),
+    )
     own = Rubric("own", [Criterion("Depth", weight=3), Criterion("Form", weight=1)], (1, 10))
     plan = merg("g", responses(1), variant="universal-rubric", rubrics=own)
     data = collect(plan, simulate_replies(plan, Judge("g")).to_dict("records"))
@@ -466,9 +463,23 @@ def test_planted_agreement_of_each_variant_is_recovered():
     assert icc["estimate"] == pytest.approx(single, abs=0.1)
 
 
-def test_a_form_for_people_has_no_columns_for_rubrics_of_judges(tmp_path):
-    with pytest.raises(DesignError, match="ratings by people with rubric"):
-        export(merg("g", responses(), variant="baseline-score"), tmp_path, "form")
+def test_plans_without_their_rubrics_are_refused(tmp_path):
+    refused(
+        DesignError,
+        (
+            lambda: Prompt("p", "{{ response }} {{ answer_3 }}", frame="ratings", criteria_in="answer_2"),
+            "criteria_in='answer_2' is no rubric that the template shows",
+        ),
+        (
+            lambda: generated_rubrics(merg("g", responses(), variant="baseline-score"), [{"call": "x", "answer": "y"}]),
+            "no stage that asks for a rubric",
+        ),
+        (lambda: generated_rubrics(merg("g", responses()), [{"call": "x", "answer": "y"}]), "are not in the plan"),
+        (
+            lambda: export(merg("g", responses(), variant="baseline-score"), tmp_path, "form"),
+            "ratings by people with rubric",
+        ),
+    )
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def table(rng: random.Random) -> dict[str, list[Any]]:
+def random_columns(rng: random.Random) -> dict[str, list[Any]]:
     """A small table of calls or of ratings, as columns."""
     rows = rng.randint(1, 9)
     judges = rng.choice((["g"], ["g", "h"], ["GPT-4", "Claude 3", "NA"]))
@@ -103,7 +103,7 @@ def delimited(separator: str) -> Callable[[random.Random], bytes]:
     """CSV or TSV; fields and lines may be wrong too."""
 
     def make(rng: random.Random) -> bytes:
-        columns = disturbed(table(rng), rng, ODD)
+        columns = disturbed(random_columns(rng), rng, ODD)
         rows = [[*columns], *map(list, zip(*columns.values(), strict=True))]
         for _ in range(rng.choice((0, 0, 0, 1))):
             row = rng.choice(rows)
@@ -118,7 +118,7 @@ def delimited(separator: str) -> Callable[[random.Random], bytes]:
 
 def records(rng: random.Random) -> list[dict[str, Any]]:
     """Records of a table; some lack a field, or have one more."""
-    columns = disturbed(table(rng), rng, TYPED)
+    columns = disturbed(random_columns(rng), rng, TYPED)
     found = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for _ in range(rng.choice((0, 0, 1))):
         record = rng.choice(found)
@@ -154,7 +154,7 @@ def document(rng: random.Random) -> bytes:
 
 def parquet(rng: random.Random) -> bytes:
     """Parquet of any types, as pandas or Arrow write them."""
-    columns = disturbed(table(rng), rng, TYPED)
+    columns = disturbed(random_columns(rng), rng, TYPED)
     arrays = []
     for values in columns.values():
         try:
@@ -184,7 +184,7 @@ def arrow(rng: random.Random) -> bytes:
 
 def orc(rng: random.Random) -> bytes:
     """ORC of text and numbers."""
-    columns = disturbed(table(rng), rng, ODD)
+    columns = disturbed(random_columns(rng), rng, ODD)
     width = min(map(len, columns.values()))
     out = io.BytesIO()
     texts = [pa.array([str(v) for v in values[:width]]) for values in columns.values()]
@@ -194,7 +194,7 @@ def orc(rng: random.Random) -> bytes:
 
 def sqlite(rng: random.Random) -> bytes:
     """A database with one table."""
-    columns = disturbed(table(rng), rng, ODD)
+    columns = disturbed(random_columns(rng), rng, ODD)
     names = list(dict.fromkeys(name.lower().replace("\x00", "") or "x" for name in columns))
     rows = list(zip(*list(columns.values())[: len(names)], strict=False))
     with closing(sqlite3.connect(":memory:")) as database:

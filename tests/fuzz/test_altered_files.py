@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import judgestats as js
-from both_ways import difference
+from both_ways import difference, reading
 from fuzz.mutations import (
     NATIVE,
     WRITTEN,
@@ -43,7 +43,6 @@ from fuzz.mutations import (
     sqlite,
     zipped,
 )  # fmt: skip
-from judgestats.errors import JudgestatsError
 from judgestats.ingest.archives import Archive
 from judgestats.ingest.compressed_files import open_bytes
 from judgestats.schema.account import account_of
@@ -202,7 +201,7 @@ def calls_in(path: Path, reader: str, unread: Collection[str] = ()) -> int | Non
         return sum(calls_in(member, member.suffix.removeprefix(".")) for member in inside)
     if reader == "parquet":
         with open_bytes(path) as raw:
-            return int(pq.ParquetFile(raw).metadata.num_rows)
+            return int(pq.ParquetFile(io.BytesIO(raw.read())).metadata.num_rows)
     if reader == "inspect_eval":
         return calls_in_archive(path)
     with open_bytes(path) as raw:
@@ -332,10 +331,8 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
         options = {"counts": "n" if b'"n"' in path.read_bytes() else None}
     try:
         with patience():
-            try:
-                frame = js.read(path, **options)
-            except JudgestatsError:
-                frame = None
+            eager = reading(path, lazy=False, **options)
+            frame = eager.table
             if frame is not None:
                 checked = js.check(frame)
                 found = checked.set_index("what")["n"]
@@ -352,7 +349,7 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                 if reader in LABELLED and account.records != records_seen(account):
                     return "lost rows", f"{account.records} records, {records_seen(account)} with a row or an exclusion"
             if reader in LAZY:
-                told = difference(path, **options)
+                told = difference(path, eager, **options)
                 if told and not any(
                     said in told
                     for said in ("DuckDB cannot hold", "Leave lazy out", "the same call occurs more than once")

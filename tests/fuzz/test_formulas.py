@@ -35,7 +35,7 @@ BROKEN = ("~", "(", ")", "[", "]", "{", "}", "|", "||", "+", "-", "*", "**", "/"
           "%in%", ".", "\\", "\n", "\0", "\ud800", "é", "\u200b", "@", ";", "#", "$", " ")  # fmt: skip
 
 
-def table(rows: int = 48) -> pd.DataFrame:
+def columns_of_all_kinds(rows: int = 48) -> pd.DataFrame:
     """Every kind of column that a formula may name."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"y": rng.integers(0, 2, rows), "s": rng.normal(size=rows), "m": rng.poisson(3, rows)})
@@ -124,7 +124,7 @@ def formula(rng: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_a_formula_is_fitted_or_refused(part: int) -> None:
-    data, ends = table(), {"design": 0, "fit": 0, "refused": 0}
+    data, ends = columns_of_all_kinds(), {"design": 0, "fit": 0, "refused": 0}
     for seed in range(part, MANY, 10):
         rng = random.Random(seed)
         text, family = formula(rng), rng.choice(FAMILIES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import time
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path, PureWindowsPath
@@ -20,7 +22,10 @@ from judgestats.cli import app
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read
 from judgestats.ingest.binaries import _address
+from judgestats.ingest.sources import resolve
+from judgestats.ingest.tables import plain_table
 from judgestats.schema import check
+from refusals import refused
 
 CALLS = pd.DataFrame(
     {"judge": ["007", "NA", "g"], "item": ["1", "2", "3"], "first": "x", "second": "y", "choice": ["first", "tie", None],
@@ -83,10 +88,12 @@ def test_a_file_cut_off(tmp_path: Path, name: str, keep: float) -> None:
 
 def test_several_tables_are_not_guessed(tmp_path: Path) -> None:
     path = sqlite(tmp_path / "t.db", calls=CALLS, runs=CALLS.head(1))
-    with pytest.raises(SchemaError, match=r"has 2 tables \('calls', 'runs'\)\. Name the one to read with table="):
-        read(path)
-    with pytest.raises(SchemaError, match=r"has no table 'call'\. It has: .*Did you mean 'calls'"):
-        read(path, table="call")
+    refused(
+        SchemaError,
+        ({}, r"has 2 tables \('calls', 'runs'\)\. Name the one to read with table="),
+        ({"table": "call"}, r"has no table 'call'\. It has: .*Did you mean 'calls'"),
+        of=lambda options: read(path, **options),
+    )
     assert len(read(path, table="calls")) == 3
     assert len(read(path, table="few")) == 1  # a view, by its name only
     found = CliRunner().invoke(app, ["check", str(path)])
@@ -94,10 +101,12 @@ def test_several_tables_are_not_guessed(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["check", str(path), "--table", "calls"])
     assert "3 rows: 2 used, 1 excluded" in found.output
     CALLS.to_feather(tmp_path / "t.feather")
-    with pytest.raises(SchemaError, match="holds one table, and table='calls' was given"):
-        read(tmp_path / "t.feather", table="calls")
-    with pytest.raises(SchemaError, match="table= is for files"):
-        read(CALLS, table="calls")
+    refused(
+        SchemaError,
+        (tmp_path / "t.feather", "holds one table, and table='calls' was given"),
+        (CALLS, "table= is for files"),
+        of=lambda wrong: read(wrong, table="calls"),
+    )
 
 
 def test_several_sheets_are_not_guessed(tmp_path: Path) -> None:
@@ -149,3 +158,74 @@ def test_what_is_something_else(tmp_path: Path, name: str, content: bytes, messa
 def test_address_of_sqlite_on_a_share() -> None:
     assert _address(PureWindowsPath(r"\\server\share\calls.db")) == "file:////server/share/calls.db"
     assert _address(PureWindowsPath(r"C:\calls.db")) == "file:///C:/calls.db"
+
+
+RATINGS = {"judge": "g", "item": "1", "system": "s", "score": "3"}
+
+
+def workbook(path: Path, cell: str, text: str = "far") -> Path:
+    """A workbook of a rating, and a cell anywhere."""
+    pd.DataFrame([RATINGS]).to_excel(path, index=False)
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    row = f'<row r="{cell.lstrip("ABCDEFX")}"><c r="{cell}" t="inlineStr"><is><t>{text}</t></is></c></row></sheetData>'
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", row.encode())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("cell", ["A1048576", "F1048576", "D3"])
+def test_a_cell_in_the_last_row_of_a_sheet_is_read_at_once(tmp_path: Path, cell: str) -> None:
+    start = time.process_time()
+    table = plain_table(resolve(workbook(tmp_path / "t.xlsx", cell)))
+    assert time.process_time() - start < 2  # 13 s where each row between was a list
+    column = {"A": "judge", "F": "column_6", "D": "score"}[cell[0]]
+    assert table.shape == (2, 6 if cell[0] == "F" else 4)
+    assert (table.iloc[0].dropna().to_dict(), table.iloc[1].dropna().to_dict()) == (RATINGS, {column: "far"})
+
+
+@pytest.mark.parametrize("cell", ["A1048577", "A9999999", "F2000000"])
+def test_a_row_that_excel_does_not_have_is_refused(tmp_path: Path, cell: str) -> None:
+    with pytest.raises(SchemaError, match=r"has a cell below row 1,048,576, the last that Excel has"):
+        read(workbook(tmp_path / "t.xlsx", cell))
+
+
+COUNT = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT"
+CALLED = "'g' AS judge, 's' AS system, 1 AS score"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        f"{COUNT} {CALLED}, x AS item FROM c",
+        f"{COUNT} {CALLED}, x AS item FROM c WHERE x < 0",
+        f"{COUNT} NULL AS judge FROM c",
+        f"SELECT {CALLED}, zeroblob(900000000) AS item",
+        f"SELECT {CALLED}, a.score || zeroblob(9000000) AS item FROM calls a, calls b, calls c",
+    ],
+    ids=["endless", "endless without a row", "endless gaps", "a large text", "many texts"],
+)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_small_database_that_gives_much_is_refused(tmp_path: Path, view: str, lazy: bool) -> None:
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)) as database:
+        pd.DataFrame([RATINGS] * 8).assign(item=[*"12345678"]).to_sql("calls", database, index=False)
+        database.execute(f"CREATE VIEW much AS {view}")
+        database.execute("CREATE VIEW fine AS SELECT * FROM calls")
+        database.commit()
+    with pytest.raises(SchemaError, match=r"gives more than 1,000,000 bytes of cells, or takes as many steps, from"):
+        read(path, table="much", max_unpacked=10**6, lazy=lazy)
+    assert len(read(path, table="fine", max_unpacked=10**6)) == len(read(path, table="calls")) == 8
+
+
+def test_texts_of_a_workbook_that_are_repeated_have_the_same_limit(tmp_path: Path) -> None:
+    pd.DataFrame([RATINGS] * 300).assign(item=[f"{i}{'x' * 30000}" for i in range(300)]).to_excel(
+        tmp_path / "t.xlsx", index=False
+    )
+    assert (tmp_path / "t.xlsx").stat().st_size < 100_000
+    with pytest.raises(SchemaError, match=r"max_unpacked="):
+        read(tmp_path / "t.xlsx", max_unpacked=10**6)
+    assert len(read(tmp_path / "t.xlsx")) == 300

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 import pytest
 
+import judgestats as js
 from ingest.file_contents import contents_or_refusal
 from judgestats.errors import SchemaError
 from judgestats.ingest import delimited
 from judgestats.ingest.delimited import header_names
+from judgestats.ingest.hints import headerless
+from judgestats.schema.account import account_of
+from refusals import refused
 
 
 class Counted(str):
@@ -77,3 +84,75 @@ def test_arrow_reads_a_csv_file_as_the_csv_module_does(
         sound += not isinstance(outcome, str)
     assert sound > 200
     assert by_arrow > 100
+
+
+HEADLESS = "g,q1,4\ng,q2,5\nh,q1,4\nh,q2,2\n"
+
+
+def test_a_first_line_that_looks_like_a_row_is_pointed_out(write: Any) -> None:
+    """It is read as a header, as before: wide tables may have raters 1, 2, 3."""
+    path = write("t.csv", HEADLESS)
+    data = js.read(path, columns={"judge": "g", "item": "q1", "score": "4"})
+    (note,) = js.check(data).query("level == 'file'").itertuples()
+    assert (len(data), note.where) == (3, "t.csv, line 1")
+    assert note.what == "The first line may be a row, no header: its cells (g, q1, 4) are like those below"
+    for whole in ("item,1,2,3\na,4,5,4\nb,3,4,5\n", "judge,item,score\ng,judge,1\n", "text,grade x\nabc,4\nabd,5\n"):
+        assert headerless(pd.read_csv(io.StringIO(whole), dtype=str)) == ""
+    for rows in ("3,4\n4,5\n", "g,A\nh,A\ng,B\n", "q9,2.5\nq9,3\n"):
+        assert headerless(pd.read_csv(io.StringIO(rows), dtype=str)) != ""
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("names", [["judge", "item", "score"], "judge,item,score"])
+def test_a_table_without_a_header_is_read_with_names(write: Any, names: Any, lazy: bool) -> None:
+    data = nw.from_native(js.read(write("t.csv", HEADLESS), names=names, lazy=lazy)).lazy().collect(backend="pandas")
+    assert sorted(data["score"].to_list()) == [2.0, 4.0, 4.0, 5.0]
+
+
+def test_a_table_without_a_header_or_names_has_numbered_fields(write: Any) -> None:
+    mapping = {"judge": "field_1", "item": "field_2", "score": "field_3"}
+    data = js.read(write("t.tsv", HEADLESS.replace(",", "\t")), header=False, columns=mapping)
+    assert data["item"].tolist() == ["q1", "q2", "q1", "q2"]
+    numbered = "0,g,4\n1,g,5\n"  # the first column is an item, no number of the rows
+    data = js.read(
+        write("n.csv", numbered), header=False, columns={"item": "field_1", "judge": "field_2", "score": "field_3"}
+    )
+    assert data["item"].tolist() == ["0", "1"]
+    with pytest.raises(SchemaError, match=r"names= has 2 names \(a, b\), and the first row of t\.csv has 3 fields"):
+        js.read(write("t.csv", HEADLESS), names=["a", "b"])
+
+
+@pytest.mark.parametrize("sign", [";", ",", "\t"])
+def test_the_line_by_which_excel_is_told_the_separator(write: Any, sign: str) -> None:
+    table = f"sep={sign}\njudge{sign}item{sign}score\ng{sign}1{sign}4\ng{sign}2{sign}5\n"
+    data = js.read(write("t.csv", table))
+    assert data["score"].tolist() == [4.0, 5.0]
+    assert account_of(data).places[0] == "t.csv, line 3"
+    headless = table.replace(f"judge{sign}item{sign}score\n", "")
+    assert js.read(write("n.csv", headless), names="judge,item,score")["score"].tolist() == [4.0, 5.0]
+
+
+def test_commas_may_separate_thousands(write: Any) -> None:
+    rows = 'judge,item,score\na,1,"{}"\na,2,900\n'
+    path = write("t.csv", rows.format("1,234"))
+    assert js.read(path, decimal=".")["score"].tolist() == [1234.0, 900.0]
+    assert js.read(path, decimal=",")["score"].tolist() == [1.234, 900.0]
+    assert js.read(write("m.csv", rows.format("1,234,567.5")), decimal=".")["score"].tolist() == [1234567.5, 900.0]
+    refused(
+        SchemaError,
+        (lambda: js.read(path), r"decimal=',' if 1,234 is a number with a decimal comma, decimal='\.' if its comma"),
+        (
+            lambda: js.read(write("d.csv", rows.format("1,23")), decimal="."),
+            r"has a comma in 1 rows .*'1,23'\)\. Pass decimal=','",
+        ),
+    )
+
+
+@pytest.mark.parametrize("text", ['[{"judge": "g", "item": 1, "score": 2},]', '{"judge": "g", "item": 1, "score": 2,}'])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_comma_that_nothing_follows_is_no_file_cut_off(write: Any, name: str, text: str) -> None:
+    with pytest.raises(SchemaError, match="Delete the comma") as problem:
+        js.read(write(name, text if name == "a.json" else '{"judge": "g", "item": 1, "score": 2},'))
+    assert "cut off" not in str(problem.value)
+    with pytest.raises(SchemaError, match="cut off"):
+        js.read(write("cut.json", text[:-2]))

@@ -13,6 +13,7 @@ from judgestats import read
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format
 from judgestats.schema.account import account_of
+from refusals import refused
 
 Write = Callable[..., Path]
 
@@ -68,26 +69,32 @@ def test_a_field_of_a_later_version(write: Write) -> None:
 
 def test_the_model_is_in_the_run_spec_or_given(write: Write) -> None:
     path = write("a_per_instance_stats.json", [instance(stat("exact_match"))])
-    with pytest.raises(SchemaError, match=r"a_per_instance_stats.json, record 1: the evaluated model .* Pass system="):
-        read(path)
+    cut = write("cut/a_per_instance_stats.json", [instance(stat("exact_match"))])
+    write("cut/a_run_spec.json", '{"adapter_spec": ')
+    refused(
+        SchemaError,
+        (path, r"a_per_instance_stats.json, record 1: the evaluated model .* Pass system="),
+        (cut, r"a_run_spec.json.*cut off"),
+        of=read,
+    )
     assert read(path, system="m")["system"].tolist() == ["m"]
     write("a_run_spec.json", json.dumps(SPEC))
     assert read(path)["system"].tolist() == ["openai/gpt2"]
-    write("a_run_spec.json", '{"adapter_spec": ')
-    with pytest.raises(SchemaError, match=r"a_run_spec.json.*cut off"):
-        read(path)
-
-
-def test_a_run_spec_holds_no_score(write: Write) -> None:
-    with pytest.raises(SchemaError, match=r"helm format was recognised, and none .*the specification of a run"):
-        read(write("run_spec.json", json.dumps({**SPEC, "scenario_spec": {}})))
 
 
 def test_bad_statistics(write: Write) -> None:
-    with pytest.raises(SchemaError, match="a statistic is '1'"):
-        read(write("s.json", [instance(1)]), system="m")
-    with pytest.raises(SchemaError, match="stats is 'x'"):
-        read(write("s.json", [instance(stat("a")), {**instance(), "stats": "x"}]), system="m")
+    refused(
+        SchemaError,
+        (
+            lambda: read(write("run_spec.json", json.dumps({**SPEC, "scenario_spec": {}}))),
+            r"helm format was recognised, and none .*the specification of a run",
+        ),
+        (lambda: read(write("s.json", [instance(1)]), system="m"), "a statistic is '1'"),
+        (
+            lambda: read(write("s.json", [instance(stat("a")), {**instance(), "stats": "x"}]), system="m"),
+            "stats is 'x'",
+        ),
+    )
 
 
 def state(write: Write, *annotations: Any, specs: Any = None) -> Path:

@@ -18,6 +18,7 @@ from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.archives import Archive
 from judgestats.schema.account import account_of
+from refusals import refused
 
 Write = Callable[..., Path]
 QA = "model_graded_qa"
@@ -183,10 +184,12 @@ def test_a_scorer_of_classes_is_left_out_with_the_mapping_that_reads_it(write: W
     assert read(path, **js.ingest.parse_options(["values=safety=safe:true;unsafe:false"]))["correct"].tolist() == [
         True, True, False, True,
     ]  # fmt: skip
-    with pytest.raises(SchemaError, match=r"the value of scorer safety is 'unsafe'\. Allowed: safe, as values= says"):
-        read(path, values={"safety": {"safe": True}})
-    with pytest.raises(SchemaError, match="should be a dict such as"):
-        read(path, values={"safe": 1})
+    refused(
+        SchemaError,
+        ({"safety": {"safe": True}}, r"the value of scorer safety is 'unsafe'\. Allowed: safe, as values= says"),
+        ({"safe": 1}, "should be a dict such as"),
+        of=lambda values: read(path, values=values),
+    )
 
 
 def test_grades_from_a_to_f_are_not_taken_for_inspects_letters(write: Write) -> None:
@@ -450,16 +453,16 @@ def test_the_layout_of_a_member_does_not_matter(write: Write, layout: Any) -> No
 
 
 def test_archives_that_are_no_log(write: Write) -> None:
-    with pytest.raises(SchemaError, match="is named as an Inspect log but is no zip archive"):
-        read(write("log.eval", "judge,item\n"))
-    asked: tuple[dict[str, Any], ...] = ({"columns": {"judge": "a"}}, {"wide": "judge=a,b"}, {"format": "jsonl"})
-    for options in asked:
-        with pytest.raises(SchemaError, match="a log of Inspect is no table"):
-            read(log(write, [sample(1, {QA: score("C")})]), **options)
-    with pytest.raises(SchemaError, match="unpacks to"):
-        read(log(write, [sample(1, {QA: score("C")})]), max_unpacked=100)
-    with pytest.raises(SchemaError, match="truncated or damaged"):
-        read(write("log.eval", zipped_log([sample(1, {})])[:-40]))
+    samples = [sample(1, {QA: score("C")})]
+    refused(
+        SchemaError,
+        (lambda: read(write("log.eval", "judge,item\n")), "is named as an Inspect log but is no zip archive"),
+        (lambda: read(log(write, samples), columns={"judge": "a"}), "a log of Inspect is no table"),
+        (lambda: read(log(write, samples), wide="judge=a,b"), "a log of Inspect is no table"),
+        (lambda: read(log(write, samples), format="jsonl"), "a log of Inspect is no table"),
+        (lambda: read(log(write, samples), max_unpacked=100), "unpacks to"),
+        (lambda: read(write("log.eval", zipped_log([sample(1, {})])[:-40])), "truncated or damaged"),
+    )
 
 
 def test_logs_of_a_folder(write: Write) -> None:

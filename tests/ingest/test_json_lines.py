@@ -24,7 +24,7 @@ def test_arrow_reads_json_lines_as_the_json_module_does(
     sound = 0
     monkeypatch.setattr(json_lines, "_FIRST_LINES", 2)
     monkeypatch.setattr(json_lines, "BLOCK", block)
-    for i in range(600):
+    for i in range(300):
         path = tmp_path / f"{i}.jsonl"
         common = rng.choice([*numbers, *words], 2) if i % 2 else ["1", '"y"']
         lines = []
@@ -40,4 +40,4 @@ def test_arrow_reads_json_lines_as_the_json_module_does(
             strict.setattr(json_lines.JsonLines, "_cells", lambda *_: None)
             assert by_arrow == contents_or_refusal(path), lines
         sound += not isinstance(by_arrow, str)
-    assert sound > 100
+    assert sound > 50

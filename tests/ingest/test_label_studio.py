@@ -30,7 +30,7 @@ def test_tasks() -> None:
     assert data["text"].nunique() == 2
     assert [(e.place, e.reason) for e in account_of(data).excluded] == [
         ("label_studio.json, record 2, remark", "no grade: a result of type textarea"),
-        ("label_studio.json, record 2, bob@example.org", "skipped by the annotator"),
+        ("label_studio.json, record 2, annotations 2", "skipped by the annotator"),
     ]
     assert js.read(DATA / "label_studio.json")["item"].tolist()[0] == "11"
 

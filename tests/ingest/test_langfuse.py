@@ -91,7 +91,14 @@ def test_an_unknown_source_is_an_error(write: Any) -> None:
 def test_people_and_judges_in_one_table(write: Any) -> None:
     """The sources say who is a person, so that one word names them."""
     rows = [
-        {**RECORDS[0], "id": str(i), "traceId": f"t{i % 40}", "source": s, "authorUserId": a, "value": 1 + (i * k) % 5}
+        {
+            **RECORDS[0],
+            "id": f"{k}/{i}",
+            "traceId": f"t{i % 40}",
+            "source": s,
+            "authorUserId": a,
+            "value": 1 + (i * k) % 5,
+        }
         for k, (s, a) in enumerate([("ANNOTATION", "ann"), ("ANNOTATION", "bob"), ("EVAL", None)], start=1)
         for i in range(40)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from judgestats.ingest import (
 from judgestats.ingest.guesses import plain, sides
 from judgestats.ingest.mapping import canonical, source_columns
 from judgestats.ingest.options import joined
+from refusals import refused
 
 Write = Callable[..., Path]
 
@@ -200,10 +202,12 @@ def test_graded(values: list[float], choice: list[str], strength: list[float]) -
     calls = read(table, columns=columns, labels={"1": "first", "7": "second"})
     assert calls["choice"].tolist() == choice
     assert calls["strength"].tolist() == strength
-    with pytest.raises(SchemaError, match=r"values outside 1 .first. to 5"):
-        read(table, columns=columns, labels={"1": "first", "5": "second"})
-    with pytest.raises(SchemaError, match="needs labels that name the two ends"):
-        read(table, columns=columns)
+    refused(
+        SchemaError,
+        ({"labels": {"1": "first", "5": "second"}}, r"values outside 1 .first. to 5"),
+        ({}, "needs labels that name the two ends"),
+        of=lambda arguments: read(table, columns=columns, **arguments),
+    )
 
 
 @pytest.mark.parametrize("winner", ["x", "y", "tie"])
@@ -314,12 +318,6 @@ def test_length_bias_of_gpt_4_on_swapped_pairs(real_data: Path, tmp_path: Path) 
     assert bias == pytest.approx(0.3949, abs=5e-5)  # 0.0410 where the lengths stay behind
 
 
-def test_swapped_must_be_yes_or_no() -> None:
-    table = pd.DataFrame({"judge": ["g"], "item": ["1"], "one": ["x"], "two": ["y"], "w": ["x"], "s": [None]})
-    with pytest.raises(SchemaError, match="should hold 0 and 1"):
-        read(table, columns={"first": "one", "second": "two", "winner": "w", "swapped": "s"})
-
-
 def test_constants_have_a_type() -> None:
     table = pd.DataFrame({"item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"], "judge": ["old"]})
     calls = read(table, columns={"judge": "=new", "order_known": "=false", "temperature": "=0.7"})
@@ -331,22 +329,16 @@ def test_constants_have_a_type() -> None:
         read(table, columns={"order_known": "=perhaps"})
 
 
-def test_names_that_do_not_exist() -> None:
-    table = pd.DataFrame({"item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"], "evaluator": ["g"]})
-    with pytest.raises(SchemaError, match=r"judge column 'evaluater' is not in the table.*Did you mean 'evaluator'"):
-        read(table, columns={"judge": "evaluater"})
-    with pytest.raises(SchemaError, match=r"'juge' is not a column of a preferences frame.*Did you mean 'judge'"):
-        read(table, columns={"juge": "evaluator", "choice": "choice"})
-
-
 def test_the_frame_that_a_mapping_aims_at() -> None:
     table = pd.DataFrame({"g": ["g"], "m": ["m"], "q": ["1"], "s": [3], "t": ["law"]})
     columns = {"judge": "g", "system": "m", "item": "q", "score": "s"}
     assert "system" in read(table, columns=columns)
-    with pytest.raises(SchemaError, match=r"labels= of ratings say which .*; got .first."):
-        read(table, columns=columns, labels={"A": "first"})
-    with pytest.raises(SchemaError, match="lacks first, second, choice"):
-        read(table, columns={"judge": "g", "item": "q"}, frame="preferences")
+    refused(
+        SchemaError,
+        ({"columns": columns, "labels": {"A": "first"}}, r"labels= of ratings say which .*; got .first."),
+        ({"columns": {"judge": "g", "item": "q"}, "frame": "preferences"}, "lacks first, second, choice"),
+        of=lambda arguments: read(table, **arguments),
+    )
 
 
 def test_command_line_texts() -> None:
@@ -358,23 +350,20 @@ def test_command_line_texts() -> None:
     assert parse_mapping("n=,delta=None") == {"n": None, "delta": None}
     assert parse_identity("Expert 1=g") == {"Expert 1": "g"}
     assert parse_scale("1, 5") == (1.0, 5.0)
-    for wrong in ("1", "5,1", "a,b", "1,2,3", "nan,1"):
-        with pytest.raises(SchemaError, match=r"--scale .* is not LOW,HIGH"):
-            parse_scale(wrong)
-    with pytest.raises(SchemaError, match=r"--identity 'x' has no '='\. Write SYSTEM=JUDGE"):
-        parse_identity("x")
-    with pytest.raises(SchemaError, match=r"--identity 'x=' names no judge"):
-        parse_identity("x=")
-    with pytest.raises(SchemaError, match=r"--identity gives 'x' twice: x=g and x=h"):
-        parse_identity("x=g,x=h")
-    with pytest.raises(SchemaError, match=r"--map gives 'item' twice"):
-        parse_mapping("item=a,item=b")
-    with pytest.raises(SchemaError, match=r"--labels gives 'A' twice"):
-        parse_labels("A=first,A=second")
-    with pytest.raises(SchemaError, match="has no '='"):
-        parse_mapping("judge")
-    with pytest.raises(SchemaError, match="has no '='"):
-        parse_labels("A")
+    refused(
+        SchemaError,
+        *(
+            (partial(parse_scale, wrong), "--scale .* is not LOW,HIGH")
+            for wrong in ("1", "5,1", "a,b", "1,2,3", "nan,1")
+        ),
+        (lambda: parse_identity("x"), r"--identity 'x' has no '='\. Write SYSTEM=JUDGE"),
+        (lambda: parse_identity("x="), r"--identity 'x=' names no judge"),
+        (lambda: parse_identity("x=g,x=h"), r"--identity gives 'x' twice: x=g and x=h"),
+        (lambda: parse_mapping("item=a,item=b"), r"--map gives 'item' twice"),
+        (lambda: parse_labels("A=first,A=second"), r"--labels gives 'A' twice"),
+        (lambda: parse_mapping("judge"), "has no '='"),
+        (lambda: parse_labels("A"), "has no '='"),
+    )
 
 
 def test_registry_lists_facts() -> None:
@@ -407,19 +396,6 @@ def test_a_join_takes_path_columns_and_spaces(write: Write, tmp_path: Path) -> N
 def test_a_column_of_that_name_wins(write: Write) -> None:
     path = write("t.csv", TABLE.replace("judge,", "a+b,"))
     assert read(path, columns={"judge": "a+b"})["judge"].tolist() == ["g", "g"]
-
-
-def test_an_empty_cell_leaves_the_id_empty(write: Write) -> None:
-    with pytest.raises(SchemaError, match="'item' is missing in 1 row"):
-        read(write("t.csv", TABLE.replace("g,b", "g,")), columns={"item": "subset+item"})
-
-
-def test_only_ids_are_joined_and_the_parts_must_exist(write: Write) -> None:
-    path = write("t.csv", TABLE)
-    with pytest.raises(SchemaError, match=r"item column 'subse' is not in the table.*Did you mean 'subset'"):
-        read(path, columns={"item": "subse+item"})
-    with pytest.raises(SchemaError, match=r"choice column 'choice\+item' is not in the table"):
-        read(path, columns={"choice": "choice+item"})
 
 
 def restarting(**more: list[str]) -> pd.DataFrame:
@@ -494,9 +470,40 @@ def test_a_misspelt_column_is_told_the_near_name_without_a_full_mapping(given, f
         read(source, **given)
 
 
-def test_a_column_given_as_an_option_is_told_where_it_belongs():
-    with pytest.raises(SchemaError, match=r"^'judge' is a column, not an option: pass columns=\{'judge': 'model'\}\.$"):
-        read(unmapped(), judge="model")
+def test_columns_that_cannot_be_mapped(write: Write) -> None:
+    swapped = pd.DataFrame({"judge": ["g"], "item": ["1"], "one": ["x"], "two": ["y"], "w": ["x"], "s": [None]})
+    table = pd.DataFrame({"item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"], "evaluator": ["g"]})
+    refused(
+        SchemaError,
+        (
+            lambda: read(swapped, columns={"first": "one", "second": "two", "winner": "w", "swapped": "s"}),
+            "should hold 0 and 1",
+        ),
+        (
+            lambda: read(table, columns={"judge": "evaluater"}),
+            r"judge column 'evaluater' is not in the table.*Did you mean 'evaluator'",
+        ),
+        (
+            lambda: read(table, columns={"juge": "evaluator", "choice": "choice"}),
+            r"'juge' is not a column of a preferences frame.*Did you mean 'judge'",
+        ),
+        (
+            lambda: read(write("t.csv", TABLE.replace("g,b", "g,")), columns={"item": "subset+item"}),
+            "'item' is missing in 1 row",
+        ),
+        (
+            lambda: read(write("t.csv", TABLE), columns={"item": "subse+item"}),
+            r"item column 'subse' is not in the table.*Did you mean 'subset'",
+        ),
+        (
+            lambda: read(write("t.csv", TABLE), columns={"choice": "choice+item"}),
+            r"choice column 'choice\+item' is not in the table",
+        ),
+        (
+            lambda: read(unmapped(), judge="model"),
+            r"^'judge' is a column, not an option: pass columns=\{'judge': 'model'\}\.$",
+        ),
+    )
 
 
 @pytest.mark.parametrize(

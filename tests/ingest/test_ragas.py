@@ -14,6 +14,7 @@ from judgestats import read
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format
 from judgestats.schema.account import account_of
+from refusals import refused
 
 Write = Callable[..., Path]
 
@@ -64,10 +65,12 @@ def test_a_single_metric(write: Write) -> None:
 
 
 def test_bad_annotations(write: Write) -> None:
-    with pytest.raises(SchemaError, match="is_accepted is 'maybe'"):
-        read(write("a.json", json.dumps({"m": [sample(accepted="maybe")]})))
-    with pytest.raises(SchemaError, match="the sample is '1'"):
-        read(write("a.json", json.dumps({"m": [sample(), 1]})))
+    refused(
+        SchemaError,
+        (json.dumps({"m": [sample(accepted="maybe")]}), "is_accepted is 'maybe'"),
+        (json.dumps({"m": [sample(), 1]}), "the sample is '1'"),
+        of=lambda wrong: read(write("a.json", wrong)),
+    )
 
 
 FRAME = pd.DataFrame(

@@ -19,6 +19,7 @@ from judgestats.ingest import read
 from judgestats.ingest.rankings import expected, ranked
 from judgestats.metrics.bias import preference_rate
 from judgestats.schema import check
+from refusals import refused
 
 Write = Callable[..., Path]
 #: The same ranking, b > a = c > d, in every form.
@@ -114,11 +115,13 @@ def test_the_expected_score() -> None:
     frame = read(table, columns={"probabilities": "p{score}"})
     assert frame["score"].tolist()[:2] == pytest.approx([(0.5 + 4 * 0.499) / 0.999, 4])
     assert np.isnan(frame["score"].iloc[2])
-    for wrong, message in ((0.7, "row 0"), (-0.5, "row 0")):
-        with pytest.raises(SchemaError, match=f"should match columns that add up to 1 in each row; {message}"):
-            read(table.assign(p4=[wrong, 1, None]), columns={"probabilities": "p{score}"})
-    with pytest.raises(SchemaError, match="a score is no number"):
-        read(table.rename(columns={"p1": "px"}), columns={"probabilities": "p{score}"})
+    refused(
+        SchemaError,
+        (table.assign(p4=[0.7, 1, None]), "should match columns that add up to 1 in each row; row 0"),
+        (table.assign(p4=[-0.5, 1, None]), "should match columns that add up to 1 in each row; row 0"),
+        (table.rename(columns={"p1": "px"}), "a score is no number"),
+        of=lambda wrong: read(wrong, columns={"probabilities": "p{score}"}),
+    )
 
 
 @pytest.mark.real

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 import judgestats as js
 from judgestats.errors import SchemaError
-from judgestats.ingest import explicit_forms, json_replies, prose_forms, reply_context, reply_meaning, reply_parser
+from judgestats.ingest import (
+    explicit_forms,
+    json_replies,
+    prose_forms,
+    reply_context,
+    reply_languages,
+    reply_lines,
+    reply_meaning,
+    reply_parser,
+    reply_thoughts,
+)
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_forms import EXPLICIT, OTHERS, PROSE
 from judgestats.schema.columns import CHOICES, VOCABULARY
@@ -111,20 +121,27 @@ def test_no_reply_is_guessed_and_at_most_one_in_a_hundred_is_missed(name: str, s
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "allowed"), [("replies_held_out.json", 232, 8), ("replies_blind_2.json", 225, 2)]
+    ("name", "count", "styles", "allowed"),
+    [
+        ("replies_held_out.json", 232, 6, 8),
+        ("replies_blind_2.json", 225, 6, 2),
+        ("replies_blind_3.json", 400, 10, 11),
+    ],
 )
-def test_replies_written_without_the_parser_give_no_false_vote(name: str, count: int, allowed: int):
-    """At their first run the held-out set had 7 false votes and 14 answers missed, the second set 9 and 9."""
+def test_replies_written_without_the_parser_give_no_false_vote(name: str, count: int, styles: int, allowed: int):
+    """At their first run the held-out set had 7 false votes and 14 answers missed, the second set 9 and 9, the third 1 and 11."""
     cases = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    assert (len(cases), len({c["style"] for c in cases})) == (count, 6)
+    assert (len(cases), len({c["style"] for c in cases})) == (count, styles)
     wrong, missed = [], []
     for case in cases:
         answer = case["answer"]
-        row = parse_verdicts([case["text"]], answer=answer, sentences=case["sentences"]).iloc[0]
+        options = {"scale": case.get("scale"), "sentences": case["sentences"]}
+        row = parse_verdicts([case["text"]], answer=answer, **options).iloc[0]
         read = row[answer] if row["status"] == "ok" else None
-        if read is None and case.get(answer) is not None:
+        right = None if case.get(answer) == "invalid" else case.get(answer)
+        if read is None and right is not None:
             missed.append(case["text"])
-        elif read != case.get(answer):
+        elif read != right:
             wrong.append(case["text"])
     assert not wrong
     assert len(missed) <= allowed, missed
@@ -138,6 +155,8 @@ def test_replies_written_without_the_parser_give_no_false_vote(name: str, count:
         "I doubt Response A is better.",
         "Response A wins the award for the worst answer.",
         "The code prints `[[A]]`.",
+        "„Bitte gib [[A]] aus.“",
+        "Réponse : «[[A]], s'il vous plaît.»",
         "If it had cited a source, [[A]].",
         "Is it [[A]]?",
         "[[A]]\n\nI take that back.",
@@ -251,7 +270,17 @@ def test_no_pattern_has_an_unbounded_repeat():
     """So the work at each place of a reply is bounded, and none of them can backtrack without end."""
     patterns = {
         name: p
-        for module in (explicit_forms, json_replies, prose_forms, reply_context, reply_meaning, reply_parser)
+        for module in (
+            explicit_forms,
+            json_replies,
+            prose_forms,
+            reply_context,
+            reply_meaning,
+            reply_languages,
+            reply_lines,
+            reply_parser,
+            reply_thoughts,
+        )
         for name, p in vars(module).items()
         if isinstance(p, re.Pattern)
     }

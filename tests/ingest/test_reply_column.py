@@ -12,6 +12,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import SchemaError
+from refusals import refused
 
 MAPPING = {"judge": "j", "item": "q", "first": "a", "second": "b", "choice": "reply"}
 
@@ -83,18 +84,22 @@ def test_a_status_of_the_call_has_priority(reply_table: pd.DataFrame):
 
 
 def test_parse_is_refused_where_it_cannot_work(reply_table: pd.DataFrame, tmp_path: Path):
-    with pytest.raises(SchemaError, match="needs one column of replies"):
-        js.read(reply_table, columns={**MAPPING, "choice": None}, parse="auto")
-    with pytest.raises(SchemaError, match="Leave lazy out"):
-        js.read(tmp_path / "x.csv", columns=MAPPING, parse="auto", lazy=True)
-    with pytest.raises(SchemaError, match=r"lazy\. Collect it first"):
-        js.read(pl.from_pandas(reply_table).lazy(), columns=MAPPING, parse="auto")
-    with pytest.raises(SchemaError, match="'why' is not a column"):
-        js.read(reply_table, columns={**MAPPING, "finish": "why"}, parse="auto")
     log = tmp_path / "log.jsonl"
     log.write_text('{"question_id": "1", "model": "m", "judge": "g", "games": [{"score": "A>B"}]}\n')
-    with pytest.raises(SchemaError, match="parse= is for plain tables"):
-        js.read(log, parse="auto")
+    refused(
+        SchemaError,
+        (
+            lambda: js.read(reply_table, columns={**MAPPING, "choice": None}, parse="auto"),
+            "needs one column of replies",
+        ),
+        (lambda: js.read(tmp_path / "x.csv", columns=MAPPING, parse="auto", lazy=True), "Leave lazy out"),
+        (
+            lambda: js.read(pl.from_pandas(reply_table).lazy(), columns=MAPPING, parse="auto"),
+            r"lazy\. Collect it first",
+        ),
+        (lambda: js.read(reply_table, columns={**MAPPING, "finish": "why"}, parse="auto"), "'why' is not a column"),
+        (lambda: js.read(log, parse="auto"), "parse= is for plain tables"),
+    )
 
 
 def test_replies_that_nobody_parses_are_one_fault_that_names_the_remedy(reply_table: pd.DataFrame, tmp_path: Path):

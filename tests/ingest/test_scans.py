@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -157,7 +158,9 @@ def parquet_columns() -> dict[str, pa.Array]:
         "floats": pa.array([1.5, float("nan"), None]),
         "whole floats": pa.array([1.0, 2.0, float("nan")]),
         "half floats": pa.array([1.5, 2, 3], pa.float16()),
-        "booleans": pa.array([True, None, False]),
+        "booleans": pa.array([True, False, True]),
+        "booleans with gaps": pa.array([True, None, False]),
+        "blanks": pa.array(["\u2028", "\x1ca", "b\u3000"]),
         "text": pa.array(["a", "", None]),
         "a dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
         "lists": pa.array([[1.0, 2.0], None, []]),
@@ -171,8 +174,15 @@ def parquet_columns() -> dict[str, pa.Array]:
     }
 
 
-@pytest.mark.parametrize("role", ["condition", "item", "replicate", "delta", "order_known"])
-@pytest.mark.parametrize("case", parquet_columns())
+@pytest.mark.parametrize(
+    ("case", "role"),
+    [
+        (case, role)
+        for case in parquet_columns()
+        for role in ("condition", "item", "second", "choice", "replicate", "delta", "order_known")
+        if (case, role) not in (("booleans", "replicate"), ("booleans", "delta"))  # 0 and 1 in memory only
+    ],
+)
 def test_parquet_both_ways(tmp_path: Path, case: str, role: str) -> None:
     table = pa.table({n: [v] * 3 for n, v in RECORD.items() if n != "item"} | {"item": ["1", "2", "3"]})
     table = table.drop_columns([role] if role in table.column_names else []).append_column(
@@ -180,6 +190,15 @@ def test_parquet_both_ways(tmp_path: Path, case: str, role: str) -> None:
     )
     pq.write_table(table, tmp_path / "t.parquet")
     assert difference(tmp_path / "t.parquet") == ""
+
+
+@pytest.mark.parametrize("name", ["score", "correct", "answer"])
+@pytest.mark.parametrize(
+    "cells", [[" ", "yes"], ["\u2028", "\u2028"], ["\u3000no", "yes "], ["", "yes"], [" ", "3"], ["", ""]]
+)
+def test_blanks_in_place_of_a_verdict_both_ways(write: Write, name: str, cells: list[str]) -> None:
+    rows = "".join(f"g,s,{i},{cell}\n" for i, cell in enumerate(cells))
+    assert difference(write("t.csv", f"judge,system,item,{name}\n{rows}")) == ""
 
 
 def test_several_files_in_another_order_of_columns(write: Write, tmp_path: Path) -> None:
@@ -246,3 +265,63 @@ def test_a_large_damaged_file_is_refused_when_it_is_counted(tmp_path: Path, monk
 def test_backslash_is_a_pattern_only_where_it_is_no_separator() -> None:
     assert not scans._is_pattern(PureWindowsPath(r"C:\calls.parquet"))
     assert scans._is_pattern(PurePosixPath(r"a\b.parquet"))
+
+
+def wide_file(path: Path, n: int) -> Path:
+    """Six calls with `n` columns of numbers or words besides."""
+    calls = pd.DataFrame([{**RECORD, "judge": judge, "item": str(i)} for judge in "gh" for i in range(3)])
+    more = {f"c{j}": [(j * i) % 7 if j % 9 else f"w{(j * i) % 5}" for i in range(6)] for j in range(n)}
+    table = pd.concat([calls.rename(columns={"judge": "evaluator"}), pd.DataFrame(more)], axis=1)
+    table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "small"),
+    [
+        *((["t.csv"], True), (["a.csv", "b.csv"], True), (["t.parquet"], True), (["t.parquet"], False)),
+        *((["a.parquet", "b.parquet"], True), (["a.parquet", "b.parquet"], False)),
+    ],
+)
+def test_many_columns_are_read_as_eagerly(
+    tmp_path: Path, names: list[str], small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small files of Parquet are copied, large ones stay where they are."""
+    monkeypatch.setattr(scans, "_CHECKED", scans._CHECKED if small else 0)
+    paths = [wide_file(tmp_path / name, 600) for name in names]
+    for number, path in enumerate(paths[1:], start=1):  # the same calls with other judges
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        table["evaluator"] += str(number)
+        table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
+    options: dict[str, Any] = {"columns": {"judge": "evaluator"}, "labels": {"first": "first"}}
+    eager, lazy = (read(paths, lazy=how, **options) for how in (False, True))
+    assert set(lazy.columns) - set(eager.columns) <= {"status"}
+    same = [c for c in eager.columns if c in lazy.columns]
+    left, right = (t[same].astype(str).sort_values(["judge", "item"], ignore_index=True) for t in (eager, lazy.df()))
+    pd.testing.assert_frame_equal(left, right)
+    for by in ("c5", "c9"):
+        a, b = (position_bias(t, by=[by])["estimate"].tolist() for t in (eager, lazy))
+        assert a == b
+    with pytest.raises(SchemaError, match="Did you mean 'evaluator'") as error:
+        read(paths, lazy=True, columns={"judge": "evaluatr"})
+    assert "_judgestats" not in str(error.value)
+
+
+def test_names_of_the_columns_that_number_rows_are_names_as_others(tmp_path: Path) -> None:
+    path = wide_file(tmp_path / "t.parquet", 600)
+    pd.read_parquet(path).assign(file_row_number=[5, 4, 3, 2, 1, 0], FILE_INDEX="x").to_parquet(path)
+    calls = read(path, lazy=True, columns={"judge": "evaluator"}).df()
+    assert sorted(calls["file_row_number"]) == [0, 1, 2, 3, 4, 5]
+    assert set(calls["FILE_INDEX"]) == {"x"}
+
+
+@pytest.mark.parametrize(("suffix", "lazy"), [("csv", False), ("csv", True), ("parquet", True)])
+def test_three_times_the_columns_take_at_most_four_times_the_time(tmp_path: Path, suffix: str, lazy: bool) -> None:
+    read(wide_file(tmp_path / "warm.csv", 20), lazy=lazy, columns={"judge": "evaluator"})
+    seconds = {}
+    for n in (1200, 3600):
+        path = wide_file(tmp_path / f"{n}.{suffix}", n)
+        start = time.process_time()
+        read(path, lazy=lazy, columns={"judge": "evaluator"})
+        seconds[n] = time.process_time() - start
+    assert seconds[3600] < 4 * seconds[1200]

@@ -44,6 +44,7 @@ def test_rare_fields_of_records_stay_together_and_none_is_lost(tmp_path):
     assert json.loads(data["other_fields_"][7]) == {"f7": 1}
 
 
+@pytest.mark.slow
 def test_names_that_all_records_share_are_columns_however_many(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"id": i, "s": {f"n{k}": k for k in range(1100)}} for i in range(3)]), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -26,6 +27,7 @@ from judgestats.ingest import detect_format, read, source_info
 from judgestats.ingest.sources import elsewhere_on_windows, in_order
 from judgestats.schema import check as js_check
 from judgestats.schema.account import account_of
+from refusals import refused
 
 Write = Callable[..., Path]
 CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
@@ -65,12 +67,12 @@ def test_the_format_asked_for_is_taken(mixed: Path, name: str, rows: int, left: 
 
 
 def test_without_a_format_nothing_is_chosen(mixed: Path, write: Write) -> None:
-    with pytest.raises(SchemaError, match=r"mixes kinds of files \(csv: a\.csv; jsonl: log\.jsonl\)\. Pass format="):
-        read(mixed)
-    with pytest.raises(
-        SchemaError, match=r"mixes formats \(log\.jsonl: arena_hard; other\.jsonl: jsonl\)\. Pass format="
-    ):
-        read(str(mixed / "*.jsonl"))
+    refused(
+        SchemaError,
+        (mixed, r"mixes kinds of files \(csv: a\.csv; jsonl: log\.jsonl\)\. Pass format="),
+        (str(mixed / "*.jsonl"), r"mixes formats \(log\.jsonl: arena_hard; other\.jsonl: jsonl\)\. Pass format="),
+        of=read,
+    )
     assert len(read(str(mixed / "*.jsonl"), format="arena_hard")) == 2
     result = CliRunner().invoke(app, ["check", str(mixed)])
     assert "--format NAME" in result.output
@@ -133,10 +135,9 @@ def test_files_that_cannot_be_read_are_left_and_listed(
         assert js_check(data).set_index("what").loc["rows in", "n"] == len(data) + account.n_excluded
         with pytest.raises(SchemaError):
             read(source, strict=True)
-    with pytest.raises(SchemaError):
-        read(listed[1])
-    with pytest.raises(SchemaError):
-        read([listed[1], listed[1]])
+    for source in (listed[1], [listed[1], listed[1]]):
+        with pytest.raises(SchemaError):
+            read(source)
     assert source_info(tmp_path / "in")["rows"].sum() >= 2
 
 
@@ -220,10 +221,11 @@ def test_streams(make: Callable[[str], bytes], tmp_path: Path, monkeypatch: pyte
         assert read(raw)["item"].tolist() == ["1"]
     assert read(io.StringIO(CALLS))["item"].tolist() == ["1"]
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(SchemaError, match="the source is a stream"):
-        read(raw, lazy=True)
-    with pytest.raises(SchemaError, match="standard input is empty"):
-        read(io.BytesIO())
+    refused(
+        SchemaError,
+        (lambda: read(raw, lazy=True), "the source is a stream"),
+        (lambda: read(io.BytesIO()), "standard input is empty"),
+    )
 
 
 def zstd(raw: bytes) -> bytes:
@@ -246,14 +248,14 @@ def test_standard_input_of_the_command_line(tmp_path: Path) -> None:
 
 def test_zstd_that_is_cut_off(tmp_path: Path) -> None:
     whole = zstd((CALLS + "g,2,x,y,tie\n" * 3000).encode())
-    (tmp_path / "t.csv.zst").write_bytes(zstd(CALLS.encode()))
+    for name, content in (("t", zstd(CALLS.encode())), ("cut", whole[: len(whole) // 2]), ("whole", whole)):
+        (tmp_path / f"{name}.csv.zst").write_bytes(content)
     assert len(read(tmp_path / "t.csv.zst")) == 1
-    (tmp_path / "t.csv.zst").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(SchemaError, match="zstd archive is truncated or damaged"):
-        read(tmp_path / "t.csv.zst")
-    (tmp_path / "t.csv.zst").write_bytes(whole)
-    with pytest.raises(SchemaError, match="unpacks to more than 100 bytes"):
-        read(tmp_path / "t.csv.zst", max_unpacked=100)
+    refused(
+        SchemaError,
+        (lambda: read(tmp_path / "cut.csv.zst"), "zstd archive is truncated or damaged"),
+        (lambda: read(tmp_path / "whole.csv.zst", max_unpacked=100), "unpacks to more than 100 bytes"),
+    )
 
 
 def test_the_folder_of_a_hugging_face_data_set(tmp_path: Path) -> None:
@@ -303,3 +305,118 @@ def test_names_on_windows() -> None:
     names = ["runs/a.csv", "NUL.csv", "a.csv:b", "a.csv. "]
     assert [name for name in names if elsewhere_on_windows(name)] == names[1:]
     assert [str(p) for p in in_order(map(PureWindowsPath, ["a.csv", "B.csv"]))] == ["B.csv", "a.csv"]
+
+
+LINE = "judge,item,first,second,choice\n{},1,x,y,first\n{},1,y,x,second\n"
+SECRET = "root:a-secret-line:0"
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder of a table, and links out of it: to another one, and to a folder."""
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    for place, judge in ((folder, "g"), (other, "h")):
+        place.mkdir()
+        (place / f"{judge}.csv").write_text(LINE.format(judge, judge))
+    (folder / "h.csv").symlink_to(other / "h.csv")
+    (folder / "within.csv").symlink_to(folder / "g.csv")
+    (folder / "linked").symlink_to(other)
+    (other / "shadow").write_text(f"{SECRET}\n{SECRET}\n")
+    return folder
+
+
+def rows_of(source: object, level: str, **options: object) -> dict[str, tuple[int, str]]:
+    """What `check` says of a source at a level: number and places by what it says."""
+    found = js.check(js.read(source, **options))
+    return {f["what"]: (f["n"], f["where"]) for f in found[found["level"] == level].to_dict("records")}
+
+
+def test_a_link_out_of_a_folder_is_read_and_named_with_its_target(linked: Path) -> None:
+    for source in (
+        linked,
+        str(linked / "*.csv"),
+        [linked],
+        [str(linked / "*.csv")],
+        [linked / "g.csv", str(linked / "h*")],
+    ):
+        assert set(js.read(source)["judge"]) == {"g", "h"}
+        said = rows_of(source, "counted")["file is a link that leads out"]
+        assert said == (1, f"h.csv -> {os.path.realpath(linked.parent / 'other' / 'h.csv')}")
+    assert "file is a link that leads out" not in rows_of(
+        [linked / "g.csv", linked / "h.csv"], "counted"
+    )  # named itself
+    (linked / "h.csv").unlink()
+    assert "file is a link that leads out" not in rows_of(linked, "counted")
+
+
+@pytest.mark.parametrize("name", ["secret.csv", "secret.json", "secret.jsonl", "secret.tsv", "secret.parquet"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_nothing_of_a_link_out_of_a_folder_is_quoted(linked: Path, name: str, alone: bool) -> None:
+    if alone:
+        for path in linked.iterdir():
+            path.unlink()
+    (linked / name).symlink_to(linked.parent / "other" / "shadow")
+    for run in (
+        lambda: js.read(linked),
+        lambda: js.read(linked, strict=True),
+        lambda: js.read(linked, columns={"judge": "nobody"}),
+        lambda: js.read(str(linked / "s*"), wide="judge=*"),
+        lambda: js.read(linked, lazy=True),
+        lambda: js.read([linked]),
+        lambda: js.read([linked], strict=True),
+        lambda: js.read([str(linked / "s*")], columns={"judge": "nobody"}),
+        lambda: js.read([str(linked / "s*")], lazy=True),
+        lambda: js.detect_format(linked),
+        lambda: js.check(js.read(linked)).to_string(),
+    ):
+        try:
+            said = str(run())
+        except SchemaError as error:
+            said = f"{error} {error.faults} {error.advice} {error.problem} {error.__cause__}"
+        assert "secret-line" not in said
+    with pytest.raises(SchemaError):
+        js.read(linked / name)
+
+
+def test_files_of_a_folder_that_are_not_read_have_a_row(linked: Path, tmp_path: Path) -> None:
+    (linked / ".hidden.csv").write_text(LINE)
+    (linked / "notes.txt").write_text("x")
+    expected = {
+        "file not read: hidden": (1, ".hidden.csv"),
+        "file not read: unknown format": (1, "notes.txt"),
+        "file not read: a link to a folder": (1, "linked"),
+    }
+    assert rows_of(linked, "file") == expected
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        for name in ("g.csv", ".hidden.csv", "notes.txt"):
+            archive.write(linked / name, name)
+    named = {"file not read: hidden": (1, ".hidden.csv"), "file not read: unknown format": (1, "notes.txt")}
+    assert rows_of(tmp_path / "z.zip", "file") == named
+
+
+def test_a_folder_that_may_not_be_entered_says_so(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (linked / "closed").mkdir()
+    (linked / "closed" / "i.csv").write_text(LINE)
+    scandir, closed = os.scandir, {str(linked / "closed")}
+
+    def guarded(path: object = ".") -> object:
+        if os.fspath(path) in closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    assert rows_of(linked, "file")["file not read: Permission denied"] == (1, "closed")
+    closed.add(str(linked))
+    with pytest.raises(SchemaError, match="may not be entered \\(Permission denied\\)"):
+        js.read(linked)
+
+
+def test_of_two_values_in_a_path_it_is_said_which_counts(tmp_path: Path) -> None:
+    for name in ("judge=a/judge=b.csv", "judge=a/judge=c.csv", "judge=d/judge=d.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(LINE.replace("judge,", "").replace("{},", ""))
+    assert set(js.read(tmp_path)["judge"]) == {"b", "c", "d"}
+    assert rows_of(tmp_path, "counted") == {
+        "judge is 'b' by the path, not 'a'": (1, "judge=a/judge=b.csv"),
+        "judge is 'c' by the path, not 'a'": (1, "judge=a/judge=c.csv"),
+    }

@@ -20,6 +20,7 @@ from judgestats.ingest import read, suggest_mapping
 from judgestats.ingest.wide import exploded, lengthened, listed, parse_wide
 from judgestats.metrics.agreement import kappa
 from judgestats.schema import check
+from refusals import refused
 
 Write = Callable[..., Path]
 RNG = np.random.default_rng(0)
@@ -230,10 +231,12 @@ def test_a_list_of_labels_becomes_rows(write: Write) -> None:
     assert told["where"].tolist() == ["t.jsonl, line 4, labels"]
     flat = [{"id": i, "labels": [{"annotator": a, "score": 3} for a in ("ann", "bob")]} for i in range(3)]
     assert suggest_mapping(write("flat.jsonl", flat)).options == "--explode labels --map judge=annotator,item=id"
-    with pytest.raises(SchemaError, match="explode='labls' is not a column"):
-        read(path, explode="labls")
-    with pytest.raises(SchemaError, match="row 0 of the data, from 0, holds no list, but '0'"):
-        read(path, explode="id")
+    refused(
+        SchemaError,
+        ("labls", "explode='labls' is not a column"),
+        ("id", "row 0 of the data, from 0, holds no list, but '0'"),
+        of=lambda explode: read(path, explode=explode),
+    )
 
 
 def test_one_object_per_file_with_lists_inside(write: Write, tmp_path: Path) -> None:
@@ -417,9 +420,15 @@ def test_columns_of_the_same_words_are_proposed_as_judges_and_not_read_unasked()
 def test_a_judge_with_one_class_or_another_spelling_is_among_them():
     one = suggest_mapping(words(llama="safe"))
     assert one.arguments["wide"] == "judge=gpt-4o,claude,llama"
-    spelt = suggest_mapping(words(claude=words()["claude"].str.capitalize()))
-    assert "classes look alike: 'Refusal' and 'refusal'" in str(spelt)
-    assert "labels={'Refusal': 'refusal', 'Safe': 'safe', 'Unsafe': 'unsafe'}" in str(spelt)
+    spelt = words(claude=words()["claude"].str.capitalize())
+    assert suggest_mapping(spelt).arguments == {"wide": "judge=gpt-4o,claude,llama", "map": "item=prompt_id"}
+    calls = read(spelt, wide="judge=gpt-4o,claude,llama", columns={"item": "prompt_id"})
+    said = "labels that look alike are taken as one class: 'Refusal' and 'refusal'; 'Safe' and 'safe'"
+    assert check(calls)["what"].str.startswith(said).any()
+    mixed = words(claude=words()["claude"].where(words().index % 2 > 0, words()["claude"].str.capitalize()))
+    refused = str(suggest_mapping(mixed))
+    assert "classes look alike: 'Refusal' and 'refusal'" in refused
+    assert "labels={'Refusal': 'refusal', 'Safe': 'safe', 'Unsafe': 'unsafe'}" in refused
 
 
 def test_words_without_an_item_say_that_it_lacks():

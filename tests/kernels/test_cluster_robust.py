@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,14 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from judgestats.kernels.cluster_robust import cluster_robust, clustered_ratio, degrees_of_freedom, jackknife_interval
+from judgestats.kernels.cluster_robust import (
+    cluster_robust,
+    clustered_ratio,
+    degrees_of_freedom,
+    jackknife_interval,
+    skewed_ends,
+    variance_degrees,
+)
 from judgestats.kernels.proportions import clustered_wilson
 
 STORED = pd.read_csv(Path(__file__).parents[1] / "reference" / "cluster_robust.csv", comment="#")
@@ -44,6 +52,25 @@ def test_a_share_has_the_scores_interval_at_clubsandwichs_variance(name: str) ->
         for bracket in ((0.0, p), (p, 1.0))
     ]
     assert clustered_wilson(k, n, 0.95) == pytest.approx((error, *ends), rel=1e-6)
+
+
+def test_the_degrees_of_freedom_of_a_variance_are_those_of_its_kurtosis() -> None:
+    """2G/(κ - 1), whatever the unit; a row stands for several clusters; two values alike in size have no limit."""
+    u = np.random.default_rng(4).standard_t(4, 50)
+    kurtosis = stats.kurtosis(u - u.mean(), fisher=False)
+    assert variance_degrees(u - u.mean()) == pytest.approx(100 / (kurtosis - 1))
+    assert variance_degrees(3 * u[:2], np.array([2.0, 5.0])) == pytest.approx(
+        variance_degrees(np.repeat(u[:2], [2, 5]))
+    )
+    assert variance_degrees(np.array([1.0, -1, 1, -1])) == math.inf
+
+
+def test_the_ends_of_a_mean_without_skewness_are_students() -> None:
+    u = np.array([-2.0, -1, 0, 1, 2])
+    assert skewed_ends(3.0, 0.5, 4, u, 0.95) == pytest.approx(stats.t.interval(0.95, 4, 3.0, 0.5))
+    low, high = skewed_ends(3.0, 0.5, 4, u**2 - 2, 0.95)
+    assert high - 3 > 3 - low
+    assert skewed_ends(-3.0, 0.5, 4, 2 - u**2, 0.95) == pytest.approx((-high, -low))
 
 
 def test_equal_clusters_have_the_usual_correction() -> None:

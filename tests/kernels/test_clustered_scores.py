@@ -74,3 +74,72 @@ def test_clusters_that_are_left_out_share_the_rest():
     share = n / n.sum()
     df = clustered_scores.degrees_of_freedom(iter([share[:1, None]]), n[1:])
     assert df[0] == pytest.approx(degrees_of_freedom(n), rel=0.01)
+
+
+# ---- shares of clusters, against the definition in terms of calls -----------------------------------------------------
+
+
+def dense(sizes, rho, contrasts, seed=0):
+    """CR2 of generalised least squares with calls of a cluster correlated by `rho`, and the degrees of freedom of tests.
+
+    By matrices of all calls: residuals are (I - H) e, those of each cluster are multiplied with the root of the inverse
+    of their part of I - H, where calls are made independent; degrees of freedom are from the fourth moments of normal e.
+    """
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    alike = cluster[:, None] == cluster
+    V = np.where(alike, rho, 0.0) + (1 - rho) * np.eye(cluster.size)
+    x, y = rng.normal(size=(cluster.size, 3)), rng.normal(size=cluster.size)
+    x[:, 1] = (cluster % 2) * 1.0
+    root = np.linalg.cholesky(np.linalg.inv(V)).T
+    X, Y = root @ x, root @ y
+    bread = np.linalg.inv(X.T @ X)
+    H = X @ bread @ X.T
+    adjust = np.zeros_like(V)
+    for g in range(len(sizes)):
+        own = np.ix_(cluster == g, cluster == g)
+        adjust[own] = np.linalg.inv(sqrtm(np.eye(sizes[g]) - H[own]).real)
+    adjusted = [(cluster == g)[:, None] * (adjust @ (np.eye(len(y)) - H)) for g in range(len(sizes))]
+    scores = np.array([X.T @ (a @ Y) for a in adjusted])
+    covariance = bread @ scores.T @ scores @ bread
+    dfs = []
+    for C in contrasts:
+        C = np.linalg.inv(sqrtm(C @ bread @ C.T).real) @ C
+        u = np.array([C @ bread @ X.T @ a for a in adjusted])  # (G, R, N): adjusted scores of e
+        P = np.einsum("gsn,htn->ghst", u, u)
+        spread = np.einsum("ghss,ghtt->", P, P) + np.einsum("ghst,ghts->", P, P)
+        dfs.append(len(C) * (len(C) + 1) / spread)
+    information = np.array([x[cluster == g].T @ np.linalg.inv(V[np.ix_(cluster == g, cluster == g)]) @ x[cluster == g]
+                            for g in range(len(sizes))])  # fmt: skip
+    weighted = np.linalg.inv(V) @ (y - x @ (bread @ X.T @ Y))
+    score = np.array([x[cluster == g].T @ weighted[cluster == g] for g in range(len(sizes))])
+    return covariance, np.array(dfs), information, score
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.4])
+@pytest.mark.parametrize("sizes", [[4] * 8, [12, 3, 2, 2, 5, 7], [20, 1, 1, 1, 2, 1, 3]])
+def test_covariance_and_degrees_of_freedom_are_those_of_the_definition(sizes, rho):
+    one = np.array([[[1.0, 0, 0]], [[0, 1.0, 0]], [[0.5, -1, 2]]])
+    two = np.array([[[1.0, 0, 0], [0, 1, 0]], [[1, 1, 0], [0, 1, -1]]])
+    covariance, df, information, score = dense(sizes, rho, [*one, *two])
+    shares = clustered_scores.ClusterShares.of(information)
+    np.testing.assert_allclose(shares.covariance(score), covariance, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([shares.df(one), shares.df(two)]), df, rtol=1e-7)
+
+
+def test_degrees_of_freedom_of_equal_clusters_are_in_closed_form():
+    """An intercept: G - 1; a factor that halves the clusters: G - 2; a constant of one cluster alone: none."""
+    ones = np.ones((10, 1, 1))
+    assert clustered_scores.ClusterShares.of(ones).df(np.ones((1, 1, 1))) == pytest.approx(9)
+    rows = np.column_stack([np.ones(10), np.arange(10) % 2, np.arange(10) == 3])
+    halves = np.einsum("gp,gq->gpq", rows[:, :2], rows[:, :2])
+    assert clustered_scores.ClusterShares.of(halves).df(np.eye(2)[None, 1:])[0] == pytest.approx(8)
+    alone = np.einsum("gp,gq->gpq", rows, rows)
+    assert np.isnan(clustered_scores.ClusterShares.of(alone).df(np.eye(3)[None, 2:])[0])
+
+
+def test_products_are_sums_over_rows():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(7, 2)), rng.normal(size=(7, 3))
+    found = clustered_scores.products(a, b, np.array([0, 3, 4]))
+    np.testing.assert_allclose(found, [a[:3].T @ b[:3], a[3:4].T @ b[3:4], a[4:].T @ b[4:]])

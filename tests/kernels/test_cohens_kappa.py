@@ -109,3 +109,10 @@ def test_kappa_of_sums_is_kappa_of_the_table():
         kappa_of_sums(sums.sum(axis=0)[None], w), cohen_kappa(np.sum(tables, axis=0), w).estimate
     )
     assert np.isnan(kappa_of_sums(np.array([[0.0] * 8, [5, 5, 5, 0, 0, 5, 0, 0]]), w)).all()
+
+
+def test_perfect_agreement_has_no_error():
+    """Not one of rounding, 1e-9, say: the difference of two equal sums of squares."""
+    for diagonal in ([3, 7], [1, 10, 333], [99999, 7, 123]):
+        assert cohen_kappa(np.diag(diagonal)).std_error == 0
+    assert cohen_kappa([[10**9, 1], [0, 10**9]]).std_error == pytest.approx(1e-9, rel=1e-6)

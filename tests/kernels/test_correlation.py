@@ -130,3 +130,12 @@ def test_effective_number_of_columns():
     x[:, 2] = 7.0
     assert np.isnan(kernel.effective_number(kernel.product_sums(x).sum(axis=0), 4))
     assert np.isnan(kernel.effective_number(kernel.product_sums(np.column_stack([x[:, 0], -x[:, 0]])).sum(axis=0), 2))
+
+
+def test_pearson_without_each_unit_is_that_of_the_other_points():
+    rng = np.random.default_rng(4)
+    unit = np.repeat(np.arange(5), [1, 3, 2, 4, 2])
+    x, y = rng.normal(size=(2, unit.size))
+    without, size = kernel.pearson_without(x - x.mean(), y - y.mean(), unit, 5)
+    assert size.tolist() == [1, 3, 2, 4, 2]
+    np.testing.assert_allclose(without, [np.corrcoef(x[unit != u], y[unit != u])[0, 1] for u in range(5)])

@@ -97,7 +97,9 @@ def test_what_lies_on_the_boundary_counts_as_known():
     counts = drawn(rng, [0.3, 0.7], binary([1.0, 0.8, 0.7]), 300)
     truth = counts[:, 0].argmax(axis=1)
     known = np.eye(2)[truth]
-    found = LatentClasses(*maximised(counts.reshape(300, -1), np.ones(300), known), known, 0.0, 1, True)
+    found = LatentClasses(
+        *maximised(counts.reshape(300, -1), np.ones(300), known), known, 0.0, 1, True, np.zeros(2, dtype=bool)
+    )
     priors, confusion = standard_errors(counts, np.ones(300), found)
     assert np.isnan(confusion[0]).all()
     share = truth.mean()

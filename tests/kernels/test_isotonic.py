@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
+from judgestats.kernels.isotonic import binned_error, brier_parts, increasing, pooled
 
 
 def brute_force(right, n):
@@ -74,3 +74,9 @@ def test_calibration_error_over_bins():
     edges = np.array([0, 0.1, 0.5, 1.0])
     want = (abs(1 - 0.1) + abs(0 - 0.3) + abs(10 - (2 + 5.7 + 6))) / 20
     assert binned_error(level, right, n, edges) == pytest.approx(want)
+
+
+def test_an_increasing_sequence_pools_what_decreases_by_its_weights():
+    assert increasing(np.array([0.5, 0.2, 0.9]), np.array([1.0, 3.0, 1.0])).tolist() == pytest.approx(
+        [0.275, 0.275, 0.9]
+    )

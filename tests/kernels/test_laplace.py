@@ -7,7 +7,7 @@ import pytest
 
 import twins_mixed as twin
 from judgestats.kernels.elimination import structure
-from judgestats.kernels.laplace import Laplace, Rows
+from judgestats.kernels.laplace import Laplace, LikelihoodRows
 from judgestats.kernels.quadrature import Quadrature, Trapezoid, rule
 
 
@@ -19,7 +19,7 @@ def problem(kind, seed=0, N=60):
     category = rng.integers(0, 3, N)
     y, m = rng.integers(0, 3, N).astype(float), np.full(N, 2.0)
     X = np.column_stack([np.ones(N), rng.normal(size=N)])
-    rows = Rows(kind, y, m, X, np.zeros(N), z, np.ones(N), category, np.zeros(N, np.int64))
+    rows = LikelihoodRows(kind, y, m, X, np.zeros(N), z, np.ones(N), category, np.zeros(N, np.int64))
     return rows, cols, np.array([0, 9, 13])
 
 
@@ -90,12 +90,12 @@ def test_no_mode_is_an_infinite_objective():
 def grouped(kind, N=40, G=6):
     rows, _, _ = problem(kind, N=N)
     start = np.linspace(0, N, G + 1).astype(np.int64)
-    one = Rows(kind, rows.y, rows.m, rows.X, rows.offset, rows.z[:, 1:], rows.times, rows.category, rows.part)
+    one = LikelihoodRows(kind, rows.y, rows.m, rows.X, rows.offset, rows.z[:, 1:], rows.times, rows.category, rows.part)
     return one, start
 
 
 def one_term(rows, params):
-    eta0, _, hi, lo = terms(Rows(**{**vars(rows), "z": np.ones((len(rows.y), 2))}), params)
+    eta0, _, hi, lo = terms(LikelihoodRows(**{**vars(rows), "z": np.ones((len(rows.y), 2))}), params)
     return eta0, params[2] * rows.z, hi, lo
 
 
@@ -129,7 +129,7 @@ def test_quadrature_gradient_is_exact(kind, nodes):
     rows, start = grouped(kind)
     often = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
     times = np.repeat(often, np.diff(start))
-    kernel = Quadrature.of(Rows(**{**vars(rows), "times": times}), start, often, nodes)
+    kernel = Quadrature.of(LikelihoodRows(**{**vars(rows), "times": times}), start, often, nodes)
 
     def at(params):
         given = one_term(rows, params)
@@ -168,7 +168,7 @@ def test_the_trapezoidal_rule_is_the_integral(kind, scale):
 def test_gradient_of_the_trapezoidal_rule_is_exact(kind):
     rows, start = grouped(kind)
     often = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
-    kernel = Trapezoid.of(Rows(**{**vars(rows), "times": np.repeat(often, np.diff(start))}), start, often)
+    kernel = Trapezoid.of(LikelihoodRows(**{**vars(rows), "times": np.repeat(often, np.diff(start))}), start, often)
 
     def at(params):
         given = one_term(rows, params)

@@ -5,7 +5,7 @@ import pytest
 
 import twins_mixed as twin
 from judgestats.kernels.elimination import structure
-from judgestats.kernels.linear_mixed import Cells, profile
+from judgestats.kernels.linear_mixed import ResponseCells, profile
 
 
 def crossed(seed=0, N=50):
@@ -14,7 +14,7 @@ def crossed(seed=0, N=50):
     cols = np.column_stack([item, 8 + judge]).astype(np.int64)
     X, z = np.column_stack([np.ones(N), rng.normal(size=N)]), np.column_stack([np.ones(N), rng.normal(size=N)])
     y = X @ [1.0, 0.5] + rng.normal(size=8)[item] + rng.normal(size=N)
-    return Cells(y, np.ones(N), X, z, float(N), 0.0, 0.0), structure(cols, np.array([0, 8, 12]))
+    return ResponseCells(y, np.ones(N), X, z, float(N), 0.0, 0.0), structure(cols, np.array([0, 8, 12]))
 
 
 @pytest.mark.parametrize("reml", [True, False])
@@ -45,9 +45,9 @@ def test_gradient_is_exact(reml):
 def test_cells_stand_for_their_rows():
     cells, t = crossed()
     twice = np.concatenate([cells.mean + 0.3, cells.mean - 0.3])
-    rows = Cells(twice, np.ones(100), np.tile(cells.X, (2, 1)), np.tile(cells.z, (2, 1)), 100.0, 0.0, 0.0)
+    rows = ResponseCells(twice, np.ones(100), np.tile(cells.X, (2, 1)), np.tile(cells.z, (2, 1)), 100.0, 0.0, 0.0)
     long = structure(np.tile(t.cols, (2, 1)), np.array([0, 8, 12]))
-    short = Cells(cells.mean, np.full(50, 2.0), cells.X, cells.z, 100.0, 100 * 0.09, 0.0)
+    short = ResponseCells(cells.mean, np.full(50, 2.0), cells.X, cells.z, 100.0, 100 * 0.09, 0.0)
     a, b = (profile(c, s, 0.6 * c.z, True) for c, s in ((rows, long), (short, t)))
     assert a.objective == pytest.approx(b.objective, rel=1e-12)
     assert a.beta == pytest.approx(b.beta)

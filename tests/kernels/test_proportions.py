@@ -119,6 +119,17 @@ def test_clustered_wilson_of_a_rare_answer_knows_its_variance_from_few_clusters(
     assert score == pytest.approx([stats.t.ppf(0.975, 29)] * 2)
 
 
+def test_a_bias_near_one_knows_its_variance_from_few_clusters():
+    """Of 30 clusters of ten, six have the other answer: t on 2 + 6 degrees of freedom; of two calls each, on 29."""
+    c = np.array([1.0] * 6 + [0] * 24)
+    for size, df in ((10.0, 8), (2.0, 29)):
+        n = np.full(30, size)
+        bias = kernel.clustered_tango(n - 2 * c, np.zeros(30), n, of_one_sample=True)
+        farther = kernel.clustered_tango(n - 2 * c, np.zeros(30), n, 2 * stats.t.cdf(stats.t.ppf(0.975, df), 29) - 1)
+        assert bias.df == pytest.approx(df)
+        assert (bias.low, bias.high) == pytest.approx((farther.low, farther.high))
+
+
 def test_clustered_wilson_at_one_counts_clusters():
     _, low, high = kernel.clustered_wilson(np.full(8, 5.0), np.full(8, 5.0))
     assert high == 1.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgestats.kernels.unitising import Spans, Texts, disagreements, sums_of
+from judgestats.kernels.unitising import MarkedTexts, Spans, disagreements, sums_of
 
 #: Krippendorff 1995, page 57: start and length of the units of two observers on a continuum of 24.
 PRINTED = {
@@ -25,7 +25,7 @@ def arrays(texts):
     rows = [(d, j, b, b + n) for d, (_, judges) in enumerate(texts) for j, own in enumerate(judges) for b, n in own]
     text, judge, start, end = (np.array(c) for c in zip(*rows, strict=True)) if rows else [np.zeros(0, int)] * 4
     read = [(d, j) for d, (_, judges) in enumerate(texts) for j in range(len(judges))]
-    readers = Texts(*(np.array(c) for c in zip(*read, strict=True)), np.array([float(n) for n, _ in texts]))
+    readers = MarkedTexts(*(np.array(c) for c in zip(*read, strict=True)), np.array([float(n) for n, _ in texts]))
     return Spans(text, judge, start.astype(float), end.astype(float)), readers
 
 

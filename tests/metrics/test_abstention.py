@@ -10,6 +10,7 @@ from scipy.stats import binom
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.selective_risk import upper_risk
+from refusals import refused
 
 COUNTS = pd.DataFrame(
     {
@@ -142,10 +143,12 @@ def test_what_is_refused(arguments, error, message):
 
 
 def test_data_that_cannot_answer():
-    with pytest.raises(DesignError, match="needs the right answers"):
-        js.abstention_threshold(pairs().drop(columns="gold"), 0.1)
-    with pytest.raises(SchemaError, match="Divide percentages by 100"):
-        js.abstention_threshold(pairs().assign(confidence=85), 0.1)
+    refused(
+        DesignError,
+        (pairs().drop(columns="gold"), "needs the right answers"),
+        (pairs().assign(confidence=85), SchemaError, "Divide percentages by 100"),
+        of=lambda wrong: js.abstention_threshold(wrong, 0.1),
+    )
 
 
 def test_polars():

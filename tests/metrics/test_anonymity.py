@@ -10,22 +10,8 @@ import scipy.stats
 
 from judgestats.errors import DesignError
 from judgestats.metrics.consensus import blinding_effect
+from metrics.rating_tables import complete, of
 from metrics.tables import SPELLINGS, read
-
-
-def frame(rows, columns=("judge", "system", "item", "criterion", "replicate", "score")):
-    return pd.DataFrame(rows, columns=list(columns))
-
-
-def complete(rng, judges="abcd", systems="abcd", items="123456", runs=1):
-    places = itertools.product(judges, systems, items, ["overall"], range(runs))
-    return frame([(*p, s) for p, s in zip(places, rng.normal(6, 2, 10**5).tolist(), strict=False)])
-
-
-def of(result, term, *keys):
-    chosen = result[result["term"] == term]
-    return chosen.set_index(list(keys) or ["judge"])
-
 
 # attenuation
 
@@ -70,7 +56,7 @@ def test_attenuation_of_noiseless_scores_has_no_interval():
     row = of(blinding_effect(conditions({"attributed": 2.0, "anonymized": 1.0}, sd=0.0)), "attenuation").loc["a"]
     assert row["estimate"] == 50
     assert math.isnan(row["conf_low"])
-    assert row["flag"] == "constant scores"
+    assert row["flag"] == "no variation"
 
 
 def test_attenuation_interval_across_zero_is_folded():
@@ -131,19 +117,13 @@ EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
 
 
-@pytest.fixture(scope="module")
-def scores(data_folder):
-    tables = pd.concat([read(data_folder, f"table{i}") for i in range(1, 11)], ignore_index=True)
-    return tables.astype({"mean": float, "sd": float, "runs": float})
-
-
 def term(result, name):
     return result[result["term"] == name]
 
 
 @pytest.mark.parametrize("decimals", [2, None])
-def test_attenuation(scores, data_folder, decimals):
-    result = blinding_effect(scores, identity=IDENTITY, round_first=decimals)
+def test_attenuation(printed_means, data_folder, decimals):
+    result = blinding_effect(printed_means, identity=IDENTITY, round_first=decimals)
     got = term(result, "attenuation").set_index("judge")["estimate"]
     mean = term(result, "mean_attenuation")["estimate"].item()
     printed = read(data_folder, "attenuation").replace(SPELLINGS).set_index("system")["attenuation_percent"]
@@ -163,19 +143,26 @@ def test_attenuation(scores, data_folder, decimals):
     assert (term(result, "attenuation")["flag"] == "").all()
 
 
-def test_rounding_is_that_of_printf(scores):
-    result = blinding_effect(scores, identity=IDENTITY, round_first=2).set_index(["judge", "term"])["estimate"]
+def test_rounding_is_that_of_printf(printed_means):
+    result = blinding_effect(printed_means, identity=IDENTITY, round_first=2).set_index(["judge", "term"])["estimate"]
     assert result["GPT-5.1", "deviation_base"] == -0.33  # -0.335
     assert result["Claude 4.5 Sonnet", "deviation_base"] == -0.31  # -0.315
     assert result["Grok 4", "deviation_against"] == 0.60  # 0.605
     assert result["Perplexity Sonar", "deviation_against"] == 0.15  # 0.145
 
 
-@pytest.mark.parametrize("baseline", [{"condition": "hidden"}, ["hidden"], 3])
-def test_a_condition_of_the_wrong_type_is_a_message(baseline):
+@pytest.mark.parametrize(
+    ("baseline", "reason"),
+    [
+        ({"condition": "hidden"}, r"has no .*It has: hidden, shown. Pass baseline= and blinded="),
+        (3, r"has no .*It has: hidden, shown. Pass baseline= and blinded="),
+        (["hidden"], r"^baseline=\['hidden'\] must be a name\.$"),
+    ],
+)
+def test_a_condition_of_the_wrong_type_is_a_message(baseline, reason):
     rows = [
         (j, s, i, c, 1.0 * k) for k, (j, s, i, c) in enumerate(itertools.product("ab", "xy", "pq", ("hidden", "shown")))
     ]
     table = pd.DataFrame(rows, columns=["judge", "system", "item", "condition", "score"])
-    with pytest.raises(DesignError, match=r"has no .*It has: hidden, shown. Pass baseline= and blinded="):
+    with pytest.raises(DesignError, match=reason):
         blinding_effect(table, baseline=baseline, blinded="shown")

@@ -6,6 +6,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from refusals import refused
 
 
 def test_the_printed_interpretation_of_every_kappa():
@@ -54,10 +55,10 @@ def test_an_interval_has_the_bands_of_its_ends():
 
 
 def test_what_is_no_coefficient_is_refused():
-    with pytest.raises(SchemaError, match="no coefficient"):
-        js.agreement_bands(pd.DataFrame({"r": [0.5]}))
-    with pytest.raises(DesignError, match="not percentages"):
-        js.agreement_bands(pd.DataFrame({"kappa": [55.0]}))
-    with pytest.raises(DesignError, match="landis_koch"):
-        js.agreement_bands(pd.DataFrame({"kappa": [0.5]}), "koch")
+    refused(
+        DesignError,
+        (lambda: js.agreement_bands(pd.DataFrame({"r": [0.5]})), SchemaError, "no coefficient"),
+        (lambda: js.agreement_bands(pd.DataFrame({"kappa": [55.0]})), "not percentages"),
+        (lambda: js.agreement_bands(pd.DataFrame({"kappa": [0.5]}), "koch"), "landis_koch"),
+    )
     assert js.agreement_bands(pd.DataFrame({"kappa": [np.nan]}))["band"].tolist() == [""]

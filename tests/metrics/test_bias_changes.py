@@ -192,20 +192,7 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
 
 def test_a_strategy_that_is_missing_is_refused() -> None:
     table = random_calls().assign(strategy=np.resize(["B0", "S5", None], 80))
-    with pytest.raises(SchemaError, match="'strategy' is missing"):
-        bias_change(table)
     counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "S5", None], "outcome": "target", "n": [30, 30, 1]})
-    with pytest.raises(SchemaError, match="'strategy' is missing"):
-        bias_change(counts)
-
-
-def test_few_clusters_with_the_rarer_answer_are_flagged_as_those_of_a_bias_are():
-    """Of 40 items of five pairs four contain the answer that the other 36 never give."""
-    item = np.repeat([f"i{k}" for k in range(40)], 5)
-    rare = np.repeat(np.arange(40) < 4, 5)
-    pairs = pd.DataFrame({"judge": "g", "strategy": "S", "item": item, "n": 1.0})
-    pairs = pairs.assign(baseline=np.where(np.tile([True, False] * 2 + [True], 40), "target", "other"))
-    pairs = pairs.assign(outcome=np.where(rare, "target", "other"))
-    result = bias_change(pairs, baseline="B0").set_index("term")["flag"]
-    assert "rarer answer" in result["bias"]
-    assert not result[["baseline_bias", "change"]].str.contains("rarer answer").any()
+    for wrong in (table, counts):
+        with pytest.raises(SchemaError, match="'strategy' is missing"):
+            bias_change(wrong)

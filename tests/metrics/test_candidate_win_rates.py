@@ -11,11 +11,12 @@ import pytest
 
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import CONSTANT, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
+from judgestats.flags import FORCED_CHOICE, NO_DATA, NO_SPREAD, NOT_INDEPENDENT
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias import preference_rate
 from judgestats.results import COLUMNS
 from metrics.tables import random_calls
+from refusals import refused
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
@@ -191,7 +192,7 @@ def test_the_same_strength_throughout_and_no_strength_at_all():
     flat = preference_rate(calls.assign(strength=0.25), graded=True, of="x").iloc[0]
     assert flat["estimate"] == 0.75
     assert math.isnan(flat["conf_low"])
-    assert CONSTANT in flat["flag"]
+    assert NO_SPREAD in flat["flag"]
     sure = preference_rate(calls.assign(strength=0.0), graded=True, of="x").iloc[0]
     assert (sure["estimate"], sure["conf_high"]) == (1.0, 1.0)
     assert sure["conf_low"] == pytest.approx(float(wilson(4, 4)[0]))
@@ -209,22 +210,20 @@ def test_forced_choices_are_flagged():
 
 def test_what_a_preference_rate_refuses():
     calls = calls_among_three()
-    with pytest.raises(DesignError, match=r"of='xx' is not a candidate\. Candidates: x, y, z\."):
-        preference_rate(calls, of="xx")
-    with pytest.raises(DesignError, match="there is no such column"):
-        preference_rate(calls.drop(columns="strength"), graded=True)
-    with pytest.raises(DesignError, match="there is no such column"):
-        preference_rate(tally(calls, "preference_rate"), graded=True)
-    with pytest.raises(DesignError, match=r"'strength' is 2\.0 in 1 rows\. Allowed: 0"):
-        preference_rate(calls.assign(strength=calls["strength"].where(calls.index != 0, 2.0)), graded=True)
-    with pytest.raises(DesignError, match="ties='lose' is not known"):
-        preference_rate(calls, ties="lose")
-    with pytest.raises(DesignError, match="invalid='half' is not known"):
-        preference_rate(calls, invalid="half")
-    with pytest.raises(SchemaError, match="'choice' has 'A'"):
-        preference_rate(calls.assign(choice="A"))
-    with pytest.raises(DesignError, match="preference_rate needs choice"):
-        preference_rate(calls.drop(columns="choice"))
+    refused(
+        DesignError,
+        (lambda: preference_rate(calls, of="xx"), r"of='xx' is not a candidate\. Candidates: x, y, z\."),
+        (lambda: preference_rate(calls.drop(columns="strength"), graded=True), "there is no such column"),
+        (lambda: preference_rate(tally(calls, "preference_rate"), graded=True), "there is no such column"),
+        (
+            lambda: preference_rate(calls.assign(strength=calls["strength"].where(calls.index != 0, 2.0)), graded=True),
+            r"'strength' is 2\.0 in 1 rows\. Allowed: 0",
+        ),
+        (lambda: preference_rate(calls, ties="lose"), "ties='lose' is not known"),
+        (lambda: preference_rate(calls, invalid="half"), "invalid='half' is not known"),
+        (lambda: preference_rate(calls.assign(choice="A")), SchemaError, "'choice' has 'A'"),
+        (lambda: preference_rate(calls.drop(columns="choice")), "preference_rate needs choice"),
+    )
 
 
 @pytest.mark.parametrize("column", ["first", "second"])

@@ -16,6 +16,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 import judgestats as js
+import small_frames
 import twins_coincidence as twins
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
@@ -26,6 +27,8 @@ from judgestats.metrics.agreement import alpha
 from judgestats.metrics.agreement.chance_corrected import ac1, kappa, scott_pi
 from judgestats.results import COLUMNS
 from metrics.tables import FOUR, but_for_clustering, noisy, panel_of_whole_scores, scores_of
+from refusals import refused
+from twins_variance import freedom
 
 NAN = np.nan
 
@@ -270,7 +273,7 @@ def test_the_asymptotic_interval_knows_clusters(weights):
     parts = [scores_of(a).assign(system=f"s{k}") for k, a in enumerate(answers)]
     table = pd.concat(parts, ignore_index=True)
     row = kappa(table, weights=weights).iloc[0]
-    assert row["method"] == "t, jackknife of Fisher's z, clustered by item (G = 60)"
+    assert row["method"].startswith("t, jackknife of Fisher's z, clustered by item (G = 60), ")
     without = [
         kappa(table[table["item"] != i], weights=weights, cluster=False)["estimate"].item()
         for i in table["item"].unique()
@@ -284,11 +287,11 @@ def test_the_asymptotic_interval_knows_clusters(weights):
     assert row["p_value"] == pytest.approx(2 * stats.t.sf(z / error, 59))
     published = kappa(table, weights=weights, cluster=False).iloc[0]
     assert published["std_error"] < 0.8 * row["std_error"]
-    assert published["method"] == "asymptotic"
+    assert published["method"].startswith("asymptotic, ")
     assert NOT_INDEPENDENT in published["flag"]
     alone = parts[0]
     same, plain = kappa(alone, weights=weights, cluster="item").iloc[0], kappa(alone, weights=weights).iloc[0]
-    assert plain["method"] == "asymptotic"
+    assert plain["method"].startswith("asymptotic, ")
     assert same["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(60 / 59), rel=0.05)
 
 
@@ -302,17 +305,17 @@ def test_coefficients_of_all_judges_know_clusters(measure, options):
     ]
     table = pd.concat(parts, ignore_index=True)
     row = measure(table, **options).iloc[0]
-    assert row["method"] == "t, jackknife of Fisher's z, clustered by item (G = 50)"
+    assert row["method"] == "t, jackknife of Fisher's z, clustered by item (G = 50), unweighted"
     without = [
         measure(table[table["item"] != i], cluster=False, **options)["estimate"].item() for i in table["item"].unique()
     ]
     assert row["std_error"] == pytest.approx(math.sqrt(49 * np.var(without)), rel=0.02)
     error = math.sqrt(49 * np.var(np.arctanh(without)))
     assert row["std_error"] == pytest.approx((1 - row["estimate"] ** 2) * error, rel=1e-9)
-    p_value = math.nan if options else 2 * stats.t.sf(np.arctanh(row["estimate"]) / error, 49)
+    p_value = math.nan if options else 2 * stats.t.sf(np.arctanh(row["estimate"]) / error, freedom(np.arctanh(without)))
     assert row["p_value"] == pytest.approx(p_value, rel=1e-9, nan_ok=True)
     published = measure(table, cluster=False, **options).iloc[0]
-    assert published["method"] == "asymptotic"
+    assert published["method"].startswith("asymptotic, ")
     assert NOT_INDEPENDENT in published["flag"]
     assert NOT_INDEPENDENT not in row["flag"]
     # a tally of the frame is the frame; one without its cluster says so
@@ -431,6 +434,7 @@ def test_labels_are_names_and_weights_are_affine(order, scale, shift):
 )
 @pytest.mark.parametrize("by", [(), "topic"])
 def test_frame_and_tally_agree(verdicts, options, by):
+    verdicts = verdicts.drop(columns=[] if by else "topic")  # of which independent counts know nothing
     counted = tally(verdicts, "kappa", by)
     assert list(counted.columns) == [*([by] if by else []), "judge", "other", "answer", "other_answer", "n"]
     pd.testing.assert_frame_equal(
@@ -517,10 +521,12 @@ def test_against_gold(verdicts):
     assert (kappa(missing, reference="gold")["n"] < 51).all()
     scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
     assert kappa(scored, reference="gold").set_index("judge").loc["judge d", "estimate"] == 1.0
-    with pytest.raises(SchemaError, match="'gold' is 'w'"):
-        kappa(verdicts.assign(gold="w"), reference="gold")
-    with pytest.raises(DesignError, match="needs a column 'gold'"):
-        kappa(verdicts, reference="gold")
+    refused(
+        SchemaError,
+        (verdicts.assign(gold="w"), "'gold' is 'w'"),
+        (verdicts, DesignError, "needs a column 'gold'"),
+        of=lambda wrong: kappa(wrong, reference="gold"),
+    )
 
 
 def test_against_a_judge_and_a_frame(verdicts):
@@ -541,10 +547,12 @@ def test_against_a_judge_and_a_frame(verdicts):
     unnamed = kappa(others, reference=pl.from_pandas(people.drop(columns="judge")), by="topic")
     assert set(unnamed["other"]) == {"reference"}
     assert len(unnamed) == 4
-    with pytest.raises(DesignError, match=r"'hh' is no judge.*Did you mean 'h'"):
-        kappa(verdicts, reference="hh")
-    with pytest.raises(DesignError, match="ratings"):
-        kappa(verdicts, reference=scores_of(FOUR))
+    refused(
+        DesignError,
+        ("hh", r"'hh' is no judge.*Did you mean 'h'"),
+        (scores_of(FOUR), "ratings"),
+        of=lambda wrong: kappa(verdicts, reference=wrong),
+    )
 
 
 def test_a_reference_answers_once():
@@ -577,6 +585,10 @@ def test_orders_are_matched_with_their_like_and_repeats_put_together():
     numbered = orders.assign(replicate=[0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0])
     assert kappa(numbered)["observed"].item() == pytest.approx(kappa(orders)["observed"].item())
     row = kappa(runs).iloc[0]
+    assert (row["n"], row["observed"]) == (3, pytest.approx((1 + 1 / 2 + 1 / 2) / 3))
+    assert row["method"].endswith("single answers of repeats")
+    assert row["flag"].endswith("answers differ in 3 sets of repeats")
+    row = kappa(runs, repeats="majority").iloc[0]
     assert row["n"] == 1
     assert row["method"].endswith("mode of repeats")
     assert "2 units without two answers excluded" in row["flag"]
@@ -610,13 +622,20 @@ def test_numbers_of_repeats_and_order_of_rows_do_not_matter(measure):
             assert of_one["flag"].item() == row["flag"]
 
 
-def test_a_tally_puts_repeats_together_as_the_frame_does():
-    runs = pd.concat([scores_of(noisy(seed=s, units=20), replicate=s) for s in range(3)], ignore_index=True)
+@pytest.mark.parametrize("cluster", ["auto", False, "item"])
+@pytest.mark.parametrize("systems", [1, 2])
+def test_a_tally_counts_repeats_as_the_frame_does(systems, cluster):
+    runs = pd.concat(
+        [scores_of(noisy(seed=s, units=20), replicate=s, system=f"s{s % systems}") for s in range(3 * systems)],
+        ignore_index=True,
+    )
     columns = ["estimate", "std_error", "conf_low", "conf_high", "n"]
     for measure, by in ((kappa, ()), (scott_pi, ()), (kappa, "criterion")):
         table = runs.assign(criterion=runs["item"].astype(str).str[-1].isin([*"01234"])) if by else runs
-        counted = measure(tally(table, "kappa", by), by=by)
-        pd.testing.assert_frame_equal(counted[columns], measure(table, by=by)[columns])
+        counts = tally(table, "kappa", by, cluster=cluster)
+        assert ("_unit" in counts) == (cluster is False or (systems == 1 and cluster == "auto"))
+        counted = measure(counts, by=by, cluster=cluster)
+        pd.testing.assert_frame_equal(counted[columns], measure(table, by=by, cluster=cluster)[columns])
     gold = runs.assign(gold=1.0)
     beside = tally(gold, "kappa", baseline="gold")
     assert beside["n"].sum() > gold.groupby(["judge", "item"]).ngroups  # each repeat counts beside gold
@@ -715,23 +734,21 @@ def test_options_that_cannot_be(verdicts, options, message):
 
 
 def test_tables_that_cannot_be(verdicts):
-    with pytest.raises(SchemaError, match=r"by='topics'.*Did you mean 'topic'"):
-        kappa(verdicts, by="topics")
-    with pytest.raises(SchemaError, match="neither canonical frame"):
-        kappa(verdicts.drop(columns="choice"))
-    with pytest.raises(SchemaError, match="'choice' has 'A'"):
-        kappa(verdicts.replace({"choice": {"tie": "A"}}))
-    with pytest.raises(SchemaError, match=r"'score' holds text.*row 1 of the data, from 0, 'good'"):
-        ac1(scores_of([[1, 2], [1, 2]]).assign(score=["1", "good", "2", "1"]))
-    with pytest.raises(SchemaError, match=r"labels= has 1\.0, 2\.0"):
-        ac1(scores_of(FOUR), labels=[1, 2])
-    for measure in (kappa, ac1):
-        with pytest.raises(DesignError, match="no rows"):
-            measure(verdicts.head(0))
-    with pytest.raises(DesignError, match="Leave reference= out"):
-        kappa(tally(verdicts, "kappa"), reference="h")
-    with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        kappa(tally(verdicts, "kappa").assign(n=-1))
+    refused(
+        SchemaError,
+        (lambda: kappa(verdicts, by="topics"), r"by='topics'.*Did you mean 'topic'"),
+        (lambda: kappa(verdicts.drop(columns="choice")), "neither canonical frame"),
+        (lambda: kappa(verdicts.replace({"choice": {"tie": "A"}})), "'choice' has 'A'"),
+        (
+            lambda: ac1(scores_of([[1, 2], [1, 2]]).assign(score=["1", "good", "2", "1"])),
+            r"'score' holds text.*row 1 of the data, from 0, 'good'",
+        ),
+        (lambda: ac1(scores_of(FOUR), labels=[1, 2]), r"labels= has 1\.0, 2\.0"),
+        (lambda: kappa(verdicts.head(0)), DesignError, "no rows"),
+        (lambda: ac1(verdicts.head(0)), DesignError, "no rows"),
+        (lambda: kappa(tally(verdicts, "kappa"), reference="h"), DesignError, "Leave reference= out"),
+        (lambda: kappa(tally(verdicts, "kappa").assign(n=-1)), "'n' is a count of calls"),
+    )
 
 
 def ratings(scores, judge="g", items=None):
@@ -796,14 +813,13 @@ def test_an_item_is_the_same_as_a_whole_float(people):
 
 def test_references_that_cannot_be_are_refused(people):
     calls, reference = people
-    with pytest.raises(DesignError, match=r"reference= is int\. Give 'gold'"):
-        kappa(calls, reference=5)
-    with pytest.raises(DesignError, match="nothing distinguishes the calls"):
-        kappa(calls, reference=reference.assign(item=None))
-    with pytest.raises(SchemaError, match="'n_identical' is a count"):
-        kappa(calls.assign(n_identical="x"), reference=reference)
-    with pytest.raises(SchemaError, match="'n_identical' is a count"):
-        alpha(calls.assign(n_identical=np.inf))
+    refused(
+        DesignError,
+        (lambda: kappa(calls, reference=5), r"reference= is int\. Give 'gold'"),
+        (lambda: kappa(calls, reference=reference.assign(item=None)), "nothing distinguishes the calls"),
+        (lambda: kappa(calls.assign(n_identical="x"), reference=reference), SchemaError, "'n_identical' is a count"),
+        (lambda: alpha(calls.assign(n_identical=np.inf)), SchemaError, "'n_identical' is a count"),
+    )
 
 
 @pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])
@@ -860,7 +876,7 @@ def test_a_named_cluster_reaches_the_agreement_of_ratings():
     data = panel_of_whole_scores(60)
     data["topic"] = (data["item"].astype(int) % 6).astype(str)
     for measure in (js.alpha, js.disagreement, js.icc):
-        found = measure_registry.Options(cluster="topic", n_resamples=50).call(measure, data)
+        found = measure_registry.MeasureOptions(cluster="topic", n_resamples=50).call(measure, data)
         assert found["method"].str.contains("topic").any()
 
 
@@ -980,3 +996,49 @@ def test_judges_without_a_common_category_have_no_interval_and_the_reason(measur
     assert own["observed"] == 0
     assert np.isnan([own["conf_low"], own["conf_high"]]).all()
     assert own["flag"] == "no variation"
+
+
+def test_the_method_names_the_weights():
+    table = scores_of(FOUR)
+    for measure in (kappa, ac1, scott_pi, lambda d, **o: kappa(d, pairs="fleiss", **o)):
+        assert measure(table)["method"].str.endswith(", unweighted").all()
+        assert measure(table, weights="quadratic")["method"].str.endswith(", quadratic weights").all()
+
+
+def classes_of(first, second, **columns):
+    table = {"judge": ["g"] * len(first) + ["h"] * len(second), "item": [*range(len(first))] * 2}
+    return pd.DataFrame({**table, "answer": [*first, *second], **columns})
+
+
+def test_ac1_counts_declared_classes_that_do_not_occur():
+    """Shares of a half: chance agreement is 1/2 of two classes, 1/4 of three."""
+    calls = classes_of("aabbaabb", "aabbabab")
+    for table in (calls, pl.from_pandas(calls), pl.from_pandas(calls).lazy()):
+        assert ac1(js.ratings(table))["estimate"].item() == pytest.approx(1 / 2)
+        declared = js.ratings(table, classes=["a", "b", "c"])
+        assert ac1(declared)["estimate"].item() == pytest.approx(2 / 3)
+        assert ac1(declared, reference="h")["estimate"].item() == pytest.approx(2 / 3)
+        assert ac1(declared, labels=["a", "b"])["estimate"].item() == pytest.approx(1 / 2)
+        assert kappa(declared)["estimate"].item() == kappa(js.ratings(table))["estimate"].item()
+    ordered = js.ratings(calls, classes=["a", "b", "c"], ordered=True)
+    assert ac1(ordered)["estimate"].item() == pytest.approx(2 / 3)
+    expected = ac1(ordered, weights="linear", labels=[1, 2, 3])["estimate"].item()
+    assert ac1(ordered, weights="linear")["estimate"].item() == pytest.approx(expected)
+
+
+def test_ac1_of_a_criterion_counts_its_own_classes():
+    tone, style = classes_of("aabbaabb", "aabbabab", criterion="tone"), classes_of("cdef", "cdeg", criterion="style")
+    both = ac1(pd.concat([tone, style])).set_index("criterion")["estimate"]
+    assert both["tone"] == pytest.approx(1 / 2)
+    assert both["style"] == pytest.approx(ac1(style)["estimate"].item())
+    beside = ac1(pd.concat([tone, style]), reference="h").set_index("criterion")["estimate"]
+    pd.testing.assert_series_equal(beside, both)
+
+
+def test_scott_pi_below_minus_one_lies_in_its_interval() -> None:
+    """Answers that never agree, most of one class: observed agreement 0, chance agreement above one half."""
+    table = js.scott_pi(small_frames.pairs(), by="item")
+    below = table[table["estimate"] < -1]
+    assert below["estimate"].round(6).unique().tolist() == [-1.666667]
+    assert (below["conf_low"] < below["estimate"]).all()
+    assert (below["estimate"] < below["conf_high"]).all()

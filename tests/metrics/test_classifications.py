@@ -20,6 +20,7 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_tango, newcombe_paired
 from judgestats.metrics.correctness.classifications import classification, confusion
 from judgestats.results import COLUMNS
+from refusals import refused
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "classification.csv"
 #: The tables of classification.R: (answers, counts by right class).
@@ -214,7 +215,7 @@ def test_what_cannot_be_said_says_why() -> None:
     assert flags.CLASS_NEVER_ANSWERED in rows.loc[("b", "precision"), "flag"]
     assert rows.loc[("b", "sensitivity"), "estimate"] == 0
     assert flags.ONE_CLASS_ONLY in rows.loc[("b", "mcc"), "flag"]
-    assert flags.EMPTY_CELL in rows.loc[("b", "diagnostic_odds_ratio"), "flag"]
+    assert flags.ZERO_CELL in rows.loc[("b", "diagnostic_odds_ratio"), "flag"]
     alone = pd.DataFrame({**base, "answer": ["a"], "other_answer": ["a"], "n": [30]})
     rows = classification(alone).set_index(["class", "term"])
     assert flags.ONE_CLASS_ONLY in rows.loc[("a", "specificity"), "flag"]
@@ -246,11 +247,13 @@ def test_what_cannot_be_is_refused(options: dict[str, str], message: str) -> Non
 
 def test_a_reference_is_needed_and_scores_are_no_classes() -> None:
     calls = calls_of("two")
-    with pytest.raises(DesignError, match="Nothing says what is right"):
-        classification(js.ratings(calls.drop(columns="gold")))
     scores = calls.drop(columns="answer").assign(score=np.arange(100.0), gold=1.0)
-    with pytest.raises(DesignError, match="There are 100 different answers"):
-        classification(js.ratings(scores))
+    refused(
+        DesignError,
+        (js.ratings(calls.drop(columns="gold")), "Nothing says what is right"),
+        (js.ratings(scores), "There are 100 different answers"),
+        of=classification,
+    )
 
 
 def test_verdicts_of_yes_and_no_and_scores_have_their_names() -> None:
@@ -306,12 +309,18 @@ def test_differences_say_what_is_left_out_and_what_they_need() -> None:
         pytest.approx(-straight["estimate"]),
         pytest.approx(-straight["conf_high"]),
     )
-    with pytest.raises(DesignError, match=r"baseline='k' is no judge\. Judges: g, h"):
-        classification(calls, baseline="k")
-    with pytest.raises(DesignError, match="a table of counts does not say which are of one thing"):
-        classification(counts_of("two"), baseline="g")
-    with pytest.raises(DesignError, match="'h' answered several times on one thing"):
-        classification(pd.concat([calls, calls[calls["judge"] == "h"]]), baseline="h")
+    refused(
+        DesignError,
+        (lambda: classification(calls, baseline="k"), r"baseline='k' is no judge\. Judges: g, h"),
+        (
+            lambda: classification(counts_of("two"), baseline="g"),
+            "a table of counts does not say which are of one thing",
+        ),
+        (
+            lambda: classification(pd.concat([calls, calls[calls["judge"] == "h"]]), baseline="h"),
+            "'h' answered several times on one thing",
+        ),
+    )
     people = pd.concat(
         [calls.drop(columns="gold"), calls.query("judge == 'g'").assign(judge="Ann", answer=calls["gold"])]
     )
@@ -341,3 +350,46 @@ def test_differences_of_preferences_and_of_yes_and_no() -> None:
     for term in ("sensitivity_difference", "specificity_difference"):
         one, two = (r.set_index("term").loc[term, "estimate"] for r in (yes, as_classes))
         assert one == pytest.approx(two)
+
+
+def never_answered(copies=4, **columns):
+    """Class c is in the reference and never answered."""
+    rows = [("g", i, answer, gold) for i, (answer, gold) in enumerate([*zip("abbab", "abcab", strict=True)] * copies)]
+    return pd.DataFrame(rows, columns=["judge", "item", "answer", "gold"]).assign(**columns)
+
+
+def test_a_class_that_is_never_answered_has_no_likelihood_ratio_with_an_interval():
+    rows = js.classification(never_answered()).set_index(["class", "term"])
+    ratio = rows.loc[("c", "likelihood_ratio_negative")]
+    assert ratio["estimate"] == 1
+    assert np.isnan(ratio["conf_low"])
+    assert np.isnan(ratio["conf_high"])
+    assert "class never answered" in ratio["flag"]
+    always = js.classification(never_answered().assign(answer="a")).set_index(["class", "term"])
+    ratio = always.loc[("a", "likelihood_ratio_positive")]
+    assert (ratio["estimate"], ratio["flag"].split("; ")[0]) == (1, "no variation")
+    assert np.isnan(ratio["conf_low"])
+    assert not (rows["conf_low"] == rows["conf_high"]).any()
+    assert not (always["conf_low"] == always["conf_high"]).any()
+
+
+def test_an_average_says_what_it_leaves_out():
+    from sklearn.metrics import f1_score, precision_score
+
+    table = never_answered()
+    rows = js.classification(table).query("`class` == ''").set_index("term")
+    precision = [1.0, 2 / 3]
+    assert rows.loc["macro_precision", "estimate"] == pytest.approx(np.mean(precision))
+    as_zero = precision_score(table["gold"], table["answer"], average="macro", zero_division=0)
+    assert f"undefined classes left out: 1 (counted as 0: {as_zero:.3g})" in rows.loc["macro_precision", "flag"]
+    weighted = precision_score(table["gold"], table["answer"], average="weighted", zero_division=0)
+    assert f"left out: 1 (counted as 0: {weighted:.3g})" in rows.loc["weighted_precision", "flag"]
+    assert rows.loc["macro_f1", "estimate"] == pytest.approx(f1_score(table["gold"], table["answer"], average="macro"))
+    balanced = balanced_accuracy_score(table["gold"], table["answer"])
+    assert rows.loc["macro_sensitivity", "estimate"] == pytest.approx(balanced)
+    for term in ("macro_f1", "macro_sensitivity", "weighted_f1"):
+        assert "left out" not in rows.loc[term, "flag"]
+    swapped = table.rename(columns={"answer": "gold", "gold": "answer"})
+    rows = js.classification(swapped).query("`class` == ''").set_index("term")
+    assert "undefined classes left out: 1 (counted as 0: 0.556)" in rows.loc["macro_sensitivity", "flag"]
+    assert "left out" not in rows.loc["weighted_sensitivity", "flag"]

@@ -17,6 +17,7 @@ from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets
 from judgestats.metrics import psychometrics as js
 from metrics.tables import value
+from refusals import refused
 
 #: Calls as independent, but where a test is about what they share.
 compare_datasheets = partial(datasheets.compare_datasheets, cluster=False)
@@ -109,13 +110,6 @@ def test_several_temperatures_without_a_stimulus_are_repeats():
     assert (slots["method"] == "Newcombe, independent").all()
     paired_terms = slots[slots["term"].isin(["first", "second", "tie", "invalid"])]
     assert paired_terms["flag"].str.contains("not paired: repeated stimuli").all()
-
-
-def test_several_prompts_are_several_instruments():
-    both = pd.concat([plain("g", answers(k, 40), prompt=f"p{k}") for k in range(2)])
-    both = pd.concat([rated("g").assign(prompt=p) for p in "ab"])
-    with pytest.raises(DesignError, match="several values of 'prompt'"):
-        compare_datasheets(both, plain("g", answers(5, 40)))
 
 
 def test_repeats_of_one_judge_leave_another_paired():
@@ -270,11 +264,6 @@ def several(judges, seed):
     return pd.concat([plain(j, answers(seed + k, 40)) for k, j in enumerate(judges)], ignore_index=True)
 
 
-def test_several_judges_of_whom_none_is_shared_are_refused_by_name():
-    with pytest.raises(DesignError, match=r"first has: a, b\. The second has: c, d\."):
-        compare_datasheets(several("ab", 0), several("cd", 5))
-
-
 def test_a_judge_on_one_side_only_keeps_its_rows():
     got = compare_datasheets(several("abc", 0), several("bcd", 5))
     alone = got[got["flag"].str.contains("judge on one side only")]
@@ -284,13 +273,6 @@ def test_a_judge_on_one_side_only_keeps_its_rows():
     assert alone.loc[alone["judge"] == "a", "second"].isna().all()
     assert alone.loc[alone["judge"] == "d", "first"].isna().all()
     assert got.loc[~got.index.isin(alone.index), "judge"].isin(["b", "c"]).all()
-
-
-def test_a_sheet_with_several_rows_for_one_proportion_is_refused():
-    both = pd.concat([instrument_calls(), instrument_calls(prompt="strict", criterion=0.9)])
-    sheet = datasheet(both, n_resamples=50)
-    with pytest.raises(DesignError, match="several rows for"):
-        compare_datasheets(sheet, datasheet(instrument_calls(), n_resamples=50))
 
 
 # ---------------------------------------------------------------- missing values in keys
@@ -377,11 +359,6 @@ def test_judges_without_a_stimulus_in_common_are_told_apart():
     assert both["flag"].str.contains("some judges share no item with it").all()
     alike = datasheets.datasheet(pd.concat([one, one.assign(judge="h")], ignore_index=True), n_resamples=50)
     assert not alike["flag"].str.contains("no item shared").any()
-
-
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
 
 
 @pytest.mark.slow
@@ -500,9 +477,19 @@ def test_the_printed_scores_of_two_conditions():
     assert (got["first"], got["second"]) == pytest.approx((8.604, 8.66))
 
 
-def test_ratings_and_preferences_are_not_compared(sides):
-    with pytest.raises(DesignError, match="One side has preferences, the other ratings"):
-        compare_datasheets(sides[0], rated("g"))
+def test_sides_that_cannot_be_compared_are_refused(sides):
     both = pd.concat([rated("g").assign(prompt=p) for p in "ab"])
-    with pytest.raises(DesignError, match="several values of 'prompt'"):
-        compare_datasheets(both, both)
+    prompts = pd.concat([instrument_calls(), instrument_calls(prompt="strict", criterion=0.9)])
+    refused(
+        DesignError,
+        (lambda: compare_datasheets(both, plain("g", answers(5, 40))), "several values of 'prompt'"),
+        (lambda: compare_datasheets(several("ab", 0), several("cd", 5)), r"first has: a, b\. The second has: c, d\."),
+        (
+            lambda: compare_datasheets(
+                datasheet(prompts, n_resamples=50), datasheet(instrument_calls(), n_resamples=50)
+            ),
+            "several rows for",
+        ),
+        (lambda: compare_datasheets(sides[0], rated("g")), "One side has preferences, the other ratings"),
+        (lambda: compare_datasheets(both, both), "several values of 'prompt'"),
+    )

@@ -6,8 +6,9 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.measure_registry import MeasureOptions, measures
 from metrics.labelled import counts, frame, of, shared
+from refusals import refused
 
 
 def test_the_difference_of_two_own_calibrations():
@@ -109,9 +110,9 @@ def test_a_baseline_is_a_level():
 
 
 def test_a_page_says_that_the_drawing_is_not_stated():
-    missing = measures()["corrected_rate"].attempt(frame(), Options())
+    missing = measures()["corrected_rate"].attempt(frame(), MeasureOptions())
     assert missing == "needs to know how the labelled items were drawn: sampling="
-    found = measures()["corrected_rate"].attempt(frame(), Options(sampling="random"))
+    found = measures()["corrected_rate"].attempt(frame(), MeasureOptions(sampling="random"))
     pd.testing.assert_frame_equal(found, js.corrected_rate(frame(), sampling="random"))
 
 
@@ -170,11 +171,18 @@ def test_the_rate_of_a_class_is_that_of_its_verdicts_of_yes_and_no():
         expected = js.corrected_rate(scores, sampling=sampling)
         found = js.corrected_rate(js.ratings(table), sampling=sampling, positive="unsafe")
         pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(
-        DesignError, match=r"positive='unsave'\. Allowed: refusal, safe, unsafe\. Did you mean 'unsafe'"
-    ):
-        js.corrected_rate(js.ratings(table), sampling="random", positive="unsave")
-    with pytest.raises(DesignError, match=r"positive=None\. Allowed: refusal, safe, unsafe"):
-        js.corrected_rate(js.ratings(table), sampling="random")
-    with pytest.raises(DesignError, match="positive= is about verdicts that are classes"):
-        js.corrected_rate(scores, sampling="random", positive=1)
+    refused(
+        DesignError,
+        (
+            lambda: js.corrected_rate(js.ratings(table), sampling="random", positive="unsave"),
+            r"positive='unsave'\. Allowed: refusal, safe, unsafe\. Did you mean 'unsafe'",
+        ),
+        (
+            lambda: js.corrected_rate(js.ratings(table), sampling="random"),
+            r"positive=None\. Allowed: refusal, safe, unsafe",
+        ),
+        (
+            lambda: js.corrected_rate(scores, sampling="random", positive=1),
+            "positive= is about verdicts that are classes",
+        ),
+    )

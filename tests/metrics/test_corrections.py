@@ -1,16 +1,16 @@
 """The options of a corrected rate."""
 
-import pytest
-
 import judgestats as js
 from judgestats.errors import DesignError
 from metrics.labelled import frame
+from refusals import refused
 
 
 def test_the_way_of_drawing_must_be_stated():
-    with pytest.raises(DesignError, match=r"sampling='random'.*sampling='by class'.*label_probability="):
-        js.corrected_rate(frame())
-    with pytest.raises(DesignError, match="two of them"):
-        js.corrected_rate(frame(), sampling="random", label_probability="p")
-    with pytest.raises(DesignError, match="Did you mean 'by class'"):
-        js.corrected_rate(frame(), sampling="by classes")
+    refused(
+        DesignError,
+        ({}, r"sampling='random'.*sampling='by class'.*label_probability="),
+        ({"sampling": "random", "label_probability": "p"}, "two of them"),
+        ({"sampling": "by classes"}, "Did you mean 'by class'"),
+        of=lambda options: js.corrected_rate(frame(), **options),
+    )

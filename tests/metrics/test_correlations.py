@@ -17,6 +17,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import kendall_w, rank_correlation, ranks
 from judgestats.metrics.consensus.correlations import correlated
 from metrics.tables import read
+from refusals import refused
 
 SCORE = st.integers(0, 4).map(float)
 
@@ -56,14 +57,16 @@ def test_a_missing_score_has_no_rank():
 @given(matrices(4, 6))
 def test_w_is_friedmans_statistic(values):
     got = kendall_w(matrix(values)).iloc[0]
-    if all(len(set(row)) == 1 for row in values):
+    ordered = [row for row in values if len(set(row)) > 1]
+    assert got["judges"] == len(ordered)
+    if len(ordered) < 2:
         assert math.isnan(got["estimate"])
-        assert got["flag"] == "constant scores"
+        assert got["flag"].endswith("constant scores")
         return
-    friedman = stats.friedmanchisquare(*np.array(values).T)
+    friedman = stats.friedmanchisquare(*np.array(ordered).T)
     assert got["chi2"] == pytest.approx(friedman.statistic, abs=1e-10)
     assert got["p_value"] == pytest.approx(friedman.pvalue, abs=1e-12)
-    assert got["estimate"] == pytest.approx(friedman.statistic / (4 * 5), abs=1e-12)
+    assert got["estimate"] == pytest.approx(friedman.statistic / (len(ordered) * 5), abs=1e-12)
     assert -1e-12 <= got["estimate"] <= 1 + 1e-12
 
 
@@ -170,12 +173,19 @@ def test_between_conditions_the_systems_are_matched_by_identity():
     apart = rank_correlation(both, ("named", "hidden"))
     assert apart["estimate"].isna().all()
     assert apart["flag"].str.startswith("8 unmatched").all()
-    with pytest.raises(DesignError, match=r"'condition' has no 'open'\. It has: hidden, named"):
-        rank_correlation(both, ("named", "open"))
-    with pytest.raises(SchemaError, match="maps several systems to 'u'"):
-        rank_correlation(both, ("named", "hidden"), identity={"U": "u", "V": "u"})
-    with pytest.raises(DesignError, match="two conditions, got 1"):
-        rank_correlation(both, ("named",))
+    refused(
+        DesignError,
+        (
+            lambda: rank_correlation(both, ("named", "open")),
+            r"'condition' has no 'open'\. It has: hidden, named",
+        ),
+        (
+            lambda: rank_correlation(both, ("named", "hidden"), identity={"U": "u", "V": "u"}),
+            SchemaError,
+            "maps several systems to 'u'",
+        ),
+        (lambda: rank_correlation(both, ("named",)), "two conditions, got 1"),
+    )
 
 
 TRUTH = pd.DataFrame(
@@ -214,18 +224,22 @@ def test_truth_of_levels_alone_and_of_fractional_scores():
 
 def test_truth_that_cannot_be_used():
     calls = pd.DataFrame({"judge": "g", "item": list("stuv"), "score": [1.0, 2, 3, 4]})
-    with pytest.raises(SchemaError, match="needs item and value"):
-        rank_correlation(calls, truth=TRUTH[["item"]])
-    with pytest.raises(SchemaError, match="two values for one item"):
-        rank_correlation(calls, truth=pd.concat([TRUTH, TRUTH.assign(value=0.0)]))
-    with pytest.raises(DesignError, match="has none of the items"):
-        rank_correlation(calls, truth=TRUTH.assign(item=TRUTH["item"].str.upper()))
-    with pytest.raises(DesignError, match="not both"):
-        rank_correlation(calls, TRUTH, truth=TRUTH)
-    with pytest.raises(DesignError, match="method='pearson' is not known"):
-        rank_correlation(calls, truth=TRUTH, method="pearson")
-    with pytest.raises(DesignError, match="reference='people' is not known"):
-        rank_correlation(matrix([[1, 2], [2, 1]]), "people")
+    refused(
+        DesignError,
+        (lambda: rank_correlation(calls, truth=TRUTH[["item"]]), SchemaError, "needs item and value"),
+        (
+            lambda: rank_correlation(calls, truth=pd.concat([TRUTH, TRUTH.assign(value=0.0)])),
+            SchemaError,
+            "two values for one item",
+        ),
+        (
+            lambda: rank_correlation(calls, truth=TRUTH.assign(item=TRUTH["item"].str.upper())),
+            "has none of the items",
+        ),
+        (lambda: rank_correlation(calls, TRUTH, truth=TRUTH), "not both"),
+        (lambda: rank_correlation(calls, truth=TRUTH, method="pearson"), "method='pearson' is not known"),
+        (lambda: rank_correlation(matrix([[1, 2], [2, 1]]), "people"), "reference='people' is not known"),
+    )
 
 
 @pytest.mark.slow
@@ -261,14 +275,8 @@ EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
 
 
-@pytest.fixture(scope="module")
-def scores(data_folder):
-    tables = pd.concat([read(data_folder, f"table{i}") for i in range(1, 11)], ignore_index=True)
-    return tables.astype({"mean": float, "sd": float, "runs": float})
-
-
-def test_ranks_and_concordance_between_conditions(scores):
-    ranked = ranks(scores, by="condition")
+def test_ranks_and_concordance_between_conditions(printed_means):
+    ranked = ranks(printed_means, by="condition")
     claude = ranked[(ranked["judge"] == "Claude 4.5 Sonnet") & (ranked["condition"] == "attributed")]
     assert claude.set_index("system")["estimate"].to_dict() == {
         "Claude 4.5": 1,
@@ -277,7 +285,7 @@ def test_ranks_and_concordance_between_conditions(scores):
         "Grok 4": 4,
         "Perplexity Sonar": 5,
     }
-    tau = rank_correlation(scores, ("attributed", "anonymized"), method="kendall", identity=IDENTITY)
+    tau = rank_correlation(printed_means, ("attributed", "anonymized"), method="kendall", identity=IDENTITY)
     assert tau.set_index("judge")["estimate"].round(10).to_dict() == {
         "Claude 4.5 Sonnet": 1.0,
         "GPT-5.1": 0.2,
@@ -285,7 +293,7 @@ def test_ranks_and_concordance_between_conditions(scores):
         "Grok 4": 0.8,
         "Perplexity Sonar": 0.6,
     }
-    w = kendall_w(scores, by="condition").set_index("condition")
+    w = kendall_w(printed_means, by="condition").set_index("condition")
     assert w["estimate"].to_dict() == pytest.approx({"attributed": 0.808, "anonymized": 0.8})
     assert w["chi2"]["attributed"] == pytest.approx(5 * 4 * 0.808)
 
@@ -326,3 +334,15 @@ def test_a_correlation_that_is_perfect_without_one_cluster_is_not_called_perfect
     assert "one cluster holds all disagreement" in cells["flag"]
     assert "perfect" not in cells["flag"]
     assert "conf_low" not in cells or math.isnan(cells["conf_low"])
+
+
+def test_a_judge_without_an_order_is_left_out_of_w():
+    """Two judges of whom one ties all have W 1/2 whatever the other says."""
+    two = kendall_w(matrix([[1, 2, 3, 4], [5, 5, 5, 5]])).iloc[0]
+    assert np.isnan(two["estimate"])
+    assert "1 judge without an order excluded" in two["flag"]
+    assert "constant scores" in two["flag"]
+    orders = [[1, 2, 3, 4], [1, 3, 2, 4]]
+    three, without = (kendall_w(matrix(m)).iloc[0] for m in ([*orders, [5, 5, 5, 5]], orders))
+    assert three["estimate"] == without["estimate"]
+    assert (three["judges"], without["flag"]) == (2, "")

@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
-from judgestats.counting.differences import clustered_difference
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
+from judgestats.estimate import clustered_difference
 from judgestats.flags import NO_DATA, NO_SPREAD, SINGLE_RUN
 from judgestats.ingest import read
 from judgestats.kernels.proportions import clustered_ratios, clustered_tango, newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance import anchoring, answer_shifts, cue_anchoring, protocol_difference
 from judgestats.metrics.invariance.answer_shifts import stuart_maxwell
 from metrics.tables import anchored_calls, but_for_clustering, cell, counts, margins, probed_calls, rows
+from refusals import refused
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
 
@@ -445,7 +446,7 @@ def test_a_neutrality_by_cluster_is_tangos_of_one_sample():
     table = rng.integers(0, 6, (40, 4)) + np.array([1, 0, 0, 0])
     row = cell(anchoring(by_item(table), favoured="llm", cluster="item"), "neutrality")
     blind = np.column_stack([table[:, :2].sum(axis=1), table[:, 2:].sum(axis=1), np.zeros(40)])
-    expected = clustered_difference(blind.astype(float))
+    expected = clustered_difference(blind.astype(float), column="item").cells
     for name in ("estimate", "std_error", "conf_low", "conf_high"):
         assert row[name] == pytest.approx(expected[name], abs=1e-12)
 
@@ -633,20 +634,26 @@ def test_what_cannot_be_asked_is_refused(change, message):
 
 def test_counts_need_a_side_and_two_candidates():
     counts = margins([3, 4, 5], [5, 4, 3])
-    with pytest.raises(DesignError, match="is not known from counts"):
-        anchoring(counts)
-    with pytest.raises(DesignError, match=r"3 candidates \(llm, lm, ml\)"):
-        anchoring(counts, favoured="lm")
-    with pytest.raises(DesignError, match="3 candidates"):
-        anchoring(joint(np.ones((3, 3))), favoured="lm")
-    with pytest.raises(DesignError, match="no column 'probe'"):
-        anchoring(anchored_calls().drop(columns="probe"), favoured="llm")
-    with pytest.raises(SchemaError, match="'tie'"):
-        anchoring(anchored_calls().replace({"first": {"ml": "tie"}, "second": {"ml": "tie"}}), favoured="llm")
-    with pytest.raises(SchemaError, match="'frist'"):
-        anchoring(anchored_calls().replace({"choice": {"first": "frist"}}), favoured=FAVOURED)
-    with pytest.raises(DesignError, match="twice"):
-        anchoring(pd.concat([anchored_calls(), anchored_calls()]), favoured=FAVOURED)
+    refused(
+        DesignError,
+        (lambda: anchoring(counts), "is not known from counts"),
+        (lambda: anchoring(counts, favoured="lm"), r"3 candidates \(llm, lm, ml\)"),
+        (lambda: anchoring(joint(np.ones((3, 3))), favoured="lm"), "3 candidates"),
+        (lambda: anchoring(anchored_calls().drop(columns="probe"), favoured="llm"), "no column 'probe'"),
+        (
+            lambda: anchoring(
+                anchored_calls().replace({"first": {"ml": "tie"}, "second": {"ml": "tie"}}), favoured="llm"
+            ),
+            SchemaError,
+            "'tie'",
+        ),
+        (
+            lambda: anchoring(anchored_calls().replace({"choice": {"first": "frist"}}), favoured=FAVOURED),
+            SchemaError,
+            "'frist'",
+        ),
+        (lambda: anchoring(pd.concat([anchored_calls(), anchored_calls()]), favoured=FAVOURED), "twice"),
+    )
 
 
 # ---------------------------------------------------------------- the joint test by cluster
@@ -737,10 +744,12 @@ def test_counts_with_empty_cells_are_refused():
 
 def test_a_side_that_was_never_shown_is_refused():
     labelled = probed_calls(label_first="llm", label_second="ml")
-    with pytest.raises(DesignError, match="favoured='A' names no candidate"):
-        anchoring(labelled, favoured="A")
-    with pytest.raises(DesignError, match="favoured_label='LLM' marks one candidate of no call"):
-        anchoring(labelled, favoured_label="LLM")
+    refused(
+        DesignError,
+        ({"favoured": "A"}, "favoured='A' names no candidate"),
+        ({"favoured_label": "LLM"}, "favoured_label='LLM' marks one candidate of no call"),
+        of=lambda options: anchoring(labelled, **options),
+    )
 
 
 def test_a_difference_of_clipped_parts_near_their_border_is_that_of_both_intervals():
@@ -810,15 +819,21 @@ def test_no_equal_candidates_is_no_data():
 
 def test_bad_equality():
     calls = repeated(runs=1)
-    with pytest.raises(DesignError, match=r"equal= needs the column 'text_first'"):
-        anchoring(calls, favoured="x", equal=lambda a, b: a == b)
-    with pytest.raises(DesignError, match=r"equal= needs the column 'alike'"):
-        anchoring(calls, favoured="x", equal="alike")
-    with pytest.raises(SchemaError, match="neither true nor false"):
-        anchoring(calls.assign(same="perhaps"), favoured="x", equal="same")
     counts = pd.DataFrame({"judge": "g", "probe": ["blind", "flip"], "outcome": "x", "n": 5})
-    with pytest.raises(DesignError, match="equal= needs calls"):
-        anchoring(counts, favoured="x", equal="same")
+    refused(
+        DesignError,
+        (
+            lambda: anchoring(calls, favoured="x", equal=lambda a, b: a == b),
+            r"equal= needs the column 'text_first'",
+        ),
+        (lambda: anchoring(calls, favoured="x", equal="alike"), r"equal= needs the column 'alike'"),
+        (
+            lambda: anchoring(calls.assign(same="perhaps"), favoured="x", equal="same"),
+            SchemaError,
+            "neither true nor false",
+        ),
+        (lambda: anchoring(counts, favoured="x", equal="same"), "equal= needs calls"),
+    )
 
 
 def test_the_standard_deviation_over_runs():

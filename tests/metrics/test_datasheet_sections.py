@@ -101,11 +101,6 @@ def test_a_missing_group_has_a_mean(scores):
     assert means["estimate"].notna().all()
 
 
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
-
-
 # ---------------------------------------------------------------- datasheet
 
 

@@ -16,6 +16,7 @@ import judgestats as js
 from judgestats import flags
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.correctness.detection import roc, roc_curve
+from refusals import refused
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "detection.csv"
 
@@ -27,7 +28,7 @@ def printed() -> dict[str, list[float]]:
     return {name: [float(x) for x in numbers.split()] for name, numbers in parts}
 
 
-def scores() -> pd.DataFrame:
+def detected() -> pd.DataFrame:
     table = pd.read_csv(REFERENCE, comment="#")
     items = [f"i{i}" for i in range(len(table))]
     sides = [pd.DataFrame({"judge": j, "item": items, "score": table[j], "gold": table["y"]}) for j in "ab"]
@@ -48,7 +49,7 @@ def shared(seed: int = 0, items: int = 30) -> pd.DataFrame:
 
 
 def test_proc_gives_the_same() -> None:
-    expected, result = printed(), roc(scores(), fpr=0.2, baseline="b", n_resamples=20).set_index(["term", "judge"])
+    expected, result = printed(), roc(detected(), fpr=0.2, baseline="b", n_resamples=20).set_index(["term", "judge"])
     for i, judge in enumerate("ab"):
         row = result.loc[("auroc", judge)]
         assert row["estimate"] == pytest.approx(expected["auc"][i], rel=1e-12)
@@ -56,7 +57,7 @@ def test_proc_gives_the_same() -> None:
     difference = result.loc[("auroc_difference", "a")]
     assert difference["estimate"] / difference["std_error"] == pytest.approx(expected["z"][0], rel=1e-9)
     assert result.loc[("partial_auroc", "a"), "estimate"] == pytest.approx(expected["partial"][0], rel=1e-9)
-    corrected = roc(scores(), fpr=0.2, standardised=True, n_resamples=20).set_index(["term", "judge"])
+    corrected = roc(detected(), fpr=0.2, standardised=True, n_resamples=20).set_index(["term", "judge"])
     row = corrected.loc[("partial_auroc", "a")]
     assert row["estimate"] == pytest.approx(expected["standardised"][0], rel=1e-9)
     raw = result.loc[("partial_auroc", "a")]
@@ -64,7 +65,7 @@ def test_proc_gives_the_same() -> None:
 
 
 def test_scikit_learn_gives_the_same() -> None:
-    calls = scores()
+    calls = detected()
     result = roc(calls).set_index(["judge", "term"])["estimate"]
     curve = roc_curve(calls)
     for judge, part in calls.groupby("judge"):
@@ -108,7 +109,7 @@ def test_clusters_are_obuchowskis_by_brute_force() -> None:
 
 
 def test_average_precision_has_the_variance_of_its_jackknife() -> None:
-    for calls, unit in ((shared().query("judge == 'h'"), "item"), (scores().query("judge == 'a'"), "item")):
+    for calls, unit in ((shared().query("judge == 'h'"), "item"), (detected().query("judge == 'a'"), "item")):
         row = roc(calls).query("term == 'average_precision'").iloc[0]
         parts = [calls[calls[unit] != u] for u in calls[unit].unique()]
         without = np.array([average_precision_score(p["gold"], p["score"]) for p in parts])
@@ -118,7 +119,7 @@ def test_average_precision_has_the_variance_of_its_jackknife() -> None:
 
 
 def test_an_operating_point_is_the_lowest_threshold_allowed() -> None:
-    calls = scores().query("judge == 'a'")
+    calls = detected().query("judge == 'a'")
     result = roc(calls, fpr=[0.1, 0.3], n_resamples=200).set_index(["term", "fpr"])
     for rate in (0.1, 0.3):
         threshold = result.loc[("threshold_at_fpr", rate), "estimate"]
@@ -140,7 +141,7 @@ def test_draws_are_the_same_whatever_other_rates_are_wanted() -> None:
 
 
 def test_counts_are_calls_and_order_does_not_matter() -> None:
-    calls = scores()
+    calls = detected()
     doubled = js.ratings(calls.assign(n=2), counts="n")
     once, twice = roc(pd.concat([calls, calls.assign(item="x" + calls["item"])])), roc(doubled, cluster=False)
     assert twice["estimate"].tolist() == pytest.approx(once["estimate"].tolist(), rel=1e-12)
@@ -151,19 +152,21 @@ def test_counts_are_calls_and_order_does_not_matter() -> None:
 
 
 def test_labels_name_what_is_detected() -> None:
-    calls = scores()
+    calls = detected()
     words = calls.assign(gold=calls["gold"].map({1: "unsafe", 0: "safe"}))
-    with pytest.raises(DesignError, match=r"The labels are safe, unsafe: nothing says which .* positive="):
-        roc(words)
     assert roc(words, positive="unsafe")["estimate"].tolist() == roc(calls)["estimate"].tolist()
     opposite = roc(words, positive="safe").query("term == 'auroc'")["estimate"]
     assert opposite.tolist() == pytest.approx((1 - roc(calls).query("term == 'auroc'")["estimate"]).tolist())
-    with pytest.raises(DesignError, match=r"positive='unsave' is no label.*Did you mean 'unsafe'"):
-        roc(words, positive="unsave")
+    refused(
+        DesignError,
+        ({}, r"The labels are safe, unsafe: nothing says which .* positive="),
+        ({"positive": "unsave"}, r"positive='unsave' is no label.*Did you mean 'unsafe'"),
+        of=lambda options: roc(words, **options),
+    )
 
 
 def test_people_and_other_columns() -> None:
-    calls = scores()
+    calls = detected()
     people = calls.query("judge == 'a'").assign(judge="Ann", score=lambda t: t["gold"].astype(float))
     table = pd.concat([calls, people], ignore_index=True).drop(columns="gold")
     result = roc(table, humans="Ann")
@@ -176,7 +179,7 @@ def test_people_and_other_columns() -> None:
 
 
 def test_what_cannot_be_said_says_why() -> None:
-    calls = scores().query("judge == 'a'")
+    calls = detected().query("judge == 'a'")
     for label in (0, 1):
         rows = roc(calls.assign(gold=label))
         assert rows["estimate"].isna().all()
@@ -190,12 +193,12 @@ def test_what_cannot_be_said_says_why() -> None:
     assert roc(calls.assign(score=calls["score"] * 1000 - 7)).equals(roc(calls))  # any score ranks
     few = roc(calls, fpr=0.01, n_resamples=50).query("term == 'sensitivity_at_fpr'")
     assert few["flag"].str.contains("negatives beyond the threshold").all()
-    with pytest.raises(DesignError, match=r"fpr=1\.5 must be between 0 and 1"):
-        roc(calls, fpr=1.5)
-    with pytest.raises(DesignError, match="baseline='z' is no judge"):
-        roc(calls, baseline="z")
-    with pytest.raises(SchemaError, match="Scores are ratings"):
-        roc(js.datasets.load("llmbar"))
+    refused(
+        DesignError,
+        (lambda: roc(calls, fpr=1.5), r"fpr=1\.5 must be between 0 and 1"),
+        (lambda: roc(calls, baseline="z"), "baseline='z' is no judge"),
+        (lambda: roc(js.datasets.load("llmbar")), SchemaError, "Scores are ratings"),
+    )
 
 
 @pytest.mark.slow

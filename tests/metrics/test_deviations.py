@@ -18,33 +18,13 @@ from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.measure_registry import measures
 from judgestats.schema import ratings as read_ratings
 from judgestats.verdicts import composite
+from metrics.rating_tables import complete, frame, of, same, unbalanced
 from metrics.tables import SPELLINGS, read
+from refusals import refused
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 KEYS = ["judge", "system", "item", "criterion"]
-
-SCORES = st.one_of(st.integers(1, 10).map(float), st.floats(0, 1).map(lambda x: round(x, 3)), st.just(math.nan))
-
-
-def frame(rows, columns=("judge", "system", "item", "criterion", "replicate", "score")):
-    return pd.DataFrame(rows, columns=list(columns))
-
-
-@st.composite
-def unbalanced(draw, criteria=("c1", "c2")):
-    """Ratings with holes, replicates and missing scores; judges a, b, c, of which a and b are systems too."""
-    places = list(itertools.product("abc", "abx", "123", criteria, (0, 1)))
-    kept = draw(st.lists(st.sampled_from(places), unique=True, min_size=2, max_size=50))
-    scores = draw(st.lists(SCORES, min_size=len(kept), max_size=len(kept)))
-    table = frame([(*p, s) for p, s in zip(kept, scores, strict=True)])
-    assume(table["judge"].nunique() > 1)
-    return table
-
-
-def complete(rng, judges="abcd", systems="abcd", items="123456", runs=1):
-    places = itertools.product(judges, systems, items, ["overall"], range(runs))
-    return frame([(*p, s) for p, s in zip(places, rng.normal(6, 2, 10**5).tolist(), strict=False)])
 
 
 def brute_force(table):
@@ -61,15 +41,6 @@ def brute_force(table):
         error = np.std(per_item, ddof=1) / np.sqrt(len(per_item)) if len(per_item) > 1 else math.nan
         result[pair] = (np.mean(per_item), error, len(per_item))
     return result
-
-
-def of(result, term, *keys):
-    chosen = result[result["term"] == term]
-    return chosen.set_index(list(keys) or ["judge"])
-
-
-def same(left, right, tolerance=1e-12):
-    pd.testing.assert_frame_equal(left, right, check_exact=False, rtol=0, atol=tolerance, check_dtype=False)
 
 
 @pytest.mark.slow
@@ -305,12 +276,6 @@ def test_clusters_of_unequal_size_have_the_error_of_least_squares():
         assert t == pytest.approx(scipy.stats.t.ppf(0.975, expected.df), rel=1e-9 if whole else 0.1)
 
 
-def test_a_cluster_that_cuts_through_items_is_refused():
-    table = complete(np.random.default_rng(0)).assign(half=lambda t: np.where(t["judge"] < "c", "p", "q"))
-    with pytest.raises(DesignError, match="differs within an item"):
-        consensus_deviation(table, cluster="half")
-
-
 def test_no_cluster_takes_the_runs():
     table = complete(np.random.default_rng(0), items="12", runs=3)
     result = consensus_deviation(table, cluster=False)
@@ -448,15 +413,17 @@ def test_raw_scores_without_a_judge_are_raters():
 
 def test_a_reference_that_fits_nothing_is_refused_and_a_gap_is_told():
     table = complete(np.random.default_rng(7), "ab", "xy")
-    with pytest.raises(DesignError, match=r"no mean for any rating.*\['q'\] against \['x', 'y'\]"):
-        consensus_deviation(table, pd.DataFrame({"system": ["q"], "mean": [1.0]}))
     part = of(
         consensus_deviation(table, pd.DataFrame({"system": ["x"], "mean": [1.0]})), "deviation", "judge", "system"
     )
     assert part["flag"]["a", "y"].startswith("no reference")
     assert math.isnan(part["estimate"]["a", "y"])
-    with pytest.raises(DesignError, match="reference='people' is not known"):
-        consensus_deviation(table, "people")
+    refused(
+        DesignError,
+        (pd.DataFrame({"system": ["q"], "mean": [1.0]}), r"no mean for any rating.*\['q'\] against \['x', 'y'\]"),
+        ("people", "reference='people' is not known"),
+        of=lambda wrong: consensus_deviation(table, wrong),
+    )
 
 
 def test_a_system_is_found_by_its_identity():
@@ -506,7 +473,7 @@ def test_constant_scores_have_no_interval():
     pairs = of(result, "deviation", "judge", "system")
     assert (pairs["estimate"] == 0).all()
     assert pairs[["conf_low", "conf_high"]].isna().all(axis=None)
-    assert pairs["flag"].str.contains("constant scores").all()
+    assert pairs["flag"].str.contains("no variation").all()
 
 
 def test_one_item_without_sd_has_no_interval():
@@ -534,10 +501,17 @@ def test_bad_tables_are_refused_with_a_reason(change, error, told):
         consensus_deviation(change(complete(np.random.default_rng(0), "ab")))
 
 
-def test_unknown_options_list_what_is_known():
-    table = complete(np.random.default_rng(0), "ab")
-    with pytest.raises(SchemaError, match="by='domian' is not a column"):
-        consensus_deviation(table, by="domian")
+def test_clusters_and_groups_that_cannot_be_are_refused():
+    table = complete(np.random.default_rng(0)).assign(half=lambda t: np.where(t["judge"] < "c", "p", "q"))
+    refused(
+        DesignError,
+        (lambda: consensus_deviation(table, cluster="half"), "differs within an item"),
+        (
+            lambda: consensus_deviation(complete(np.random.default_rng(0), "ab"), by="domian"),
+            SchemaError,
+            "by='domian' is not a column",
+        ),
+    )
 
 
 # cells
@@ -641,12 +615,6 @@ IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, s
 
 
 @pytest.fixture(scope="module")
-def scores(data_folder):
-    tables = pd.concat([read(data_folder, f"table{i}") for i in range(1, 11)], ignore_index=True)
-    return tables.astype({"mean": float, "sd": float, "runs": float})
-
-
-@pytest.fixture(scope="module")
 def people(data_folder):
     panel = read(data_folder, "human_panel").rename(columns={"experts": "runs"})
     panel["system"] = panel["system"].replace(SPELLINGS)
@@ -657,35 +625,37 @@ def term(result, name):
     return result[result["term"] == name]
 
 
-def test_the_ten_diagonal_biases_as_printed(scores, data_folder):
+def test_the_ten_diagonal_biases_as_printed(printed_means, data_folder):
     printed = read(data_folder, "self_bias")
     printed["judge"] = printed["system"].replace(SPELLINGS)
-    result = consensus_deviation(scores, by="condition", identity=IDENTITY)
+    result = consensus_deviation(printed_means, by="condition", identity=IDENTITY)
     own = result[result["own"]].merge(printed, on=["judge", "condition"])
     assert len(own) == 10
     assert [f"{x:+.2f}" for x in own["estimate"]] == own["bias"].tolist()
 
 
-def test_deviations_of_a_system_sum_to_zero(scores):
-    deviations = term(consensus_deviation(scores, by="condition", identity=IDENTITY), "deviation")
+def test_deviations_of_a_system_sum_to_zero(printed_means):
+    deviations = term(consensus_deviation(printed_means, by="condition", identity=IDENTITY), "deviation")
     sums = deviations.groupby(["condition", "system"])["estimate"].sum()
     assert len(sums) == 10
     assert sums.abs().max() < 1e-12
 
 
-def test_self_excess_separates_severity_from_self_preference(scores):
-    result = term(consensus_deviation(scores, by="condition", identity=IDENTITY), "self_excess")
+def test_self_excess_separates_severity_from_self_preference(printed_means):
+    result = term(consensus_deviation(printed_means, by="condition", identity=IDENTITY), "self_excess")
     excess = result.set_index(["condition", "judge"])["estimate"]["attributed"]
     assert excess["GPT-5.1"] == pytest.approx(-0.11625, abs=1e-9)  # asked for: -0.116
     assert excess["Claude 4.5 Sonnet"] == pytest.approx(-0.0475, abs=1e-9)  # asked for: -0.047
     assert set(result["n"]) == {5}
 
 
-def test_interval_from_means_sds_and_runs(scores):
-    result = consensus_deviation(scores, by="condition", identity=IDENTITY)
+def test_interval_from_means_sds_and_runs(printed_means):
+    result = consensus_deviation(printed_means, by="condition", identity=IDENTITY)
     row = result[(result["judge"] == "GPT-5.1") & (result["condition"] == "attributed") & result["own"]].iloc[0]
-    sds = scores[
-        (scores["condition"] == "attributed") & (scores["criterion"] == "final") & (scores["system"] == "GPT-5.1")
+    sds = printed_means[
+        (printed_means["condition"] == "attributed")
+        & (printed_means["criterion"] == "final")
+        & (printed_means["system"] == "GPT-5.1")
     ]
     mine = sds["judge"] == "GPT-5.1"
     variance = (sds["sd"][mine] ** 2 / 10).sum() + (sds["sd"][~mine] ** 2 / 10).sum() / 16
@@ -697,8 +667,8 @@ def test_interval_from_means_sds_and_runs(scores):
     assert row["flag"] == "replicates averaged"
 
 
-def test_against_people(scores, people, data_folder):
-    result = consensus_deviation(scores, people, by="condition", identity=IDENTITY)
+def test_against_people(printed_means, people, data_folder):
+    result = consensus_deviation(printed_means, people, by="condition", identity=IDENTITY)
     mean = term(result, "mean_deviation").set_index("condition")["estimate"]
     positive = term(result, "share_positive").set_index("condition")
     assert f"{mean['attributed']:+.2f}" == "+0.46"
@@ -714,13 +684,13 @@ def test_against_people(scores, people, data_folder):
         assert f"{own[SPELLINGS.get(row['quantity'], row['quantity']), row['condition']]:+.2f}" == row["value"]
 
 
-def test_uncertainty_of_the_people_goes_into_the_mean(scores, people):
+def test_uncertainty_of_the_people_goes_into_the_mean(printed_means, people):
     """Five judges share one human mean: its noise does not average out over them."""
-    result = term(consensus_deviation(scores, people, by="condition", identity=IDENTITY), "mean_deviation")
-    final = scores[(scores["criterion"] == "final") & (scores["condition"] == "attributed")]
+    result = term(consensus_deviation(printed_means, people, by="condition", identity=IDENTITY), "mean_deviation")
+    final = printed_means[(printed_means["criterion"] == "final") & (printed_means["condition"] == "attributed")]
     variance = (final["sd"] ** 2 / 10).sum() / 25**2 + (people["sd"] ** 2 / 26).sum() / 5**2
     assert result.set_index("condition")["std_error"]["attributed"] == pytest.approx(np.sqrt(variance))
-    without = consensus_deviation(scores, people[["system", "mean"]], by="condition", identity=IDENTITY)
+    without = consensus_deviation(printed_means, people[["system", "mean"]], by="condition", identity=IDENTITY)
     assert term(without, "mean_deviation")["flag"].str.contains("reference taken as exact").all()
     assert (term(without, "mean_deviation")["std_error"].to_numpy() < result["std_error"].to_numpy()).all()
 

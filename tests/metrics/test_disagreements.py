@@ -12,6 +12,18 @@ from judgestats.errors import DesignError
 from judgestats.metrics.agreement import disagreement, score_distribution
 from judgestats.published import load
 from metrics.tables import panel_of_skewed_scores, panel_of_two_conditions
+from refusals import refused
+
+
+@pytest.mark.parametrize("unit", ["item", "criterion"])
+def test_a_disputed_item_has_its_own_name_where_nobody_rated_another(unit):
+    table = pd.DataFrame(
+        [(j, "s", i, "c") for j in "ab" for i in "pqrs"], columns=["judge", "system", "item", "criterion"]
+    )
+    table["score"] = [np.nan, 1, 1, 1, np.nan, 1, 5, 2]
+    disputed = disagreement(table, unit=unit, top=3).query("term == 'disputed'")
+    names = [f"{item}: c" if unit == "criterion" else item for item in "rsq"]
+    assert list(zip(disputed["item"], disputed["estimate"], strict=True)) == list(zip(names, [4, 1, 0], strict=True))
 
 
 @pytest.mark.parametrize("unit", ["item", "criterion"])
@@ -202,7 +214,26 @@ def test_repeated_classes_count_once():
     numbers = ["estimate", "std_error", "conf_low", "conf_high", "n"]
     pd.testing.assert_frame_equal(got[numbers], once[numbers])
     assert got["method"].str.contains("mode of repeats").all()
-    with pytest.raises(DesignError, match=r"several classes on item 'i00', .* 'replicate'"):
-        disagreement(again.drop(columns="replicate"))
-    with pytest.raises(DesignError, match="rows carry a count"):
-        disagreement(js.ratings(table.assign(times=2), counts="times"))
+    refused(
+        DesignError,
+        (again.drop(columns="replicate"), r"several classes on item 'i00', .* 'replicate'"),
+        (js.ratings(table.assign(times=2), counts="times"), "rows carry a count"),
+        of=disagreement,
+    )
+
+
+@pytest.mark.parametrize("column", ["correct", "score"])
+def test_right_and_wrong_are_at_most_one_apart(column):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame([(j, i, bool(rng.random() < 0.4)) for i in range(12) for j in "gh"],
+                         columns=["judge", "item", column])  # fmt: skip
+    table = table if column == "correct" else table.astype({"score": float})
+    rows = disagreement(table, n_resamples=200)
+    assert rows.loc[rows["term"] == "share_above", "threshold"].tolist() == [0.0]
+    assert rows["conf_low"].dropna().ge(0).all()
+    assert rows.loc[rows["term"] != "sd_of_means", "conf_high"].dropna().le(1).all()
+    wide = table.pivot(index="item", columns="judge", values=column).astype(float)
+    expected = (wide["g"] != wide["h"]).mean()
+    for term in ("mean_spread", "share_above", "mean_difference"):
+        assert rows.loc[rows["term"] == term, "estimate"].tolist() == [pytest.approx(expected)]
+    assert disagreement(table, thresholds=(0.5, 2), n_resamples=50)["threshold"].dropna().tolist() == [0.5, 2]

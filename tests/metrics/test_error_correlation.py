@@ -8,6 +8,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import explain
+from refusals import refused
 
 
 def frame(errors, gold=5.0, **columns):
@@ -121,7 +122,7 @@ def test_errors_that_cancel_out():
     assert value(found, "mean_correlation") == pytest.approx(-1)
 
 
-def calls(wrong, **columns):
+def calls_with_errors(wrong, **columns):
     """Preferences of judges that are wrong where the matrix says 1, and tie where it says 0.5."""
     rows = []
     for i, row in enumerate(wrong):
@@ -136,7 +137,7 @@ def calls(wrong, **columns):
 
 def test_verdicts_are_wrong_or_right_whatever_the_names_and_slots():
     wrong = np.random.default_rng(11).choice([0, 0.5, 1], size=(80, 3), p=[0.6, 0.1, 0.3])
-    found = js.effective_judges(calls(wrong))
+    found = js.effective_judges(calls_with_errors(wrong))
     assert value(found) == pytest.approx(9 / np.corrcoef(wrong.T).sum())
     assert (found["n"] == 80).all()
     correct = frame(-wrong).drop(columns=["score", "gold"]).assign(correct=(wrong.ravel() == 0))
@@ -147,8 +148,8 @@ def test_verdicts_are_wrong_or_right_whatever_the_names_and_slots():
 def test_both_orders_are_averaged():
     rng = np.random.default_rng(12)
     one, two = (rng.choice([0.0, 1.0], size=(60, 3)) for _ in range(2))
-    first = calls(one)
-    second = calls(two)
+    first = calls_with_errors(one)
+    second = calls_with_errors(two)
     turned = second.rename(columns={"first": "second", "second": "first"})
     turned["choice"] = turned["choice"].map({"first": "second", "second": "first"})
     both = pd.concat([first, turned], ignore_index=True)
@@ -190,18 +191,21 @@ def test_right_scores_in_a_table_of_their_own_and_polars():
 
 def test_what_is_refused():
     table = frame(np.random.default_rng(16).normal(size=(40, 3)))
-    with pytest.raises(DesignError, match="needs the right answers, and there is no column 'gold'"):
-        js.effective_judges(table.drop(columns="gold"))
-    with pytest.raises(DesignError, match="no response has one"):
-        js.effective_judges(table.assign(gold=np.nan))
-    with pytest.raises(DesignError, match="needs the right answers, and there is no column"):
-        js.effective_judges(calls(np.zeros((4, 2))).drop(columns="gold"))
-    with pytest.raises(DesignError, match="there is one"):
-        js.effective_judges(table[table["judge"] == "j00"])
-    with pytest.raises(DesignError, match="the judges are the panel"):
-        js.effective_judges(table, cluster="judge")
-    with pytest.raises(SchemaError, match="cluster='topic' is not a column"):
-        js.effective_judges(table, cluster="topic")
+    refused(
+        DesignError,
+        (
+            lambda: js.effective_judges(table.drop(columns="gold")),
+            "needs the right answers, and there is no column 'gold'",
+        ),
+        (lambda: js.effective_judges(table.assign(gold=np.nan)), "no response has one"),
+        (
+            lambda: js.effective_judges(calls_with_errors(np.zeros((4, 2))).drop(columns="gold")),
+            "needs the right answers, and there is no column",
+        ),
+        (lambda: js.effective_judges(table[table["judge"] == "j00"]), "there is one"),
+        (lambda: js.effective_judges(table, cluster="judge"), "the judges are the panel"),
+        (lambda: js.effective_judges(table, cluster="topic"), SchemaError, "cluster='topic' is not a column"),
+    )
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from judgestats.flags import (
 )
 from judgestats.metrics.bias import evaluation_cost, pareto_front
 from judgestats.metrics.bias.evaluation_costs import NAMELESS, costs
+from refusals import refused
 
 
 def points(pairs: list[tuple[float, float]]) -> pd.DataFrame:
@@ -144,10 +145,12 @@ def test_text_and_infinity_on_the_frontier(column):
 @pytest.mark.parametrize("price", [None, 0.5, (1.0,), (1.0, None), (1.0, "2"), (1.0, -2.0), (1.0, math.nan)])
 def test_a_price_is_two_numbers(price):
     table = POINTS.assign(input_tokens=1e6, output_tokens=1e6)
-    with pytest.raises(DesignError, match="Allowed: two numbers from 0"):
-        pareto_front(table, prices={"a": price})
-    with pytest.raises(DesignError, match="is not a mapping"):
-        pareto_front(table, prices=0.5)
+    refused(
+        DesignError,
+        ({"a": price}, "Allowed: two numbers from 0"),
+        (0.5, "is not a mapping"),
+        of=lambda wrong: pareto_front(table, prices=wrong),
+    )
     got = pareto_front(table, prices={"a": (1, np.float32(2))}).set_index("judge")
     assert got.loc["a", "cost"] == 3
     assert got.loc["c", "flag"] == NO_COST
@@ -211,7 +214,8 @@ def test_costs_that_are_unknown_or_do_not_vary():
     ],
 )
 def test_bad_costs(options, error, message):
-    with pytest.raises(error, match=message):
-        evaluation_cost(priced_calls(), **options)
-    with pytest.raises(SchemaError, match="negative"):
-        evaluation_cost(priced_calls().assign(cost=-1.0))
+    refused(
+        error,
+        (lambda: evaluation_cost(priced_calls(), **options), message),
+        (lambda: evaluation_cost(priced_calls().assign(cost=-1.0)), SchemaError, "negative"),
+    )

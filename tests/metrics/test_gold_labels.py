@@ -12,6 +12,7 @@ from judgestats.flags import (
 )
 from judgestats.metrics.correctness import gold_agreement, gold_labels
 from metrics.tables import calls, gold_calls
+from refusals import refused
 
 
 def test_calls_without_gold_are_set_aside_and_said():
@@ -31,10 +32,12 @@ def test_calls_without_gold_are_set_aside_and_said():
 
 def test_no_gold():
     calls = gold_calls()
-    with pytest.raises(DesignError, match=r"gold_agreement needs gold. Columns: judge, item"):
-        gold_agreement(calls.drop(columns="gold"))
-    with pytest.raises(DesignError, match=r"'gold' is empty in every row"):
-        gold_agreement(calls.assign(gold=""))
+    refused(
+        DesignError,
+        (calls.drop(columns="gold"), r"gold_agreement needs gold. Columns: judge, item"),
+        (calls.assign(gold=""), r"'gold' is empty in every row"),
+        of=gold_agreement,
+    )
 
 
 def test_gold_that_names_nobody():

@@ -13,6 +13,7 @@ from judgestats.kernels.reml import fitted
 from judgestats.metrics.agreement import decision_study, variance_components
 from judgestats.metrics.agreement.gtheory import designs
 from metrics.designs import SHROUT, TRUE, WHOLE, long, simulated, table_of, values
+from refusals import refused
 
 
 def test_one_facet_is_the_two_way_anova():
@@ -233,24 +234,25 @@ _CROSSED = {"judge": "abcd", "item": [str(i) for i in range(8)], "prompt": ["sho
 
 def test_wrong_arguments_say_what_to_do():
     data = table_of(SHROUT)
-    with pytest.raises(DesignError, match="object='sytem' is not a component"):
-        decision_study(WHOLE, object="sytem")
-    with pytest.raises(DesignError, match=r"target_reliability=1\.5 is not a reliability"):
-        decision_study(WHOLE, target_reliability=1.5)
-    with pytest.raises(DesignError, match="judges=0 must be a whole number"):
-        decision_study(WHOLE, judges=0)
-    with pytest.raises(DesignError, match=r"judges=1\.5 must be a whole number"):
-        decision_study(WHOLE, judges=1.5)
-    with pytest.raises(SchemaError, match="facets='rater' is not a column"):
-        variance_components(data, facets="rater")
-    with pytest.raises(DesignError, match="in facets= and in by="):
-        variance_components(data, facets="judge", by="judge")
-    with pytest.raises(SchemaError, match="facets='criterion' is not a column"):
-        variance_components(data, facets="criterion")
-    with pytest.raises(SchemaError, match="facets='score' is not a column that can be a facet"):
-        variance_components(data, facets="score")
-    with pytest.raises(SchemaError, match="lacks score"):
-        variance_components(data.drop(columns="score"))
+    refused(
+        DesignError,
+        (lambda: decision_study(WHOLE, object="sytem"), "object='sytem' is not a component"),
+        (
+            lambda: decision_study(WHOLE, target_reliability=1.5),
+            r"target_reliability=1\.5 is not a reliability",
+        ),
+        (lambda: decision_study(WHOLE, judges=0), "judges=0 must be a whole number"),
+        (lambda: decision_study(WHOLE, judges=1.5), r"judges=1\.5 must be a whole number"),
+        (lambda: variance_components(data, facets="rater"), SchemaError, "facets='rater' is not a column"),
+        (lambda: variance_components(data, facets="judge", by="judge"), "in facets= and in by="),
+        (lambda: variance_components(data, facets="criterion"), SchemaError, "facets='criterion' is not a column"),
+        (
+            lambda: variance_components(data, facets="score"),
+            SchemaError,
+            "facets='score' is not a column that can be a facet",
+        ),
+        (lambda: variance_components(data.drop(columns="score")), SchemaError, "lacks score"),
+    )
 
 
 @pytest.mark.parametrize("apart", ["criterion", "item", "system"])

@@ -7,13 +7,15 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 import judgestats as js
+import registry
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_wilson
+from judgestats.metrics.agreement.human_agreement import concordances
 
 PEOPLE = ["Ann", "Bob", "Cyd"]
 
 
-def calls(items=40, candidates=("x", "y"), seed=1):
+def judged(items=40, candidates=("x", "y"), seed=1):
     """Two models and three people on the same pairs, shown in either order."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -36,7 +38,7 @@ def winners(table):
 
 
 def test_base_rates_and_the_constant_answer():
-    table = calls()
+    table = judged()
     found = js.judge_against_people(table, humans=PEOPLE)
     people = winners(table)[PEOPLE].stack()
     rates = found[found["term"] == "base_rate"].set_index("answer")
@@ -59,7 +61,7 @@ def test_base_rates_and_the_constant_answer():
 
 
 def test_with_many_candidates_the_answers_are_slots():
-    table = calls(candidates=tuple("uvwxyz"))
+    table = judged(candidates=tuple("uvwxyz"))
     found = js.judge_against_people(table, humans=PEOPLE)
     rates = found[found["term"] == "base_rate"].set_index("answer")["estimate"]
     people = table[table["judge"].isin(PEOPLE)]
@@ -77,7 +79,7 @@ def test_scores_of_many_levels_have_the_constant_answer_only():
 
 
 def test_the_difference_is_that_of_the_two_shares_paired_by_item():
-    table = calls(60)
+    table = judged(60)
     found = js.judge_against_people(table, humans=PEOPLE)
     wide = winners(table)
     with_people = np.mean([wide["h"] == wide[p] for p in PEOPLE], axis=0)
@@ -89,7 +91,7 @@ def test_the_difference_is_that_of_the_two_shares_paired_by_item():
 
 
 def test_what_items_share_is_the_cluster():
-    table = calls(90).assign(task=lambda t: "t" + (t["item"].str[1:].astype(int) // 3).astype(str))
+    table = judged(90).assign(task=lambda t: "t" + (t["item"].str[1:].astype(int) // 3).astype(str))
     shared = js.judge_against_people(table, humans=PEOPLE)
     assert shared.loc[shared["term"] == "agreement", "method"].str.contains("clustered by task \\(G = 30\\)").all()
     named = js.judge_against_people(table, humans=PEOPLE, cluster="item")
@@ -102,7 +104,7 @@ def test_what_items_share_is_the_cluster():
 
 
 def test_invalid_answers_of_people_are_counted():
-    table = calls()
+    table = judged()
     at = table.index[table["judge"] == "Ann"][:4]
     table.loc[at, "choice"] = "invalid"
     found = js.judge_against_people(table, humans=PEOPLE)
@@ -112,7 +114,7 @@ def test_invalid_answers_of_people_are_counted():
 
 
 def test_the_interval_of_kappa_is_students_from_the_jackknife_of_items():
-    table = calls().query("judge in ['g', 'Ann']")
+    table = judged().query("judge in ['g', 'Ann']")
     wide = winners(table)
     kappa = cohen_kappa_score(wide["g"], wide["Ann"])
     without = [cohen_kappa_score(*wide.drop(index=i)[["g", "Ann"]].to_numpy().T) for i in wide.index]
@@ -174,15 +176,15 @@ def test_coverage_of_agreement_and_its_difference_from_people():
 
 
 def test_one_judge_alone_is_told_where_people_come_from():
-    alone = calls().query("judge == 'g'")
+    alone = judged().query("judge == 'g'")
     missing = js.available_measures(alone).set_index("measure")["missing"]
     assert missing["judge_against_people"] == "needs answers of people too: join_labels(), or --labels-file"
-    assert "which of the 5 judges are people" in js.available_measures(calls()).set_index("measure")["missing"].iloc[0]
+    assert "which of the 5 judges are people" in js.available_measures(judged()).set_index("measure")["missing"].iloc[0]
 
 
 def test_the_difference_from_people_is_over_the_items_of_both():
     """A judge that answered the first items only is compared with people on these."""
-    whole = calls()
+    whole = judged()
     first = {f"i{i}" for i in range(15)}
     part = whole[(whole["judge"] != "g") | whole["item"].isin(first)]
     found, alone = (
@@ -193,3 +195,34 @@ def test_the_difference_from_people_is_over_the_items_of_both():
     assert found[columns].tolist() == pytest.approx(alone[columns].tolist(), abs=1e-12)
     assert "25 items without both agreements excluded" in found["flag"]
     assert "without both" not in alone["flag"]
+
+
+def lin(x, y):
+    """Lin's concordance correlation, from its definition."""
+    return 2 * np.cov(x, y, bias=True)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2)
+
+
+def test_concordance_of_judges_is_lins():
+    data = registry.single_scores()
+    wide = data.pivot_table(index=["system", "item"], columns="judge", values="score")
+    found = concordances(data).set_index(["judge", "other"])["estimate"]
+    assert len(found) == 3
+    for (one, two), value in found.items():
+        np.testing.assert_allclose(value, lin(wide[one].to_numpy(), wide[two].to_numpy()))
+
+
+@pytest.mark.parametrize("by", [(), ("criterion",)])
+def test_concordance_of_judges_is_that_of_a_judge_with_one_person(by):
+    data = registry.scores()  # repeats and missing scores
+    found = concordances(data, by)
+    person = js.judge_against_people(data, humans=["a"], by=list(by))
+    person = person[(person["role"] == "judge") & (person["term"] == "concordance")]
+    both = found[found["judge"] == "a"].merge(person, left_on=["other", *by], right_on=["judge", *by])
+    assert len(both) == len(person) == 2 * (2 if by else 1)
+    np.testing.assert_allclose(both["estimate_x"], both["estimate_y"])
+    np.testing.assert_allclose(2 * both["n_x"], both["n_y"])  # things, and two calls on each
+
+
+def test_judges_without_a_common_item_have_no_concordance():
+    data = pd.DataFrame({"judge": ["a", "b"], "system": "s", "item": ["1", "2"], "score": [1.0, 2.0]})
+    assert concordances(data).empty

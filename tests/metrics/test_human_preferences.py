@@ -12,7 +12,7 @@ from scipy.stats import t as student
 import judgestats as js
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import CONSTANT, FEW_CLUSTERS
+from judgestats.flags import FEW_CLUSTERS, NO_SPREAD
 from judgestats.kernels.proportions import clustered_wilson, newcombe
 from judgestats.metrics.bias import preference_gap
 from judgestats.results import COLUMNS
@@ -227,7 +227,7 @@ def test_one_annotator_and_unanimity_have_no_interval():
     row = cell(preference_gap(same, humans=PEOPLE, annotators="fixed"), "g", "gap")
     assert row["estimate"] == 0
     assert math.isnan(row["conf_low"])
-    assert CONSTANT in row["flag"]
+    assert NO_SPREAD in row["flag"]
 
 
 def test_people_by_a_column_and_groups():

@@ -20,6 +20,7 @@ from judgestats.flags import FEW_RATERS, NOT_INDEPENDENT
 from judgestats.kernels.cluster_robust import degrees_of_freedom, jackknife_interval
 from judgestats.metrics.agreement import icc
 from metrics.tables import panel_scores, whole_scores
+from refusals import refused
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -215,15 +216,18 @@ def test_criteria_and_systems_are_averaged_and_told_unless_they_split():
 
 def test_temperatures_are_averaged_over_when_named():
     data = pd.concat([long(correlated(6, 3, s), temperature=s / 10) for s in range(2)])
-    with pytest.raises(DesignError, match="'temperature' splits ratings: 36 rows are equal in judge, system, item"):
-        icc(data)
-    with pytest.raises(DesignError, match="36 rows are equal in judge, system, item but"):
-        icc(data, raters="item", subjects="judge")
     assert (told(icc(data, average_over="temperature")) == "replicates averaged").all()
     means = data.groupby(["judge", "system", "item"], as_index=False)["score"].mean()
     np.testing.assert_allclose(icc(data, average_over="temperature")["estimate"], icc(means)["estimate"])
-    with pytest.raises(DesignError, match="raters='replicate' compares the repeats"):
-        icc(data.assign(replicate=0), raters="replicate", by="judge", average_over="temperature")
+    refused(
+        DesignError,
+        (lambda: icc(data), "'temperature' splits ratings: 36 rows are equal in judge, system, item"),
+        (lambda: icc(data, raters="item", subjects="judge"), "36 rows are equal in judge, system, item but"),
+        (
+            lambda: icc(data.assign(replicate=0), raters="replicate", by="judge", average_over="temperature"),
+            "raters='replicate' compares the repeats",
+        ),
+    )
     assert (told(icc(data, by="temperature")) == "").all()
 
 
@@ -360,20 +364,16 @@ def test_every_engine_gives_the_same(engine):
 
 def test_wrong_arguments_say_what_to_do():
     data = long(SHROUT)
-    with pytest.raises(DesignError, match="incomplete='omit' is not known"):
-        icc(data, incomplete="omit")
-    with pytest.raises(SchemaError, match=r"subjects='itm' is not a column.*Did you mean 'item'"):
-        icc(data, subjects="itm")
-    with pytest.raises(SchemaError, match="raters='judg' is not a column"):
-        icc(data, raters="judg")
-    with pytest.raises(DesignError, match="'item' is in subjects= and in by="):
-        icc(data, subjects="item", by="item")
-    with pytest.raises(DesignError, match="one rater in each group"):
-        icc(data, by="judge")
-    with pytest.raises(DesignError, match="names no column"):
-        icc(data, subjects=[])
-    with pytest.raises(SchemaError, match="lacks score"):
-        icc(data.drop(columns="score"))
+    refused(
+        DesignError,
+        (lambda: icc(data, incomplete="omit"), "incomplete='omit' is not known"),
+        (lambda: icc(data, subjects="itm"), SchemaError, r"subjects='itm' is not a column.*Did you mean 'item'"),
+        (lambda: icc(data, raters="judg"), SchemaError, "raters='judg' is not a column"),
+        (lambda: icc(data, subjects="item", by="item"), "'item' is in subjects= and in by="),
+        (lambda: icc(data, by="judge"), "one rater in each group"),
+        (lambda: icc(data, subjects=[]), "names no column"),
+        (lambda: icc(data.drop(columns="score")), SchemaError, "lacks score"),
+    )
 
 
 @pytest.mark.slow
@@ -474,3 +474,19 @@ def test_clusters_of_unequal_size_have_the_jackknife_with_fewer_degrees_of_freed
     assert own["df2"] == pytest.approx(degrees_of_freedom(np.bincount(code).astype(float)))
     assert own["df2"] < 5
     assert "(G = 14, worth 5)" in own["method"]
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_subjects_of_one_mean_have_no_interval(k):
+    """F is 0, and an interval in proportion to it would have no width."""
+    table = pd.DataFrame(
+        [(f"j{j}", f"i{i}", float((i + j) % k)) for i in range(3 * k) for j in range(k)],
+        columns=["judge", "item", "score"],
+    )
+    rows = js.icc(table).set_index("term")
+    assert rows.loc["ICC(1,1)", "estimate"] == pytest.approx(-1 / (k - 1))
+    assert rows[["conf_low", "conf_high"]].isna().all(axis=None)
+    assert rows["flag"].str.contains("subjects do not differ").all()
+    assert (rows["method"] == "").all()
+    nearly = table.assign(score=table["score"] + 0.01 * (table["item"] == "i0"))
+    assert (js.icc(nearly).set_index("term").loc["ICC(1,1)"].pipe(lambda r: r["conf_high"] - r["conf_low"])) > 0

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import twins_coincidence as twins
 from judgestats.errors import DesignError, SchemaError
-from judgestats.flags import FEW_CLUSTERS, ONE_UNIT, RESAMPLES_AGREE
+from judgestats.flags import FEW_CLUSTERS, NO_SPREAD, ONE_UNIT, RESAMPLES_AGREE
 from judgestats.metrics.agreement.krippendorff import Level, alpha
 from judgestats.results import COLUMNS
 from judgestats.schema import ratings
 from metrics.tables import FOUR, noisy, scores_of
+from refusals import refused
 
 LEVELS = get_args(Level)
 
@@ -74,11 +75,11 @@ def test_what_is_counted():
 
 def test_the_bootstrap_is_near_that_of_evalica():
     """Its interval, of seed 42 and 1000 resamples of disagreements, is [.443, .941]; ours draws units, and is wider."""
-    row = alpha(scores_of(FOUR), interval="percentile", n_resamples=4000).iloc[0]
+    row = alpha(scores_of(FOUR), level_of_measurement="nominal", interval="percentile", n_resamples=4000).iloc[0]
     assert row["conf_low"] == pytest.approx(0.443, abs=0.06)
     assert row["conf_high"] == pytest.approx(0.97, abs=0.04)
     assert row["std_error"] == pytest.approx(0.146, abs=0.01)  # irrCAC, by linearization
-    assert row["method"] == "percentile, bootstrap of units (B = 4000)"
+    assert row["method"] == "percentile, bootstrap of units (B = 4000), nominal level"
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -135,7 +136,7 @@ def test_clusters_are_left_out_whole():
     assert alpha(table, level_of_measurement="ordinal", cluster=False)["std_error"].iloc[0] == pytest.approx(
         one["std_error"] / math.sqrt(10), rel=0.15
     )
-    assert whole["method"] == "t, jackknife of Fisher's z, clustered by item (G = 29)"
+    assert whole["method"] == "t, jackknife of Fisher's z, clustered by item (G = 29), ordinal level"
     assert FEW_CLUSTERS in alpha(scores_of(noisy(units=8)), cluster="item")["flag"].iloc[0]
 
 
@@ -232,12 +233,13 @@ def test_repeats_of_a_judge_are_put_together_whatever_their_numbers(level, how):
     rng = np.random.default_rng(4)
     runs = pd.concat([scores_of(noisy(seed=s, units=40, missing=0), replicate=s) for s in range(3)], ignore_index=True)
     keys = ["judge", "system", "item"]
-    found = alpha(runs, level_of_measurement=level, n_resamples=200)
+    options = {"level_of_measurement": level, "repeats": "majority", "n_resamples": 200}
+    found = alpha(runs, **options)
     assert found["method"].str.endswith(f", {how} of repeats").all()
     assert found["n"].item() <= 40
     numbers = runs.groupby(keys)["replicate"].transform(lambda x: rng.permutation(x.to_numpy()))
     renumbered = runs.assign(replicate=numbers).sample(frac=1, random_state=0)
-    pd.testing.assert_frame_equal(alpha(renumbered, level_of_measurement=level, n_resamples=200), found)
+    pd.testing.assert_frame_equal(alpha(renumbered, **options), found)
     pick = {"mode": lambda x: x.mode().iloc[0] if len(x.mode()) == 1 else np.nan}.get(how, how)
     once = runs.groupby(keys)["score"].agg(pick).reset_index()
     assert found["estimate"].item() == pytest.approx(point(once, level), rel=1e-12)
@@ -245,13 +247,6 @@ def test_repeats_of_a_judge_are_put_together_whatever_their_numbers(level, how):
     assert (f"{unsettled} sets of repeats without a single mode excluded" in found["flag"].item()) == (how == "mode")
     with pytest.raises(DesignError, match="answered twice"):
         alpha(runs.drop(columns="replicate"))
-
-
-def test_what_splits_the_scores_is_no_repeat():
-    parts = [scores_of(noisy(seed=r + 2 * (w == "x")), replicate=r, wording=w) for r in range(2) for w in "xy"]
-    runs = pd.concat(parts, ignore_index=True)
-    with pytest.raises(DesignError, match="wording"):
-        alpha(runs)
 
 
 def test_alpha_of_rows_that_carry_a_count():
@@ -287,32 +282,7 @@ def test_alpha_is_not_a_number_where_nothing_can_be_said(level):
     perfect = alpha(scores_of([[1, 2] * 20] * 2), level_of_measurement=level).iloc[0]
     assert perfect["estimate"] == 1
     assert math.isnan(perfect["conf_low"])
-    assert perfect["flag"] == RESAMPLES_AGREE
-
-
-def test_infinite_scores_are_refused():
-    matrix = FOUR.copy()
-    matrix[np.isnan(matrix)] = np.inf
-    with pytest.raises(SchemaError, match="'score' is infinite in 7 rows"):
-        alpha(scores_of(matrix))
-
-
-def test_options_and_tables_that_cannot_be():
-    table = scores_of(FOUR)
-    with pytest.raises(
-        DesignError, match="level_of_measurement='ordinl'.*Did you mean 'ordinal'".replace(".*", r"[\s\S]*")
-    ):
-        alpha(table, level_of_measurement="ordinl")
-    with pytest.raises(DesignError, match="interval='bca'"):
-        alpha(table, interval="bca")
-    with pytest.raises(DesignError, match="the lowest is -1"):
-        alpha(scores_of(FOUR - 2), level_of_measurement="ratio")
-    with pytest.raises(DesignError, match="cluster='judge'"):
-        alpha(table, cluster="judge")
-    with pytest.raises(SchemaError, match="by='topic' is not a column"):
-        alpha(table, by="topic")
-    with pytest.raises(DesignError, match="n_resamples=0"):
-        alpha(table, n_resamples=0)
+    assert perfect["flag"] == (NO_SPREAD if level in ("interval", "ratio") else RESAMPLES_AGREE)
 
 
 def test_resamples_without_alpha_are_counted():
@@ -391,13 +361,32 @@ def test_a_label_that_all_give_or_nobody_has_no_alpha_and_is_left_out_of_the_mea
     assert found.loc["", "estimate"] == pytest.approx(found["estimate"].iloc[:5].drop("all").mean())
 
 
-def test_what_is_no_set_has_no_distance():
-    with pytest.raises(DesignError, match="distance='mazi'"):
-        alpha(sets_of(), distance="mazi")
-    with pytest.raises(DesignError, match="distance= is for sets of labels"):
-        alpha(sets_of(), distance="masi", level_of_measurement="ordinal")
-    with pytest.raises(SchemaError, match="Labels look alike: 'X', 'x'"):
-        alpha(sets_of().replace({"answer": {"x;y;z": "X;y;z"}}), distance="masi")
+def test_options_and_tables_that_cannot_be():
+    parts = [scores_of(noisy(seed=r + 2 * (w == "x")), replicate=r, wording=w) for r in range(2) for w in "xy"]
+    matrix = FOUR.copy()
+    matrix[np.isnan(matrix)] = np.inf
+    table = scores_of(FOUR)
+    refused(
+        DesignError,
+        (lambda: alpha(pd.concat(parts, ignore_index=True)), "wording"),
+        (lambda: alpha(scores_of(matrix)), SchemaError, "'score' is infinite in 7 rows"),
+        (
+            lambda: alpha(table, level_of_measurement="ordinl"),
+            "level_of_measurement='ordinl'.*Did you mean 'ordinal'".replace(".*", r"[\s\S]*"),
+        ),
+        (lambda: alpha(table, interval="bca"), "interval='bca'"),
+        (lambda: alpha(scores_of(FOUR - 2), level_of_measurement="ratio"), "the lowest is -1"),
+        (lambda: alpha(table, cluster="judge"), "cluster='judge'"),
+        (lambda: alpha(table, by="topic"), SchemaError, "by='topic' is not a column"),
+        (lambda: alpha(table, n_resamples=0), "n_resamples=0"),
+        (lambda: alpha(sets_of(), distance="mazi"), "distance='mazi'"),
+        (lambda: alpha(sets_of(), distance="masi", level_of_measurement="ordinal"), "distance= is for sets of labels"),
+        (
+            lambda: alpha(sets_of().replace({"answer": {"x;y;z": "X;y;z"}}), distance="masi"),
+            SchemaError,
+            "Labels look alike: 'X', 'x'",
+        ),
+    )
 
 
 @pytest.mark.parametrize("distance", [None, "masi", "jaccard", "label"])
@@ -415,3 +404,67 @@ def test_counts_of_sets_give_what_their_calls_give(distance, interval):
     for frame in (counts, pl.from_pandas(counts).lazy()):
         found = alpha(ratings(frame, counts="n"), cluster="item", **options).drop(columns="method")
         pd.testing.assert_frame_equal(found, want.drop(columns="method"), rtol=1e-12, atol=1e-12)
+
+
+# the level of measurement
+
+
+def rated(values, **columns):
+    """Scores of two judges, of which one is the other's reversed."""
+    table = {"item": [f"i{k:02d}" for k in range(len(values))] * 2, "score": [*values, *values[::-1]]}
+    return pd.DataFrame({"judge": ["g"] * len(values) + ["h"] * len(values), **table, **columns})
+
+
+@pytest.mark.parametrize(
+    ("table", "level"),
+    [
+        (rated([1.0, 2, 3, 4, 5] * 4), "ordinal"),
+        (rated([0.0, 1] * 8), "ordinal"),
+        (rated([1.0, 2.5, 3, 4, 5] * 4), "interval"),
+        (rated([float(x) for x in range(0, 101, 5)]), "interval"),
+        (rated([10.0, 20, 30, 40] * 4), "ordinal"),
+        (rated([10.0, 20, 30, 40] * 4, scale="0-100"), "interval"),
+        (rated([10.0, 20, 30, 40] * 4, scale="as in the paper"), "ordinal"),
+        (rated([1.0, 2, 3] * 4, scale="1 to 5"), "ordinal"),
+        (rated([1.0, 2, 3, 1.5] * 4, scale="1 to 5"), "interval"),
+        (rated([1.0, 0] * 8).rename(columns={"score": "correct"}), "nominal"),
+        (rated(["a", "b", "c"] * 4).rename(columns={"score": "answer"}), "nominal"),
+        (preferences(["first", "second"], "g").pipe(lambda t: pd.concat([t, t.assign(judge="h")])), "nominal"),
+    ],
+)
+def test_the_level_is_that_of_the_answers_and_is_named(table, level):
+    for frame in (table, pl.from_pandas(table), pl.from_pandas(table).lazy()):
+        row = alpha(frame, interval=None)
+        assert row["method"].tolist() == [f"{level} level"]
+        expected = alpha(frame, level_of_measurement=level, interval=None)
+        pd.testing.assert_frame_equal(row, expected)
+
+
+def test_classes_in_order_are_ordinal_however_many():
+    names = [f"step {k:02d}" for k in range(20)]
+    calls = rated(names).rename(columns={"score": "answer"})
+    table = ratings(calls, classes=names, ordered=True)
+    assert alpha(table, interval=None)["method"].item() == "ordinal level"
+    assert alpha(ratings(calls, classes=names), interval=None)["method"].item() == "nominal level"
+
+
+def test_one_level_for_the_whole_frame_whatever_the_groups():
+    table = pd.concat([rated([1.0, 2, 3] * 4, criterion="x"), rated([0.5, 2, 3] * 4, criterion="y")])
+    for by in ((), "criterion"):
+        assert set(alpha(table, by=by, interval=None)["method"]) == {"interval level"}
+
+
+def test_a_level_given_as_a_distance_is_answered_with_its_argument():
+    table = rated([1.0, 2, 3] * 4)
+    refused(
+        DesignError,
+        ({"distance": "interval"}, r"distance='interval'.* Pass level_of_measurement='interval'\."),
+        ({"level_of_measurement": "masi"}, r"level_of_measurement='masi'.* Pass distance='masi'\."),
+        of=lambda arguments: alpha(table, **arguments),
+    )
+    assert (
+        alpha(ratings(rated(["a;b", "b"] * 3).rename(columns={"score": "answer"})), distance="masi", interval=None)[
+            "method"
+        ].item()
+        == "masi distance"
+    )

@@ -28,10 +28,14 @@ def test_what_is_learnt_on_one_policy_is_not_shown_to_hold_for_another():
 
 def test_labels_of_other_systems_need_a_margin():
     verdicts, labels = shared()
-    with pytest.raises(DesignError, match="margin="):
-        js.corrected_difference(verdicts, baseline="b", sampling="by class", calibration=labels)
-    with pytest.raises(DesignError, match="margin="):
-        js.corrected_rate(frame(systems=("a", "b")), sampling="random", by="system", calibrated_on={"system": "a"})
+    for call in (
+        lambda: js.corrected_difference(verdicts, baseline="b", sampling="by class", calibration=labels),
+        lambda: js.corrected_rate(
+            frame(systems=("a", "b")), sampling="random", by="system", calibrated_on={"system": "a"}
+        ),
+    ):
+        with pytest.raises(DesignError, match="margin="):
+            call()
     found = js.corrected_difference(verdicts, baseline="b", sampling="by class", calibration=labels, margin=0.1)
     assert "transport not shown" in of(found, "corrected_difference")["flag"]
     assert "no labels" in of(found, "gap_difference")["flag"]

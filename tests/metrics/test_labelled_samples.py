@@ -8,16 +8,17 @@ import judgestats as js
 from judgestats.errors import DesignError
 from metrics.labelled import frame, of
 from metrics.tables import but_for_clustering
+from refusals import refused
 
 
 def test_printed_shares_are_by_class_and_lie_between_0_and_1():
     printed = pd.DataFrame({"judge": ["g"], "p": 0.4, "q0": 0.7, "q1": 0.9, "n": 1000, "m0": 200, "m1": 200})
-    with pytest.raises(DesignError, match="sampling='by class'"):
-        js.corrected_rate(printed, sampling="random")
-    with pytest.raises(DesignError, match="'q0' is 70"):
-        js.corrected_rate(printed.assign(q0=70), sampling="by class")
-    with pytest.raises(DesignError, match="printed shares of a system"):
-        js.corrected_difference(printed, baseline="b", sampling="by class")
+    refused(
+        DesignError,
+        (lambda: js.corrected_rate(printed, sampling="random"), "sampling='by class'"),
+        (lambda: js.corrected_rate(printed.assign(q0=70), sampling="by class"), "'q0' is 70"),
+        (lambda: js.corrected_difference(printed, baseline="b", sampling="by class"), "printed shares of a system"),
+    )
     two = pd.concat([printed.assign(system="a"), printed.assign(system="b", p=0.5)])
     row = of(js.corrected_difference(two, baseline="a", sampling="by class"), "corrected_difference")
     assert row["estimate"] == pytest.approx(0.1 / 0.6)
@@ -104,13 +105,17 @@ def test_a_judge_that_never_answers(sampling):
 def test_items_that_calibrate_are_others_than_those_corrected():
     verdicts = frame(labelled=0)
     labels = frame(labelled=300).head(80)
-    with pytest.raises(DesignError, match=r"80 items are among the labelled .* leave them out of the verdicts"):
-        js.corrected_rate(verdicts, sampling="by class", calibration=labels)
     found = js.corrected_rate(verdicts[80:], sampling="by class", calibration=labels)
     assert of(found)["n"] == 220
     again = pd.concat([frame().assign(replicate=0), frame().assign(replicate=1, gold=np.nan)])
-    with pytest.raises(DesignError, match="every repeat of it the label"):
-        js.corrected_rate(again, sampling="random")
+    refused(
+        DesignError,
+        (
+            lambda: js.corrected_rate(verdicts, sampling="by class", calibration=labels),
+            r"80 items are among the labelled .* leave them out of the verdicts",
+        ),
+        (lambda: js.corrected_rate(again, sampling="random"), "every repeat of it the label"),
+    )
 
 
 def test_labels_are_needed():
@@ -125,3 +130,24 @@ def test_several_criteria_are_not_mixed():
     with pytest.raises(DesignError, match="several criteria"):
         js.corrected_rate(table, sampling="random")
     assert len(js.corrected_rate(table, sampling="random", by="criterion").query("term == 'corrected_rate'")) == 2
+
+
+@pytest.mark.parametrize("kind", ["yes and no", "classes", "preferences"])
+def test_verdicts_need_no_labels_where_a_table_of_their_own_has_them(kind):
+    table = frame(seed=3, labelled=80)
+    options = {"sampling": "random"}
+    if kind == "classes":
+        words = {1.0: "bad", 0.0: "good"}
+        table = table.assign(answer=table["score"].map(words), gold=table["gold"].map(words)).drop(columns="score")
+        options["positive"] = "bad"
+    if kind == "preferences":
+        sides, candidates = {1.0: "first", 0.0: "second"}, {1.0: "x", 0.0: "y"}
+        choice, gold = table["score"].map(sides), table["gold"].map(candidates)
+        table = table[["judge", "item"]].assign(first="x", second="y", choice=choice, gold=gold)
+        options["candidate"] = "x"
+    labels, verdicts = table[table["gold"].notna()], table[table["gold"].isna()]
+    found = js.corrected_rate(verdicts.drop(columns="gold"), calibration=labels, **options)
+    assert found["estimate"].notna().all()
+    pd.testing.assert_frame_equal(found, js.corrected_rate(verdicts, calibration=labels, **options))
+    with pytest.raises(DesignError, match="needs labels of people beside some of the verdicts"):
+        js.corrected_rate(verdicts.drop(columns="gold"), **options)

@@ -6,15 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from instrument import instrument_calls
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics import psychometrics as js
-
-
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
-
+from refusals import refused
 
 # ---------------------------------------------------------------- ladder
 
@@ -30,13 +24,6 @@ def test_accuracy_among_non_ties_of_ties_alone_is_no_number():
     row = js.target_sensitivity(counts, cluster=False).set_index("term").loc["non_tie_accuracy"]
     assert math.isnan(row["estimate"])
     assert row["flag"] == "10 ties excluded; no data"
-
-
-def test_a_better_candidate_that_was_not_shown_is_a_fault(calls):
-    wrong = calls.copy()
-    wrong.loc[wrong["stimulus"] == "ladder", "better"] = "somebody"
-    with pytest.raises(SchemaError, match="'better' is 'somebody'"):
-        js.target_sensitivity(wrong)
 
 
 def test_d_prime_of_copies_is_that_of_one(calls):
@@ -96,6 +83,11 @@ def test_d_prime_of_a_judge_with_one_slot_is_no_number_and_spares_the_others():
     assert (got.loc["i", "n"], got.loc["i", "flag"]) == (0, "no data; n < 30; 40 invalid calls excluded")
 
 
-def test_d_prime_refuses_an_unknown_order(calls):
-    with pytest.raises(DesignError, match="order_known"):
-        js.d_prime(calls.assign(order_known=False))
+def test_unknown_orders_and_candidates_are_refused(calls):
+    wrong = calls.copy()
+    wrong.loc[wrong["stimulus"] == "ladder", "better"] = "somebody"
+    refused(
+        SchemaError,
+        (lambda: js.target_sensitivity(wrong), "'better' is 'somebody'"),
+        (lambda: js.d_prime(calls.assign(order_known=False)), DesignError, "order_known"),
+    )

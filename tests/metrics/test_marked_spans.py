@@ -11,6 +11,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import SchemaError
+from refusals import refused
 
 
 def marks(documents=12, segments=3, agree=0.8, seed=0):
@@ -104,10 +105,11 @@ def test_spans_that_cannot_be_are_faults(change, match):
     js.unitised_alpha(table, interval=None)
     for column, value in change.items():
         table.loc[0, column] = value
-    with pytest.raises(SchemaError, match=match):
-        js.unitised_alpha(table, interval=None)
-    with pytest.raises(SchemaError, match="Marks lack length"):
-        js.unitised_alpha(table.drop(columns="length"))
+    refused(
+        SchemaError,
+        (lambda: js.unitised_alpha(table, interval=None), match),
+        (lambda: js.unitised_alpha(table.drop(columns="length")), "Marks lack length"),
+    )
 
 
 @pytest.mark.real

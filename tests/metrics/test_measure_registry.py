@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 
 import numpy as np
@@ -12,8 +13,9 @@ import judgestats as js
 import registry
 from judgestats.counting.splitting import KEYS, splits_of
 from judgestats.counting.study import Study
+from judgestats.errors import DesignError
 from judgestats.metrics import measure_registry, supported_measures
-from judgestats.metrics.measure_registry import Options, measures_of
+from judgestats.metrics.measure_registry import MeasureOptions, measures_of
 from judgestats.metrics.references import controls_of
 from metrics.tables import calls, panel_of_whole_scores, panel_scores, peak, whole_scores
 
@@ -31,16 +33,52 @@ BY_CHOICE = {
 
 def test_what_is_supported_is_tried_without_a_bootstrap(monkeypatch):
     asked = []
-    original = measure_registry.Options.call
+    original = measure_registry.MeasureOptions.call
 
     def call(self, measure, *data, **arguments):
         asked.append(self.n_resamples)
         return original(self, measure, *data, **arguments)
 
-    monkeypatch.setattr(measure_registry.Options, "call", call)
+    monkeypatch.setattr(measure_registry.MeasureOptions, "call", call)
     _, used = peak(lambda: js.available_measures(panel_of_whole_scores(2_000)))
     assert set(asked) == {1}
     assert used < 80
+
+
+def test_a_study_keeps_what_a_measure_gave_for_plain_arguments():
+    asked = []
+
+    def measure(data, humans=None, by=(), conf_level=0.95):
+        asked.append(by)
+        if by == ["item"]:
+            raise DesignError("no")
+        return pd.DataFrame({"estimate": [len(asked)]})
+
+    study, options = Study.of(calls()), MeasureOptions()
+    first, again = (options.call(measure, study, by=["topic"]) for _ in range(2))
+    assert first["estimate"].tolist() == again["estimate"].tolist() == [1]
+    assert first is not again
+    for _ in range(2):
+        with pytest.raises(DesignError, match="no"):
+            options.call(measure, study, by=["item"])
+    options.call(measure, study, by=["topic", None])
+    options.call(measure, study, by=["topic"], humans={"a": "1"})
+    options.call(measure, Study.of(calls()), by=["topic"])
+    replace(options, conf_level=0.9).call(measure, study, by=["topic"])
+    assert len(asked) == 6
+    assert MeasureOptions(seed=1).call(measure, study, by=["topic"])["estimate"].tolist() == [1]  # takes no seed
+
+
+def test_nothing_is_kept_by_the_identity_of_a_frame():
+    """A frame may be edited in place between two calls, as the data and as an argument."""
+    options, data, people = MeasureOptions(), calls(), calls()
+
+    def measure(data, reference):
+        return pd.DataFrame({"estimate": [sum((f["judge"] == "new").sum() for f in (reference, data))]})
+
+    assert options.call(measure, data, people)["estimate"][0] == 0
+    people.loc[people.index[0], "judge"] = data.loc[data.index[0], "judge"] = "new"
+    assert options.call(measure, data, people)["estimate"][0] == 2
 
 
 def test_counts_are_never_written_out():
@@ -61,10 +99,10 @@ def test_a_named_cluster_reaches_the_effect_of_names():
     data["score"] = 5 + own + rng.normal(size=len(data))
     data["topic"] = (data["item"] % 6).astype(str)
     record = measure_registry.measures()["blinding_effect"]
-    named, alone = (record.attempt(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
+    named, alone = (record.attempt(data, measure_registry.MeasureOptions(cluster=c)) for c in ("topic", "auto"))
     np.testing.assert_allclose(named["estimate"], alone["estimate"])
     assert named["method"].str.contains("topic").all(), named["method"]
-    assert not alone["method"].str.contains("topic").any()
+    assert alone["method"].str.contains(r"over items \(G = 60\); holds for these 6 topics").all(), alone["method"]
 
 
 def test_thousands_of_systems_are_not_looked_into_one_by_one():
@@ -83,7 +121,7 @@ def test_the_measures_that_are_tried_are_those_asked():
 
 def test_each_measure_is_named_before_it_is_tried():
     said = []
-    found = supported_measures.attempts(calls(), measure_registry.Options(n_resamples=5), {"kappa"}, said.append)
+    found = supported_measures.attempts(calls(), measure_registry.MeasureOptions(n_resamples=5), {"kappa"}, said.append)
     assert said == list(found) == [name for name in measures_of(calls()) if name != "kappa"]
 
 
@@ -129,7 +167,7 @@ def test_what_is_available_gives_an_estimate_and_what_is_not_gives_none(name):
         return
     listed = js.available_measures(data).set_index("measure")["supported"]
     groups = [s.column for s in splits_of(data, KEYS)] if "choice" not in data else []
-    options = Options(by=tuple(groups), n_resamples=20, baseline=controls_of(data))
+    options = MeasureOptions(by=tuple(groups), n_resamples=20, baseline=controls_of(data))
     study = Study.of(data)
     given = {n: isinstance(record.attempt(study, options), pd.DataFrame) for n, record in measures_of(data).items()}
     assert given == listed.to_dict()

@@ -311,11 +311,6 @@ def test_nothing_is_drawn_at_random():
     np.testing.assert_array_equal(*ends)
 
 
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
-
-
 # ---------------------------------------------------------------- criterion, filler, gates
 
 

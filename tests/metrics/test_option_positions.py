@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, wilson
+from refusals import refused
 from registry import chosen_options
 
 
@@ -125,17 +126,19 @@ def test_questions_with_other_numbers_of_options_have_rows_of_their_own():
 
 def test_how_many_options_there_were_is_not_guessed():
     calls = chosen_options().drop(columns="n_options")
-    with pytest.raises(DesignError, match=r"largest place that was chosen is 4, and later ones.*Pass n_options="):
-        js.position_bias(calls)
     listed = js.available_measures(calls).set_index("measure").loc["option_position_bias"]
     assert not listed["supported"]
     assert listed["missing"] == "needs how many options were shown, in n_options"
-    with pytest.raises(DesignError, match="so does the column"):
-        js.position_bias(chosen_options(), n_options=4)
-    with pytest.raises(DesignError, match="needs shown_at"):
-        js.position_bias(calls.drop(columns="shown_at"))
-    with pytest.raises(DesignError, match="a pair has two options"):
-        js.position_bias(pd.DataFrame({"judge": "g", "choice": ["first"], "n": [3]}), n_options=2)
+    refused(
+        DesignError,
+        (lambda: js.position_bias(calls), r"largest place that was chosen is 4, and later ones.*Pass n_options="),
+        (lambda: js.position_bias(chosen_options(), n_options=4), "so does the column"),
+        (lambda: js.position_bias(calls.drop(columns="shown_at")), "needs shown_at"),
+        (
+            lambda: js.position_bias(pd.DataFrame({"judge": "g", "choice": ["first"], "n": [3]}), n_options=2),
+            "a pair has two options",
+        ),
+    )
 
 
 @pytest.mark.parametrize(

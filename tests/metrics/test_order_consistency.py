@@ -18,15 +18,19 @@ from judgestats.metrics.bias import consistency
 from judgestats.results import COLUMNS
 from metrics.answers import pick, random_answers, random_calls
 from metrics.tables import PAIRS, calls_of
+from refusals import refused
 
 
-def test_every_pair_of_few_tasks_the_same_has_the_interval_of_the_pairs():
+def test_every_pair_of_few_tasks_the_same():
+    """Of 17 tasks the interval is that of 17, of nine that of the pairs."""
     one = pd.DataFrame({"judge": "g", "item": np.arange(340), "first": "x", "second": "y", "choice": "first"})
     both = pd.concat([one, one.assign(first="y", second="x", choice="second")])
-    row = consistency(both.assign(task=both["item"] % 17)).iloc[0]
-    assert (row["estimate"], row["method"]) == (1.0, "Wilson")
+    row = consistency(both.assign(task=both["item"] % 9)).iloc[0]
+    assert (row["estimate"], row["method"]) == (1.0, "Wilson; holds for these 9 tasks")
     assert row["conf_low"] == pytest.approx(wilson(340, 340)[0])
-    assert consistency(both.assign(task=both["item"] % 17), cluster="task").iloc[0]["conf_low"] < 0.8
+    row = consistency(both.assign(task=both["item"] % 17)).iloc[0]
+    assert row["method"] == "Wilson, clustered by task (G = 17)"
+    assert row["conf_low"] < 0.8
 
 
 def test_decomposition_of_pairs():
@@ -189,14 +193,17 @@ def test_repeats_do_not_cross_orders_or_conditions():
 
 def test_repeats_that_cannot_be_told():
     calls = repeats(["first", "first"])
-    with pytest.raises(DesignError, match=r"no column identifies them. Number them in 'replicate'"):
-        consistency(calls.drop(columns="replicate"), over="replicate")
-    with pytest.raises(DesignError, match=r"2 calls repeat a call with the same replicate number"):
-        consistency(pd.concat([calls, calls]), over="replicate")
-    with pytest.raises(DesignError, match=r"needs item, first, second, choice.*has no repeats"):
-        consistency(pd.DataFrame({"judge": ["g"], "forward": ["tie"], "reverse": ["tie"], "n": [1]}), over="replicate")
-    with pytest.raises(SchemaError, match=r"'choice' has 'A'"):
-        consistency(calls.assign(choice="A"), over="replicate")
+    refused(
+        DesignError,
+        (calls.drop(columns="replicate"), r"no column identifies them. Number them in 'replicate'"),
+        (pd.concat([calls, calls]), r"2 calls repeat a call with the same replicate number"),
+        (
+            pd.DataFrame({"judge": ["g"], "forward": ["tie"], "reverse": ["tie"], "n": [1]}),
+            r"needs item, first, second, choice.*has no repeats",
+        ),
+        (calls.assign(choice="A"), SchemaError, r"'choice' has 'A'"),
+        of=lambda wrong: consistency(wrong, over="replicate"),
+    )
     once = consistency(repeats(["first"], ["tie"]), over="replicate")
     assert math.isnan(once["estimate"].iloc[0])
     assert NO_DATA in once["flag"].iloc[0]
@@ -218,3 +225,12 @@ def test_repeats_against_brute_force(answers, missing):
                 k += one == two or (missing == "agrees" and absent == 1)
         assert result.loc[judge, "n"] == n
         assert result.loc[judge, "estimate"] == pytest.approx(k / n if n else math.nan, nan_ok=True)
+
+
+def test_repeats_of_right_and_wrong_are_those_of_zero_and_one():
+    """Three answers to each of two items, TTF and FFF: 1 of 3 and 3 of 3 pairs agree."""
+    table = pd.DataFrame({"judge": "g", "item": [*"111222"], "replicate": [0, 1, 2] * 2, "correct": [1, 1, 0, 0, 0, 0]})
+    found = consistency(table.astype({"correct": bool}), over="replicate")
+    assert found["estimate"].item() == pytest.approx(4 / 6)
+    scores = table.rename(columns={"correct": "score"})
+    pd.testing.assert_frame_equal(found, consistency(scores, over="replicate"))

@@ -8,11 +8,12 @@ from statsmodels.stats.anova import AnovaRM
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from refusals import refused
 
 PAIRS = [("Claude", "GPT"), ("Claude", "Gemini"), ("GPT", "Gemini")]
 
 
-def table(systems=32, means=(0.77, 0.69, 0.71), sd=0.06, seed=0):
+def paired(systems=32, means=(0.77, 0.69, 0.71), sd=0.06, seed=0):
     """Correlations of three pairs on each system, around the printed means."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -24,7 +25,7 @@ def table(systems=32, means=(0.77, 0.69, 0.71), sd=0.06, seed=0):
 
 def test_the_tests_are_those_of_scipy_and_statsmodels():
     """The consensus_illusion paper prints F(2, 93) = 14.7: three pairs, 32 systems, one-way."""
-    data = table()
+    data = paired()
     got = js.pair_tests(data)
     one_way, repeated = (got[got["term"] == t].iloc[0] for t in ("F_one_way", "F_repeated"))
     samples = [part["estimate"] for _, part in data.groupby(["judge", "other"])]
@@ -55,8 +56,26 @@ def test_the_printed_f_and_means_imply_the_spread_within_pairs():
     assert within == pytest.approx(0.061, abs=0.001)
 
 
+def test_correlations_that_do_not_vary_are_no_constant_scores():
+    got = js.pair_tests(paired(systems=4, sd=0.0)).set_index("term")
+    assert got.loc["deviation", "estimate"].tolist() == pytest.approx(
+        [0.77 - 2.17 / 3, 0.69 - 2.17 / 3, 0.71 - 2.17 / 3]
+    )
+    assert (got.loc["deviation", "flag"] == "n < 30; no variation").all()
+
+
+def test_one_correlation_of_each_pair_gives_no_interval_and_no_test():
+    got = js.pair_tests(paired(systems=1)).set_index("term")
+    assert (got.loc["deviation", "flag"] == "one unit").all()
+    assert got.loc[["F_repeated", "F_one_way"], "estimate"].isna().all()
+    assert got.loc[["F_repeated", "F_one_way"], "flag"].tolist() == ["one unit", "one unit; calls not independent"]
+    apart = paired(systems=3).groupby("system", sort=False).nth(0).assign(other=["GPT", "Gemini", "Gemini"])
+    apart["judge"] = ["Claude", "Claude", "GPT"]
+    assert js.pair_tests(apart)["flag"].iloc[0] == "3 cell(s) without every pair excluded; no data".replace("(s)", "s")
+
+
 def test_deviations_of_pairs_by_brute_force():
-    data = table(systems=10)
+    data = paired(systems=10)
     got = js.pair_tests(data).query("term == 'deviation'")
     wide = data.pivot(index="system", columns=["judge", "other"], values="estimate")
     away = wide.sub(wide.mean(axis=1), axis=0)
@@ -86,18 +105,18 @@ def test_it_takes_the_result_of_correlation():
 
 
 def test_cells_that_lack_a_pair_are_counted():
-    data = table(systems=5).iloc[1:]
+    data = paired(systems=5).iloc[1:]
     got = js.pair_tests(data)
     assert got["n"].tolist() == [4, 4, 4, 4, 14]
     assert got["flag"].iloc[0].startswith("1 cell without every pair excluded")
 
 
 def test_bad_tables_are_refused():
-    with pytest.raises(SchemaError, match="lacks other"):
-        js.pair_tests(table().drop(columns="other"))
-    with pytest.raises(SchemaError, match="names the cell"):
-        js.pair_tests(table(systems=1).drop(columns="system"))
-    with pytest.raises(DesignError, match="one pair"):
-        js.pair_tests(table().query("judge == 'GPT'"))
-    with pytest.raises(DesignError, match="by="):
-        js.pair_tests(pd.concat([table().assign(p_value=0.1), table().assign(p_value=0.2)]))
+    refused(
+        SchemaError,
+        (paired().drop(columns="other"), "lacks other"),
+        (paired(systems=1).drop(columns="system"), "names the cell"),
+        (paired().query("judge == 'GPT'"), DesignError, "one pair"),
+        (pd.concat([paired().assign(p_value=0.1), paired().assign(p_value=0.2)]), DesignError, "by="),
+        of=js.pair_tests,
+    )

@@ -25,6 +25,7 @@ from judgestats.results import COLUMNS
 from judgestats.verdicts import aggregate
 from metrics.answers import pick, random_answers, random_calls
 from metrics.tables import both_orders, calls_of, signed_calls
+from refusals import refused
 
 FLIPPED = {"first": "second", "second": "first"}
 
@@ -311,12 +312,6 @@ def test_slot_one_is_the_lean_of_position_bias():
     np.testing.assert_allclose(score[NUMBERS].to_numpy(), lean[NUMBERS].to_numpy())
 
 
-def test_position_bias_names_the_model_for_the_arguments_of_the_model():
-    calls = pd.DataFrame({"judge": "g", "item": ["1"], "first": "x", "second": "y", "choice": ["first"]})
-    with pytest.raises(DesignError, match=r"not attribute=, pooled=\. .*models\.position_bias_model\(\)"):
-        position_bias(calls, attribute="length", pooled=False)
-
-
 def swapped_calls(a: int, b: int, tie: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both orders of as many pairs, of which position swap makes these verdicts; and the pairs as they are listed."""
     n = a + b + tie
@@ -361,14 +356,19 @@ def test_the_order_of_presentation_does_not_matter_to_a_and_b():
     assert list(answer_rates(calls)["term"]) == ["tie", "invalid"]
 
 
-def test_bad_listing():
+def test_bad_listing_and_arguments_of_the_model():
+    calls = pd.DataFrame({"judge": "g", "item": ["1"], "first": "x", "second": "y", "choice": ["first"]})
     calls, pairs = swapped_calls(3, 3, 0)
-    with pytest.raises(DesignError, match="is not in listed="):
-        answer_rates(calls, listed=pairs.iloc[1:])
-    with pytest.raises(DesignError, match="both ways round"):
-        answer_rates(calls, listed=calls)
-    with pytest.raises(DesignError, match=r"listed= has no column 'first'"):
-        answer_rates(calls, listed=pairs[["item"]])
+    refused(
+        DesignError,
+        (
+            lambda: position_bias(calls, attribute="length", pooled=False),
+            r"not attribute=, pooled=\. .*models\.position_bias_model\(\)",
+        ),
+        (lambda: answer_rates(calls, listed=pairs.iloc[1:]), "is not in listed="),
+        (lambda: answer_rates(calls, listed=calls), "both ways round"),
+        (lambda: answer_rates(calls, listed=pairs[["item"]]), r"listed= has no column 'first'"),
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5])

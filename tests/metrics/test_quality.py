@@ -15,6 +15,7 @@ from judgestats import agreement_slope
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import correlation, ordering_accuracy, quality_agreement
 from metrics.tables import panel_of_two_conditions
+from refusals import refused
 
 
 def panel(seed=0, n=9):
@@ -52,10 +53,14 @@ def test_a_system_without_a_value_is_told_of_and_few_have_no_interval():
 
 
 def test_a_table_of_neither_kind_is_refused():
-    with pytest.raises(SchemaError, match="lacks r"):
-        quality_agreement(pd.DataFrame({"mean_score": [1.0]}))
-    with pytest.raises(SchemaError, match="several values of 'tier'"):
-        quality_agreement(pd.concat([panel(), panel(1).assign(tier="Base")]), within="tier")
+    refused(
+        SchemaError,
+        (lambda: quality_agreement(pd.DataFrame({"mean_score": [1.0]})), "lacks r"),
+        (
+            lambda: quality_agreement(pd.concat([panel(), panel(1).assign(tier="Base")]), within="tier"),
+            "several values of 'tier'",
+        ),
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 5)), min_size=2, max_size=14))
@@ -94,10 +99,12 @@ def test_a_perfect_order_has_no_interval_and_other_tiers_are_told_of():
     assert np.isnan(row["conf_low"])
     assert "all resamples equal" in row["flag"]
     assert "1 system of other tiers" in row["flag"]
-    with pytest.raises(DesignError, match="each once"):
-        ordering_accuracy(table, order=("a", "a"))
-    with pytest.raises(SchemaError, match="Did you mean 'tier'"):
-        ordering_accuracy(table, tier="teir")
+    refused(
+        DesignError,
+        ({"order": ("a", "a")}, "each once"),
+        ({"tier": "teir"}, SchemaError, "Did you mean 'tier'"),
+        of=lambda options: ordering_accuracy(table, **options),
+    )
 
 
 def test_the_bootstrap_of_systems_has_the_spread_of_the_u_statistic():

@@ -13,6 +13,7 @@ from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_check
 from judgestats.metrics.invariance.rationale_faults import mentions, stated_winner
 from metrics.tables import cell, probed_calls, rows
+from refusals import refused
 
 
 def explained_calls(choice, rationale, **columns):
@@ -142,10 +143,12 @@ def test_a_check_without_a_case_is_nan():
 
 
 def test_neither_reasons_nor_scores_is_refused():
-    with pytest.raises(DesignError, match="rationale, or score_first"):
-        rationale_check(explained_calls(["first"], ["x"]).drop(columns="rationale"))
-    with pytest.raises(DesignError, match="needs choice"):
-        rationale_check(explained_calls(["first"], ["x"]).drop(columns="choice"))
+    refused(
+        DesignError,
+        (explained_calls(["first"], ["x"]).drop(columns="rationale"), "rationale, or score_first"),
+        (explained_calls(["first"], ["x"]).drop(columns="choice"), "needs choice"),
+        of=rationale_check,
+    )
 
 
 def test_judges_alone_without_scheme_or_probe_are_counted_too():
@@ -184,14 +187,13 @@ def test_an_article_is_no_name(text, winner):
 
 
 def test_what_a_check_cannot_read_is_refused():
-    with pytest.raises(SchemaError, match="'choice' has 'A'"):
-        rationale_check(probed_calls(choice="A"))
-    with pytest.raises(DesignError, match=r"\['AI'\], say"):
-        rationale_check(probed_calls(), lexicon="AI")
-    with pytest.raises(SchemaError, match="'zz' is not a column"):
-        rationale_check(probed_calls(), cluster="zz")
-    with pytest.raises(SchemaError, match="'n_identical' is a count"):
-        rationale_check(probed_calls().assign(n_identical="x"))
+    refused(
+        SchemaError,
+        (lambda: rationale_check(probed_calls(choice="A")), "'choice' has 'A'"),
+        (lambda: rationale_check(probed_calls(), lexicon="AI"), DesignError, r"\['AI'\], say"),
+        (lambda: rationale_check(probed_calls(), cluster="zz"), "'zz' is not a column"),
+        (lambda: rationale_check(probed_calls().assign(n_identical="x")), "'n_identical' is a count"),
+    )
 
 
 def test_calls_without_a_case_are_counted():

@@ -15,6 +15,7 @@ from judgestats.flags import NOT_INDEPENDENT
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_alignment, rationale_check, rationale_shift
 from metrics.tables import cell, probed_calls, rows
+from refusals import refused
 
 #: Texts with a vector each, so that every cosine is known.
 PLANE = {
@@ -30,7 +31,7 @@ def plane(texts):
     return np.array([PLANE[t] for t in texts], dtype=float)
 
 
-def calls(rows, judge="g"):
+def reasons(rows, judge="g"):
     """Rows of item, blind choice, blind text, probe choice, probe text."""
     parts = []
     for item, choice, text, other, moved in rows:
@@ -66,7 +67,7 @@ def words(n=80, judges=("a", "b"), seed=0, probes=("blind", "truth", "flip")):
 
 def test_a_property_is_compared_item_by_item_whatever_the_verdict():
     """Lengths known by hand: items valid in both, another decision too; the interval is that of the differences."""
-    result = rationale_shift(calls(KNOWN), phi={"length": len}, embed=plane, n_resamples=2000)
+    result = rationale_shift(reasons(KNOWN), phi={"length": len}, embed=plane, n_resamples=2000)
     before, after = np.array([4, 4, 4, 4, 4]), np.array([4, 5, 4, 10, 4])
     shift = cell(result, "property_shift")
     assert shift["estimate"] == pytest.approx((after - before).mean())
@@ -94,7 +95,7 @@ def test_the_interval_of_a_property_is_that_of_its_mean_difference():
 
 
 def test_an_undefined_property_is_excluded_and_counted():
-    result = rationale_shift(calls(KNOWN), phi=lambda t: math.nan if t == "north" else len(t), embed=plane)
+    result = rationale_shift(reasons(KNOWN), phi=lambda t: math.nan if t == "north" else len(t), embed=plane)
     row = cell(result, "property_shift")
     assert row["n"] == cell(result, "property")["n"] == cell(result, "property_blind")["n"] == 4
     assert "1 item without the property excluded" in row["flag"]
@@ -111,7 +112,7 @@ def test_an_undefined_property_is_excluded_and_counted():
 )
 def test_bad_property(phi, message):
     with pytest.raises(DesignError, match=message):
-        rationale_shift(calls(KNOWN), phi=phi, embed=plane)
+        rationale_shift(reasons(KNOWN), phi=phi, embed=plane)
 
 
 # ---------------------------------------------------------------- drift
@@ -119,7 +120,7 @@ def test_bad_property(phi, message):
 
 @pytest.mark.parametrize(("distance", "scale"), [("half", 0.5), ("full", 1.0)])
 def test_drift_of_known_vectors(distance, scale):
-    result = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale, n_resamples=200)
+    result = rationale_shift(reasons(KNOWN), embed=plane, distance=distance, threshold=scale, n_resamples=200)
     distances = scale * np.array([0, 1, 2, 1 - 1 / math.sqrt(2)])
     row = cell(result, "drift")
     assert row["estimate"] == pytest.approx(distances.mean())
@@ -127,12 +128,12 @@ def test_drift_of_known_vectors(distance, scale):
     rate = cell(result, "drift_rate")
     assert rate["estimate"] == 0.25  # strictly more: a distance of exactly the threshold does not count
     assert (rate["conf_low"], rate["conf_high"]) == tuple(float(x) for x in wilson(1, 4))
-    below = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale * 0.999, n_resamples=5)
+    below = rationale_shift(reasons(KNOWN), embed=plane, distance=distance, threshold=scale * 0.999, n_resamples=5)
     assert cell(below, "drift_rate")["estimate"] == 0.5
 
 
 def test_all_valid_items_where_the_decision_may_differ():
-    result = rationale_shift(calls(KNOWN), embed=plane, same_decision=False, n_resamples=20)
+    result = rationale_shift(reasons(KNOWN), embed=plane, same_decision=False, n_resamples=20)
     row = cell(result, "drift")
     assert row["estimate"] == pytest.approx(np.mean([0, 0.5, 1, (1 - 1 / math.sqrt(2)) / 2, 1]))
     assert (row["n"], row["n_same"], row["n_items"]) == (5, 4, 5)
@@ -145,16 +146,16 @@ def test_empty_explanations_and_zero_vectors_are_set_aside_and_counted():
         ("8", "tie", "  ", "tie", "east"),
         ("9", "tie", "nowhere", "tie", "east"),
     ]
-    row = cell(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
+    row = cell(rationale_shift(reasons(rows), embed=plane, n_resamples=20), "drift")
     assert (row["n"], row["n_same"], row["n_items"]) == (4, 7, 8)
     assert "3 items without a vector excluded" in row["flag"]
-    same = cell(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
+    same = cell(rationale_shift(reasons(KNOWN), embed=plane, n_resamples=20), "drift")
     assert row["estimate"] == same["estimate"]
 
 
 def test_an_empty_set_is_nan_and_told():
     rows = [(str(i), "first", "east", "second", "north") for i in range(5)]
-    result = rationale_shift(calls(rows), embed=plane, threshold=0.1, n_resamples=20)
+    result = rationale_shift(reasons(rows), embed=plane, threshold=0.1, n_resamples=20)
     assert result["estimate"].isna().all()
     assert (result["n"] == 0).all()
     assert result["flag"].str.contains("no item with the same decision").all()
@@ -163,7 +164,7 @@ def test_an_empty_set_is_nan_and_told():
 
 def test_drift_that_does_not_vary_has_no_interval():
     rows = [(str(i), "first", "east", "first", "north") for i in range(12)]
-    row = cell(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
+    row = cell(rationale_shift(reasons(rows), embed=plane, n_resamples=50), "drift")
     assert row["estimate"] == 0.5
     assert math.isnan(row["conf_low"])
     assert "all resamples equal" in row["flag"]
@@ -187,7 +188,7 @@ def test_the_default_is_tfidf_of_the_texts_at_hand():
 
 def test_texts_without_a_word_have_no_vector():
     rows = [(str(i), "first", "!?", "first", "...") for i in range(3)]
-    row = cell(rationale_shift(calls(rows), n_resamples=5), "drift")
+    row = cell(rationale_shift(reasons(rows), n_resamples=5), "drift")
     assert math.isnan(row["estimate"])
     assert "3 items without a vector excluded" in row["flag"]
 
@@ -195,7 +196,7 @@ def test_texts_without_a_word_have_no_vector():
 def test_the_same_text_has_no_drift_with_any_embedder():
     rng = np.random.default_rng(0)
     rows = [(str(i), "first", f"text {i}", "first", f"text {i}") for i in range(20)]
-    row = cell(rationale_shift(calls(rows), embed=lambda t: rng.normal(size=(len(t), 7)), n_resamples=5), "drift")
+    row = cell(rationale_shift(reasons(rows), embed=lambda t: rng.normal(size=(len(t), 7)), n_resamples=5), "drift")
     assert row["estimate"] == 0
 
 
@@ -206,7 +207,7 @@ def test_embedders_stand_side_by_side_and_see_each_text_once():
         seen.append(list(texts))
         return plane(texts)
 
-    result = rationale_shift(calls(KNOWN), embed={"one": counting, "two": lambda t: plane(t) ** 2}, n_resamples=20)
+    result = rationale_shift(reasons(KNOWN), embed={"one": counting, "two": lambda t: plane(t) ** 2}, n_resamples=20)
     assert list(result["embed"]) == ["one", "two"]
     assert result["estimate"].nunique() == 2
     assert seen == [["east", "north", "north-east", "west"]]
@@ -261,11 +262,6 @@ def test_what_cannot_be_asked_is_refused(change, message):
         rationale_shift(words(n=5), **change)
 
 
-def test_explanations_are_needed():
-    with pytest.raises(DesignError, match="'rationale'"):
-        rationale_shift(words().drop(columns="rationale"))
-
-
 # ---------------------------------------------------------------- alignment
 
 
@@ -277,7 +273,9 @@ def test_alignment_of_known_vectors():
         ("4", "first", "east", "second", "east"),  # another decision
         ("5", "first", "east", "first", "nowhere"),  # no vector
     ]
-    result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="north", embed=plane, n_resamples=100)
+    result = rationale_alignment(
+        reasons(rows), favoured_text="east", opposed_text="north", embed=plane, n_resamples=100
+    )
     row = cell(result, "alignment")
     assert row["estimate"] == pytest.approx(0.5)
     assert (row["n"], row["n_same"], row["n_items"]) == (3, 4, 5)
@@ -286,7 +284,9 @@ def test_alignment_of_known_vectors():
     assert (aligned["estimate"], aligned["n"]) == (0.5, 4)  # items 1 and 4 of 1 to 4
     blind = cell(result, "cue_aligned_blind")
     assert (blind["estimate"], blind["n"]) == (3 / 5, 5)
-    swapped = rationale_alignment(calls(rows), favoured_text="north", opposed_text="east", embed=plane, n_resamples=100)
+    swapped = rationale_alignment(
+        reasons(rows), favoured_text="north", opposed_text="east", embed=plane, n_resamples=100
+    )
     assert cell(swapped, "alignment")["estimate"] == pytest.approx(1 - row["estimate"])
     assert cell(swapped, "cue_aligned")["estimate"] == 0.25
 
@@ -296,7 +296,7 @@ def test_as_near_is_half_in_floating_point_too():
         angle = {"a": 0.1, "b": 0.1 + 1.1, "between": 0.1 + 0.55}
         return np.array([(math.cos(angle[t]), math.sin(angle[t])) for t in texts]) * 0.3
 
-    frame = calls([("1", "first", "a", "first", "between"), ("2", "first", "a", "first", "between")])
+    frame = reasons([("1", "first", "a", "first", "between"), ("2", "first", "a", "first", "between")])
     result = rationale_alignment(frame, favoured_text="a", opposed_text="b", embed=tilted, n_resamples=10)
     assert cell(result, "alignment")["estimate"] == 0.5
     assert cell(result, "cue_aligned")["estimate"] == 0
@@ -310,15 +310,17 @@ def test_each_probe_may_have_its_own_descriptions():
     for probe in labels:
         alone = rationale_alignment(frame, favoured_text=labels[probe], opposed_text=other[probe], n_resamples=20)
         pd.testing.assert_frame_equal(result[result["probe"] == probe], alone[alone["probe"] == probe])
-    with pytest.raises(DesignError, match="'truth'"):
-        rationale_alignment(frame, favoured_text={"flip": "human"}, opposed_text="model")
-    with pytest.raises(DesignError, match="the same"):
-        rationale_alignment(frame, favoured_text="human", opposed_text=" human")
+    refused(
+        DesignError,
+        ({"favoured_text": {"flip": "human"}, "opposed_text": "model"}, "'truth'"),
+        ({"favoured_text": "human", "opposed_text": " human"}, "the same"),
+        of=lambda options: rationale_alignment(frame, **options),
+    )
 
 
 def test_alignment_without_the_same_decision_is_nan():
     rows = [(str(i), "first", "east", "second", "north") for i in range(4)]
-    result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="west", embed=plane, n_resamples=5)
+    result = rationale_alignment(reasons(rows), favoured_text="east", opposed_text="west", embed=plane, n_resamples=5)
     assert math.isnan(cell(result, "alignment")["estimate"])
     assert "no item with the same decision" in cell(result, "alignment")["flag"]
     assert cell(result, "cue_aligned_blind")["estimate"] == 1
@@ -367,6 +369,12 @@ def test_texts_that_cannot_be_embedded_are_refused(options, message):
         rationale_alignment(probed_calls(), **({"favoured_text": "so", "opposed_text": "it"} | options))
 
 
-def test_a_frame_without_a_needed_column_is_told_which():
-    with pytest.raises(DesignError, match="rationale_shift needs a preferences frame, and there is no choice"):
-        rationale_shift(probed_calls().drop(columns="choice"))
+def test_columns_that_are_needed_are_named():
+    refused(
+        DesignError,
+        (lambda: rationale_shift(words().drop(columns="rationale")), "'rationale'"),
+        (
+            lambda: rationale_shift(probed_calls().drop(columns="choice")),
+            "rationale_shift needs a preferences frame, and there is no choice",
+        ),
+    )

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.metrics.references import references, with_gold
+from judgestats.metrics.references import only_people, references, with_gold
 
 CHOICES = ("first", "second", "tie", "first", "second", "first")
 
 
-def calls(choices=CHOICES):
+def chosen(choices=CHOICES):
     """Two models and two people on the same pairs, in one order."""
     rows = []
     for judge, shift in (("g", 0), ("h", 1), ("Ann", 2), ("Bob", 3)):
@@ -21,7 +22,7 @@ def calls(choices=CHOICES):
     return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "kind"])
 
 
-def scores(seed=0, items=60):
+def rated(seed=0, items=60):
     rng = np.random.default_rng(seed)
     rows = []
     for s in "uvw":
@@ -36,9 +37,9 @@ PEOPLE = ["Ann", "Bob", "Cyd"]
 
 
 def test_people_are_left_out_of_what_is_measured():
-    known = references(calls(), humans={"kind": "person"})
+    known = references(chosen(), humans={"kind": "person"})
     assert known.humans == ("Ann", "Bob")
-    assert references(calls(), humans="kind=person").humans == ("Ann", "Bob")
+    assert references(chosen(), humans="kind=person").humans == ("Ann", "Bob")
     assert set(known.models["judge"]) == {"g", "h"}
     assert set(known.people["judge"]) == {"Ann", "Bob"}
 
@@ -59,11 +60,11 @@ def test_people_are_left_out_of_what_is_measured():
 def test_a_name_that_does_not_occur_is_refused_at_once(options, message):
     for function in (references, js.available_measures, js.datasheet):
         with pytest.raises(DesignError, match=message):
-            function(calls(), **options)
+            function(chosen(), **options)
 
 
 def test_a_judge_as_gold_is_the_same_as_its_answers_in_a_column():
-    table = calls()
+    table = chosen()
     found = with_gold(table, "Ann")
     assert "Ann" not in set(found["judge"])
     ann = table[table["judge"] == "Ann"].set_index("item")["choice"].map({"first": "x", "second": "y", "tie": "tie"})
@@ -73,20 +74,20 @@ def test_a_judge_as_gold_is_the_same_as_its_answers_in_a_column():
 
 
 def test_a_judge_as_gold_who_differs_between_orders_has_no_preference():
-    both = pd.concat([calls(), calls().rename(columns={"first": "second", "second": "first"})], ignore_index=True)
+    both = pd.concat([chosen(), chosen().rename(columns={"first": "second", "second": "first"})], ignore_index=True)
     found = with_gold(both, "Ann")  # the same slot in both orders: another candidate each time, unless it was a tie
     assert set(found["gold"]) == {"tie"}
 
 
 def test_gold_by_slot_is_the_candidate_shown_there():
-    table = calls().assign(truth="second")
+    table = chosen().assign(truth="second")
     assert set(with_gold(table, "truth")["gold"]) == {"y"}
     assert set(with_gold(table, "x")["gold"]) == {"x"}  # a candidate is right wherever it was shown
 
 
 def test_a_name_with_two_meanings_is_refused():
     with pytest.raises(DesignError, match="is a column and a judge"):
-        with_gold(calls().assign(Ann="x"), "Ann")
+        with_gold(chosen().assign(Ann="x"), "Ann")
 
 
 def test_a_baseline_is_named_and_never_the_first_of_the_alphabet():
@@ -113,7 +114,7 @@ def test_a_baseline_is_named_and_never_the_first_of_the_alphabet():
 
 def test_strategies_stand_side_by_side_without_a_baseline():
     data = (
-        calls()
+        chosen()
         .assign(strategy=lambda t: np.where(t["judge"] == "g", "S1", "S8"), gold="x")
         .replace({"judge": {"h": "g"}})
     )
@@ -128,7 +129,7 @@ def test_strategies_stand_side_by_side_without_a_baseline():
 
 
 def test_judge_against_people_by_brute_force():
-    table = scores()
+    table = rated()
     found = js.judge_against_people(table, humans=PEOPLE)
     wide = table.pivot_table(index=["system", "item"], columns="judge", values="score")
 
@@ -155,7 +156,7 @@ def test_judge_against_people_by_brute_force():
 
 def test_kappa_with_people_is_cohens_of_the_pooled_pairs():
     sklearn = pytest.importorskip("sklearn.metrics")
-    table = calls()
+    table = chosen()
     found = js.judge_against_people(table, humans=["Ann", "Bob"])
     wide = table.pivot(index="item", columns="judge", values="choice")
     x, y = pd.concat([wide["g"]] * 2), pd.concat([wide["Ann"], wide["Bob"]])
@@ -167,14 +168,14 @@ def test_kappa_with_people_is_cohens_of_the_pooled_pairs():
 
 
 def test_one_person_has_nobody_to_agree_with():
-    found = js.judge_against_people(scores(), humans="Ann")
+    found = js.judge_against_people(rated(), humans="Ann")
     row = found[(found["role"] == "people") & (found["term"] == "concordance")].iloc[0]
     assert np.isnan(row["estimate"])
     assert row["flag"] == "one person only"
 
 
 def test_a_datasheet_with_people_is_against_people_and_has_none_of_them():
-    table = scores()
+    table = rated()
     sheet = js.datasheet(table, humans=PEOPLE)
     assert set(sheet["judge"]) == {"g", "h"}
     severity = sheet[sheet["term"] == "mean_others"].set_index("judge")["estimate"]
@@ -185,11 +186,11 @@ def test_a_datasheet_with_people_is_against_people_and_has_none_of_them():
 
 def test_labels_of_people_hold_for_every_condition_of_a_judge():
     """A column that says nothing of the people, such as the judge's prompt, does not keep them from being matched."""
-    people = scores()[lambda t: t["judge"].isin(["Ann", "Bob"])]
-    models = scores()[lambda t: ~t["judge"].isin(["Ann", "Bob"])]
+    people = rated()[lambda t: t["judge"].isin(["Ann", "Bob"])]
+    models = rated()[lambda t: ~t["judge"].isin(["Ann", "Bob"])]
     table = pd.concat([people, models.assign(condition="mild"), models.assign(condition="strict")])
     found = js.judge_against_people(table, humans=["Ann", "Bob"], by="condition")
-    alone = js.judge_against_people(scores(), humans=["Ann", "Bob"])
+    alone = js.judge_against_people(rated(), humans=["Ann", "Bob"])
     expected = alone.loc[alone["role"] == "judge", "estimate"].tolist()
     for condition in ("mild", "strict"):
         assert found.loc[found["condition"] == condition, "estimate"].tolist() == pytest.approx(expected)
@@ -240,3 +241,33 @@ def test_people_are_who_rater_type_calls_human():
     supported = js.available_measures(named).set_index("measure")["supported"]
     assert supported["judge_against_people"]
     assert not js.available_measures(named, humans=()).set_index("measure")["supported"]["judge_against_people"]
+
+
+@pytest.mark.parametrize(("types", "people"), [(["human", "human"], True), (["human", "llm"], False)])
+def test_that_all_raters_are_people_is_seen_in_a_lazy_frame(types, people):
+    table = pd.DataFrame({"judge": ["Ann", "Bob"], "item": "1", "score": [1.0, 2.0], "rater_type": types})
+    assert only_people(table) == only_people(pl.from_pandas(table).lazy()) == people
+
+
+def test_a_judge_who_gives_classes_as_gold():
+    """The class given most often; none where two are first, or where there is no answer."""
+    given = {"1": ["a", "a", "b"], "2": ["a", "b", None], "3": ["b", "invalid", None], "4": [None, None, None]}
+    rows = [("g", item, k, label) for item, labels in given.items() for k, label in enumerate(labels)]
+    rows += [("h", item, 0, "a") for item in given]
+    table = js.ratings(pd.DataFrame(rows, columns=["judge", "item", "replicate", "answer"]))
+    gold = with_gold(table, "g").set_index("item")["gold"]
+    assert gold.dropna().to_dict() == {"1": "a", "3": "b"}
+    assert set(with_gold(table, "g")["judge"]) == {"h"}
+    accuracy = js.classification(table, gold="g").set_index(["term"])["estimate"]["accuracy"]
+    assert accuracy == 0.5
+
+
+def test_a_column_of_classes_as_gold():
+    table = pd.DataFrame({"judge": "h", "item": [*"123"], "answer": [*"aab"], "truth": ["a", "b", None]})
+    assert with_gold(js.ratings(table), "truth")["gold"].tolist() == ["a", "b", None]
+
+
+@pytest.mark.parametrize(("column", "holds"), [("choice", "the verdicts"), ("judge", "the names of the judges")])
+def test_the_verdicts_are_not_their_own_gold(column, holds):
+    with pytest.raises(DesignError, match=f"gold='{column}' holds {holds}, not right answers. Name another"):
+        with_gold(chosen(), column)

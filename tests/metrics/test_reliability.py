@@ -8,9 +8,10 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.flags import explain
+from refusals import refused
 
 
-def calls(n=120, seed=0, **columns):
+def sure(n=120, seed=0, **columns):
     """Calls with a confidence, rounded as judges state it; wrong more often than it says."""
     rng = np.random.default_rng(seed)
     confidence = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95], n)
@@ -39,7 +40,7 @@ def values(result):
 
 
 def test_the_parts_of_the_score():
-    table = calls()
+    table = sure()
     got, right = values(found(table)), right_of(table)
     p = table["confidence"].to_numpy()
     assert got["brier"] == pytest.approx(((p - right) ** 2).mean())
@@ -52,7 +53,7 @@ def test_the_band_holds_the_interval_of_each_confidence_alone():
     """Resamples do not show how far the curve is drawn to its neighbours: without this the band covers .90."""
     from judgestats.kernels.proportions import clustered_wilson, wilson
 
-    table = calls(200)
+    table = sure(200)
     for cluster in ("item", "text"):
         table["text"] = np.arange(200) // 4
         curve = found(table, cluster=cluster if cluster == "text" else False).query("term == 'reliability'")
@@ -68,7 +69,7 @@ def test_the_band_holds_the_interval_of_each_confidence_alone():
 def test_the_curve_is_isotonic_regression():
     from sklearn.isotonic import IsotonicRegression
 
-    table = calls()
+    table = sure()
     curve = found(table).query("term == 'reliability'")
     p, right = table["confidence"].to_numpy(), right_of(table)
     peer = IsotonicRegression().fit(p, right)
@@ -84,7 +85,7 @@ def test_the_curve_is_isotonic_regression():
 
 
 def test_verdicts_that_are_right_or_wrong():
-    table = calls()
+    table = sure()
     correct = pd.DataFrame({"judge": "g", "system": "s", "item": table["item"], "confidence": table["confidence"]})
     correct["correct"] = right_of(table) == 1
     assert values(found(correct)) == pytest.approx(values(found(table)))
@@ -98,7 +99,7 @@ def test_verdicts_that_are_right_or_wrong():
 
 
 def test_calls_of_an_item_count_together():
-    one = calls(100)
+    one = sure(100)
     both = pd.concat([one.assign(replicate=r) for r in range(4)], ignore_index=True)
     by_item, loose = (found(both, cluster=c, n_resamples=400).set_index("term") for c in ("auto", False))
     single = found(one, n_resamples=400).set_index("term")
@@ -114,7 +115,7 @@ def test_calls_of_an_item_count_together():
 
 
 def test_bins_are_said():
-    table = calls()
+    table = sure()
     assert "ece" not in values(found(table))
     p, right = table["confidence"].to_numpy(), right_of(table)
     got = values(found(table, bins=[0, 0.75, 1]))["ece"]
@@ -125,7 +126,7 @@ def test_bins_are_said():
 
 
 def test_ties_and_what_is_left_out():
-    table = calls(60)
+    table = sure(60)
     table.loc[:4, "choice"] = "tie"
     table.loc[5:7, "choice"] = "invalid"
     table.loc[8:9, "confidence"] = np.nan
@@ -143,7 +144,7 @@ def test_ties_and_what_is_left_out():
 
 
 def test_all_right():
-    table = calls(40)
+    table = sure(40)
     table["gold"] = np.where(table["choice"] == "first", table["first"], table["second"])
     result = found(table).set_index("term")
     assert np.isnan(result.loc["discrimination", "estimate"])
@@ -158,14 +159,14 @@ def test_all_right():
 
 
 def test_a_judge_that_never_answers():
-    silent = calls(40, judge="h").assign(choice="invalid")
-    result = found(pd.concat([calls(40), silent], ignore_index=True))
+    silent = sure(40, judge="h").assign(choice="invalid")
+    result = found(pd.concat([sure(40), silent], ignore_index=True))
     rows = result[result["judge"] == "h"]
     assert rows["estimate"].isna().all()
     assert rows["flag"].str.contains("no data").all()
     assert rows["flag"].str.contains("40 invalid calls excluded").all()
-    unknown = calls(40, judge="k").assign(gold=None)
-    result = found(pd.concat([calls(40), unknown], ignore_index=True))
+    unknown = sure(40, judge="k").assign(gold=None)
+    result = found(pd.concat([sure(40), unknown], ignore_index=True))
     assert result[result["judge"] == "k"]["flag"].str.contains("no data").all()
 
 
@@ -180,39 +181,42 @@ def test_a_judge_that_never_answers():
 )
 def test_confidences_that_are_no_probabilities(change, error, message):
     with pytest.raises(error, match=message):
-        found(calls().assign(**change))
+        found(sure().assign(**change))
 
 
 def test_what_is_refused():
-    table = calls()
-    with pytest.raises(SchemaError, match=r"no column 'confidence'.*Did you mean 'confidences'.*confidence='\.\.\.'"):
-        found(table.rename(columns={"confidence": "confidences"}))
-    with pytest.raises(DesignError, match=r"needs the right answers: a column 'gold', or for ratings 'correct'"):
-        found(table.drop(columns="gold"))
-    with pytest.raises(DesignError, match="'gold' is empty in every row"):
-        found(table.assign(gold=None))
-    with pytest.raises(DesignError, match=r"bins=0 is not a number of bins"):
-        found(table, bins=0)
-    with pytest.raises(DesignError, match=r"are not edges"):
-        found(table, bins=[0.5, 1])
-    with pytest.raises(DesignError, match=r"ties='half' is not known"):
-        found(table, ties="half")
+    table = sure()
     means = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "mean": [1.0], "gold": 1.0, "confidence": 0.5})
-    with pytest.raises(DesignError, match="These are means of runs"):
-        found(means)
+    refused(
+        DesignError,
+        (
+            lambda: found(table.rename(columns={"confidence": "confidences"})),
+            SchemaError,
+            r"no column 'confidence'.*Did you mean 'confidences'.*confidence='\.\.\.'",
+        ),
+        (
+            lambda: found(table.drop(columns="gold")),
+            r"needs the right answers: a column 'gold', or for ratings 'correct'",
+        ),
+        (lambda: found(table.assign(gold=None)), "'gold' is empty in every row"),
+        (lambda: found(table, bins=0), r"bins=0 is not a number of bins"),
+        (lambda: found(table, bins=[0.5, 1]), r"are not edges"),
+        (lambda: found(table, ties="half"), r"ties='half' is not known"),
+        (lambda: found(means), "These are means of runs"),
+    )
 
 
 def test_another_column_and_engine():
-    table = calls()
+    table = sure()
     want = found(table)
     pd.testing.assert_frame_equal(found(table.rename(columns={"confidence": "p"}), confidence="p"), want)
     pd.testing.assert_frame_equal(found(pl.from_pandas(table).lazy()), want, check_dtype=False)
 
 
 def test_the_page_shows_it_where_confidences_are_known():
-    shown = js.available_measures(calls())
+    shown = js.available_measures(sure())
     row = shown[shown["measure"] == "confidence_calibration"].iloc[0]
     assert row["supported"]
-    row = js.available_measures(calls().drop(columns="confidence")).query("measure == 'confidence_calibration'").iloc[0]
+    row = js.available_measures(sure().drop(columns="confidence")).query("measure == 'confidence_calibration'").iloc[0]
     assert not row["supported"]
     assert "confidence" in row["missing"]

@@ -14,11 +14,12 @@ from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.invariance import revision
 from metrics.tables import but_for_clustering, probed_calls, rows, terms
+from refusals import refused
 
 RANK = {"llm": 1, "tie": 0, "ml": -1}
 
 
-def calls(n=60, judges=("a", "b"), seed=3, invalid=0.05):
+def revised_calls(n=60, judges=("a", "b"), seed=3, invalid=0.05):
     rng = np.random.default_rng(seed)
     rows = []
     for judge in judges:
@@ -44,7 +45,7 @@ def said(frame, judge, probe):
 
 
 def test_shares_against_a_plain_count():
-    frame = calls()
+    frame = revised_calls()
     result = revision(frame, favoured="llm")
     for judge in "ab":
         before, after = said(frame, judge, "flip"), said(frame, judge, "reveal")
@@ -65,7 +66,7 @@ def test_shares_against_a_plain_count():
 
 
 def test_towards_and_away_add_up_and_change_places_with_the_side():
-    frame = calls()
+    frame = revised_calls()
     one, two = (terms(revision(frame, favoured=s), "a") for s in ("llm", "ml"))
     assert one.loc["towards", "estimate"] + one.loc["away", "estimate"] == pytest.approx(
         one.loc["revision", "estimate"]
@@ -77,13 +78,13 @@ def test_towards_and_away_add_up_and_change_places_with_the_side():
 
 
 def test_the_label_shown_after_names_the_side():
-    frame = calls()
+    frame = revised_calls()
     pd.testing.assert_frame_equal(revision(frame, favoured_label="LLM"), revision(frame, favoured="llm"))
     assert list(revision(frame)["term"].unique()) == ["revision"]
 
 
 def test_calls_and_their_tally_give_the_same_table():
-    frame = calls()
+    frame = revised_calls()
     kept = frame[frame["probe"].isin(["flip", "reveal"])]
     counts = tally(kept, "revision", baseline="flip")
     want = revision(frame, favoured="llm")
@@ -94,10 +95,10 @@ def test_calls_and_their_tally_give_the_same_table():
 
 
 def test_schemes_stand_apart():
-    both = pd.concat([calls(seed=1).assign(scheme="S"), calls(seed=2).assign(scheme="P")])
+    both = pd.concat([revised_calls(seed=1).assign(scheme="S"), revised_calls(seed=2).assign(scheme="P")])
     result = revision(both, favoured="llm")
     for name, seed in (("S", 1), ("P", 2)):
-        alone = revision(calls(seed=seed), favoured="llm")
+        alone = revision(revised_calls(seed=seed), favoured="llm")
         got = result[result["scheme"] == name].reset_index(drop=True)
         pd.testing.assert_frame_equal(got.drop(columns="scheme"), alone.drop(columns="scheme"))
 
@@ -124,7 +125,7 @@ def test_movement_through_tie_has_a_direction():
 
 
 def test_clusters_widen_the_interval_of_repeated_items():
-    frame = calls(n=40, judges=("a",), invalid=0)
+    frame = revised_calls(n=40, judges=("a",), invalid=0)
     again = pd.concat([frame.assign(replicate=k) for k in range(6)])
     naive, clustered = revision(again, favoured="llm", cluster=False), revision(again, favoured="llm")
     alone = revision(frame, favoured="llm")
@@ -138,7 +139,7 @@ def test_clusters_widen_the_interval_of_repeated_items():
 
 
 def test_nothing_valid_in_both_is_nan():
-    frame = calls(judges=("a",))
+    frame = revised_calls(judges=("a",))
     frame.loc[frame["probe"] == "reveal", "choice"] = "invalid"
     result = revision(frame, favoured="llm")
     assert result["estimate"].isna().all()
@@ -161,13 +162,7 @@ def test_nothing_valid_in_both_is_nan():
 )
 def test_what_cannot_be_asked_is_refused(change, message):
     with pytest.raises(Exception, match=message):
-        revision(calls(), **change)
-
-
-def test_margins_do_not_tell_a_revision():
-    margins = tally(calls(), "anchoring")
-    with pytest.raises(DesignError, match="revision needs"):
-        revision(margins)
+        revision(revised_calls(), **change)
 
 
 # revision
@@ -191,7 +186,10 @@ def test_items_without_a_side_are_counted_in_the_directed_terms_only():
     assert result["flag"].str.contains("4 items without one favoured side").tolist() == [False, True, True, True]
 
 
-def test_a_later_probe_that_the_counts_lack_is_refused():
+def test_counts_that_tell_no_revision_are_refused():
     joint = tally(probed_calls(40, ("flip", "reveal")), "revision", baseline="flip")
-    with pytest.raises(DesignError, match="Did you mean 'reveal'"):
-        revision(joint, after="revael")
+    refused(
+        DesignError,
+        (lambda: revision(tally(revised_calls(), "anchoring")), "revision needs"),
+        (lambda: revision(joint, after="revael"), "Did you mean 'reveal'"),
+    )

@@ -1,44 +1,15 @@
 """The score matrix: runs, criteria and items by brute force, and the published final scores."""
 
-import itertools
 import math
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 from judgestats.metrics.consensus import kendall_w, rank_correlation, score_matrix
-from metrics.tables import read
-
-SCORES = st.one_of(st.integers(1, 10).map(float), st.floats(0, 1).map(lambda x: round(x, 3)), st.just(math.nan))
-
-
-def frame(rows, columns=("judge", "system", "item", "criterion", "replicate", "score")):
-    return pd.DataFrame(rows, columns=list(columns))
-
-
-@st.composite
-def unbalanced(draw, criteria=("c1", "c2")):
-    """Ratings with holes, replicates and missing scores; judges a, b, c, of which a and b are systems too."""
-    places = list(itertools.product("abc", "abx", "123", criteria, (0, 1)))
-    kept = draw(st.lists(st.sampled_from(places), unique=True, min_size=2, max_size=50))
-    scores = draw(st.lists(SCORES, min_size=len(kept), max_size=len(kept)))
-    table = frame([(*p, s) for p, s in zip(kept, scores, strict=True)])
-    assume(table["judge"].nunique() > 1)
-    return table
-
-
-def complete(rng, judges="abcd", systems="abcd", items="123456", runs=1):
-    places = itertools.product(judges, systems, items, ["overall"], range(runs))
-    return frame([(*p, s) for p, s in zip(places, rng.normal(6, 2, 10**5).tolist(), strict=False)])
-
-
-def same(left, right, tolerance=1e-12):
-    pd.testing.assert_frame_equal(left, right, check_exact=False, rtol=0, atol=tolerance, check_dtype=False)
-
+from metrics.rating_tables import complete, frame, same, unbalanced
 
 # score matrix
 
@@ -127,18 +98,12 @@ def test_score_matrix_is_the_same_on_every_engine(table):
     np.testing.assert_allclose(split["estimate"], expected, atol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def scores(data_folder):
-    tables = pd.concat([read(data_folder, f"table{i}") for i in range(1, 11)], ignore_index=True)
-    return tables.astype({"mean": float, "sd": float, "runs": float})
-
-
-def test_final_scores_are_means_of_criteria_in_46_of_50_cells(scores):
+def test_final_scores_are_means_of_criteria_in_46_of_50_cells(printed_means):
     """Criteria of ten whole scores have one decimal exactly; final scores are printed with two, in table 10 with one."""
-    tenth = (scores["judge"] == "Perplexity Sonar") & (scores["condition"] == "anonymized")
+    tenth = (printed_means["judge"] == "Perplexity Sonar") & (printed_means["condition"] == "anonymized")
     exact = 12
-    two = score_matrix(scores[~tenth], by="condition", decimals=(2, exact))
-    one = score_matrix(scores[tenth], by="condition", decimals=(1, exact))
+    two = score_matrix(printed_means[~tenth], by="condition", decimals=(2, exact))
+    one = score_matrix(printed_means[tenth], by="condition", decimals=(1, exact))
     broken = two[two["flag"].str.contains("final is not the mean of criteria")]
     assert {(j, s): round(g, 6) for j, s, g in zip(broken["judge"], broken["system"], broken["gap"], strict=True)} == {
         ("Claude 4.5 Sonnet", "GPT-5.1"): -0.2,
@@ -151,8 +116,8 @@ def test_final_scores_are_means_of_criteria_in_46_of_50_cells(scores):
     assert set(two["runs"]) == {10}
 
 
-def test_criterion_level_leaves_the_final_score_out(scores):
-    result = score_matrix(scores, by="condition", per_criterion=True)
+def test_criterion_level_leaves_the_final_score_out(printed_means):
+    result = score_matrix(printed_means, by="condition", per_criterion=True)
     assert len(result) == 250
     assert "final" not in set(result["criterion"])
     cell = result[

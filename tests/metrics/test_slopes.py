@@ -7,6 +7,7 @@ import pytest
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import agreement_shift, agreement_slope, correlation
 from metrics.tables import panel_of_two_conditions, ratings
+from refusals import refused
 
 QUICK = {"n_resamples": 300}
 
@@ -23,10 +24,12 @@ def test_slope_is_least_squares_on_the_mean_correlations():
     assert row["estimate"] == pytest.approx(np.polyfit(temperatures, r, 1)[0])
     assert row["conf_low"] < row["estimate"] < row["conf_high"] < 0
     assert row["n"] == 3
-    with pytest.raises(DesignError, match="holds text"):
-        agreement_slope(table.assign(temperature="hot"))
-    with pytest.raises(DesignError, match="needs two values"):
-        agreement_slope(table[table["temperature"] == 0])
+    refused(
+        DesignError,
+        (table.assign(temperature="hot"), "holds text"),
+        (table[table["temperature"] == 0], "needs two values"),
+        of=agreement_slope,
+    )
 
 
 FEW = {"n_resamples": 40}

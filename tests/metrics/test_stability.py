@@ -1,7 +1,5 @@
 """Spread of repeats: the printed tables, brute force, and coverage."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_robust import jackknife_interval
+from judgestats.estimate import mean_over_clusters
 
 GPT, GROK = "GPT-5.1", "Grok 4"
 
@@ -80,10 +78,9 @@ def test_items_with_unequal_numbers_of_ratings_have_fewer_degrees_of_freedom():
     assert sizes.tolist() == [12.0, *[1.0] * 12]
     got = row(js.run_sd(table, cluster="task"), "g", "")
     squares = table[table["judge"] == "g"].groupby(["task", "item"])["score"].var()
-    logs = np.array([0.5 * np.log(squares.drop(t, level="task").mean()) for t in np.unique(table["task"])])
-    expected = jackknife_interval(math.log(got["estimate"]), logs, sizes, 0.95)
-    assert np.log([got["conf_low"], got["conf_high"]]) == pytest.approx([expected.low, expected.high])
-    assert expected.high - expected.low > 2 * stats.t.ppf(0.975, sizes.size - 1) * expected.std_error
+    mean = mean_over_clusters(squares.groupby("task").sum().to_numpy(), sizes, "task", 0.95)
+    assert [got["conf_low"], got["conf_high"]] == pytest.approx(np.sqrt([max(mean.low, 0.0), mean.high]))
+    assert mean.df < sizes.size - 1
     assert f"G = {sizes.size}, worth" in got["method"]
 
 
@@ -95,7 +92,13 @@ def test_what_is_not_repeated_has_no_spread():
     equal = repeated([0.0])
     got = row(js.run_sd(equal), "g")
     assert (got["estimate"], np.isnan(got["conf_low"])) == (0, True)
-    assert "constant" in got["flag"]
+    assert got["flag"] == "no variation"
+    two = pd.concat([equal, repeated([1.0]).assign(judge="h")])
+    ratios = js.run_sd(two).query("term == 'ratio'").set_index(["judge", "other"])
+    assert ratios.loc[("g", "h"), ["estimate", "flag"]].tolist() == [0, "no variation"]
+    renamed = js.run_sd(two.assign(judge=two["judge"].replace({"g": "z"}))).query("term == 'ratio'")
+    assert np.isnan(renamed["estimate"].item())
+    assert renamed["flag"].item() == "base is zero"
 
 
 def test_a_ratio_is_of_the_ratings_that_both_repeated():

@@ -6,8 +6,9 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import norm
 
-from judgestats.kernels.proportions import tango
-from judgestats.metrics.standings import biased, standing, widened
+from judgestats.kernels.proportions import clustered_wilson, tango
+from judgestats.metrics.standings import biased, means_of, standing, widened
+from twins_variance import hall
 
 
 def marks(values, clusters=None):
@@ -172,3 +173,31 @@ def test_a_mark_that_is_no_number_leaves_its_judge_without_a_mean_and_the_pair_a
     assert compared.pairs[["estimate", "conf_low", "conf_high"]].to_numpy() == pytest.approx(
         rest[["estimate", "conf_low", "conf_high"]].to_numpy()
     )
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, np.inf), (0.0, 4.0), (-4.0, 4.0)])
+@pytest.mark.parametrize("items", [2, 3, 12])
+def test_a_mean_has_no_interval_without_width_and_none_beyond_what_is_possible(items, bounds):
+    """Shares, distances and differences on a scale: few items, all alike or nearly so, and few clusters of them."""
+    rng = np.random.default_rng(items)
+    for rare in (0, 1):
+        values = np.zeros((items, 2))
+        values[:rare] = bounds[1] if np.isfinite(bounds[1]) else 1.0
+        for clusters in (None, rng.integers(0, 2, items)):
+            found = means_of(marks(values, clusters), bounds=bounds)
+            low, high = found["conf_low"], found["conf_high"]
+            assert ((low >= bounds[0]) & (high <= bounds[1]) | low.isna()).all()
+            assert not (high - low <= 0).any()
+            if rare == 0 and bounds != (0.0, 1.0):
+                assert low.isna().all()
+                assert found["flag"].str.contains("no variation").all()
+
+
+def test_the_interval_of_a_share_is_that_of_the_measure():
+    right = np.array([1.0] * 9 + [0.0] * 3)
+    found = means_of(marks(right[:, None]), bounds=(0.0, 1.0), cluster="item").loc[0]
+    sums, ones = right, np.ones(12)
+    assert (found["conf_low"], found["conf_high"]) == clustered_wilson(sums, ones)[1:]
+    assert found["method"] == "Wilson, clustered by item (G = 12)"
+    away = means_of(marks(right[:, None]), bounds=(0.0, np.inf)).loc[0]
+    assert (away["conf_low"], away["conf_high"]) == pytest.approx(hall(right))

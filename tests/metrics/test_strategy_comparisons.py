@@ -28,6 +28,7 @@ from judgestats.metrics.bias.strategy_comparisons import Method, mcnemar_test
 from judgestats.metrics.correctness import gold_agreement
 from metrics.joint_outcomes import counted, crossed, verdicts
 from metrics.tables import but_for_clustering
+from refusals import refused
 
 
 def test_agresti():
@@ -192,11 +193,6 @@ def test_refusals(options, message):
         compare_strategies(many(), **options)
 
 
-def test_a_baseline_that_does_not_occur():
-    with pytest.raises(DesignError, match=r"baseline='B0' is not in 'strategy'. It has: P0, S1"):
-        compare_strategies(verdicts(strategies="P0 S1"))
-
-
 @pytest.mark.slow
 def test_discordant_pairs_give_the_test_and_with_their_total_the_difference():
     counts = counted(0, 23, 69, 0).iloc[1:3]
@@ -299,17 +295,35 @@ def discordant(n: list[float]) -> pd.DataFrame:
     )
 
 
-def test_text_in_the_column_of_pairs():
-    with pytest.raises(SchemaError, match="pairs='all' contains text where a number of pairs belongs: 'many'"):
-        compare_strategies(discordant([3, 9]).assign(all="many"), pairs="all")
+def test_strategies_that_cannot_be_compared_are_refused():
+    refused(
+        DesignError,
+        (
+            lambda: compare_strategies(verdicts(strategies="P0 S1")),
+            r"baseline='B0' is not in 'strategy'. It has: P0, S1",
+        ),
+        (
+            lambda: compare_strategies(discordant([3, 9]).assign(all="many"), pairs="all"),
+            SchemaError,
+            "pairs='all' contains text where a number of pairs belongs: 'many'",
+        ),
+    )
 
 
 @pytest.mark.parametrize("method", ["exact", "mid-p"])
 def test_exact_tests_take_whole_counts_only(method):
-    with pytest.raises(DesignError, match=rf"method='{method}' counts whole pairs, and there are 2\.5 and 8"):
-        mcnemar_test(2.5, 8, method)
-    with pytest.raises(SchemaError, match="'n' counts identical rows: it is not whole in 1 of 2 rows"):
-        compare_strategies(discordant([2.5, 8]), method=method)
+    refused(
+        DesignError,
+        (
+            lambda: mcnemar_test(2.5, 8, method),
+            rf"method='{method}' counts whole pairs, and there are 2\.5 and 8",
+        ),
+        (
+            lambda: compare_strategies(discordant([2.5, 8]), method=method),
+            SchemaError,
+            "'n' counts identical rows: it is not whole in 1 of 2 rows",
+        ),
+    )
     assert mcnemar_test(2.5, 8, "asymptotic")[0] == pytest.approx(5.5**2 / 10.5)
     assert 0 < mcnemar_test(2.0, 8.0, method)[1] < 1
 

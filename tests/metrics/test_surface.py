@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instrument import instrument_calls
 from judgestats.counting.tallies import tally
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics import psychometrics as js
-
-
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
-
+from refusals import refused
 
 # ---------------------------------------------------------------- Δ0
 
@@ -129,12 +123,13 @@ def test_same_subset_and_different_subset_are_never_pooled(calls):
 
 
 def test_delta0_refuses_an_unknown_order_a_repeat_and_missing_stimuli(calls):
-    with pytest.raises(DesignError, match="order_known"):
-        js.delta0(calls.assign(order_known=False))
-    with pytest.raises(DesignError, match="replicate"):
-        js.delta0(pd.concat([calls, calls]))
-    with pytest.raises(DesignError, match="consistency"):
-        js.delta0(calls.drop(columns="stimulus"))
+    refused(
+        DesignError,
+        (calls.assign(order_known=False), "order_known"),
+        (pd.concat([calls, calls]), "replicate"),
+        (calls.drop(columns="stimulus"), "consistency"),
+        of=js.delta0,
+    )
 
 
 def test_a_repeat_that_a_condition_tells_apart_is_named(calls):

@@ -11,9 +11,10 @@ from scipy.stats import kendalltau
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels import clustered_scores
-from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.measure_registry import MeasureOptions, measures
 from judgestats.metrics.ranking import ranking_resamples, strength_covariance
 from judgestats.metrics.ranking.system_ranking import rank_systems
+from refusals import refused
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -441,11 +442,6 @@ def test_systems_that_never_met_are_refused_by_name():
         rank_systems(matrix(wins), pseudo_ties=1)
 
 
-def test_one_system_only_is_refused():
-    with pytest.raises(DesignError, match="there is one only: 'A'"):
-        rank_systems(pd.DataFrame({"system": "A", "opponent": "A", "outcome": ["win"], "n": [3]}))
-
-
 def test_a_system_compared_with_itself_is_excluded_and_counted():
     calls = drawn(np.random.default_rng(10), [0.5, 0.0, -0.5], 40, 3)
     itself = calls.head(7).assign(second=calls["first"].head(7))
@@ -477,42 +473,6 @@ def test_a_system_whose_calls_are_all_invalid_is_listed_without_a_strength():
     assert of(found, "rank", "conf_high").max() == 3
 
 
-def test_a_constant_covariate_is_refused():
-    calls = votes().assign(length_first=5, length_second=5)
-    with pytest.raises(DesignError, match=r"covariates='length' is 0 in every call.*Leave it out"):
-        rank_systems(calls, covariates="length")
-
-
-def test_a_covariate_that_belongs_to_the_system_is_refused():
-    calls = votes()
-    cost = dict(zip("abcde", [1.0, 4.0, 2.0, 7.0, 3.0], strict=True))
-    calls = calls.assign(cost_first=calls["first"].map(cost), cost_second=calls["second"].map(cost))
-    with pytest.raises(DesignError, match="cost cannot be separated from the systems"):
-        rank_systems(calls, covariates="cost")
-
-
-def test_a_slot_effect_needs_both_orders():
-    calls = pd.DataFrame({"judge": "g", "item": list("abcd"), "first": "A", "second": "B",
-                          "choice": ["first", "second", "first", "first"]})  # fmt: skip
-    with pytest.raises(DesignError, match=r"slot cannot be separated.*both orders"):
-        rank_systems(calls, slot=True)
-    with pytest.raises(DesignError, match="order"):
-        rank_systems(votes().assign(order_known=False), slot=True)
-
-
-def test_a_slot_that_decides_every_call_is_refused():
-    calls = votes().assign(choice="first")
-    with pytest.raises(DesignError, match=r"slot predicts the answers without error.*slot=False"):
-        rank_systems(calls, slot=True)
-
-
-def test_a_covariate_that_decides_every_call_is_refused():
-    calls = votes()
-    calls = calls.assign(choice=np.where(calls["length_first"] > calls["length_second"], "first", "second"))
-    with pytest.raises(DesignError, match="length predicts the answers without error"):
-        rank_systems(calls, covariates="length")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -534,15 +494,38 @@ def test_one_clear_error(arguments, message):
     assert message in str(error.value)
 
 
-def test_a_matrix_with_a_negative_count_is_refused():
-    with pytest.raises(SchemaError, match="matrix of wins has -1"):
-        rank_systems(matrix([[0, -1], [2, 0]]))
-
-
-def test_a_matrix_has_no_order_and_no_covariates():
-    for arguments in ({"slot": True}, {"covariates": "length"}):
-        with pytest.raises(DesignError, match="matrix of wins has no order and no covariates"):
-            rank_systems(matrix([[0, 3], [2, 0]]), **arguments)
+def test_systems_that_cannot_be_ranked_are_refused():
+    calls = votes()
+    cost = dict(zip("abcde", [1.0, 4.0, 2.0, 7.0, 3.0], strict=True))
+    costs = calls.assign(cost_first=calls["first"].map(cost), cost_second=calls["second"].map(cost))
+    longer = calls.assign(choice=np.where(calls["length_first"] > calls["length_second"], "first", "second"))
+    one_order = pd.DataFrame({"judge": "g", "item": list("abcd"), "first": "A", "second": "B",
+                              "choice": ["first", "second", "first", "first"]})  # fmt: skip
+    refused(
+        DesignError,
+        (
+            lambda: rank_systems(pd.DataFrame({"system": "A", "opponent": "A", "outcome": ["win"], "n": [3]})),
+            "there is one only: 'A'",
+        ),
+        (
+            lambda: rank_systems(calls.assign(length_first=5, length_second=5), covariates="length"),
+            r"covariates='length' is 0 in every call.*Leave it out",
+        ),
+        (lambda: rank_systems(costs, covariates="cost"), "cost cannot be separated from the systems"),
+        (lambda: rank_systems(one_order, slot=True), r"slot cannot be separated.*both orders"),
+        (lambda: rank_systems(calls.assign(order_known=False), slot=True), "order"),
+        (
+            lambda: rank_systems(calls.assign(choice="first"), slot=True),
+            r"slot predicts the answers without error.*slot=False",
+        ),
+        (lambda: rank_systems(longer, covariates="length"), "length predicts the answers without error"),
+        (lambda: rank_systems(matrix([[0, -1], [2, 0]])), SchemaError, "matrix of wins has -1"),
+        (lambda: rank_systems(matrix([[0, 3], [2, 0]]), slot=True), "matrix of wins has no order and no covariates"),
+        (
+            lambda: rank_systems(matrix([[0, 3], [2, 0]]), covariates="length"),
+            "matrix of wins has no order and no covariates",
+        ),
+    )
 
 
 def test_calls_without_a_covariate_are_counted():
@@ -567,13 +550,13 @@ def test_unbalanced_positions_are_flagged_unless_they_are_modelled():
 def test_the_page_tries_three_systems_or_more():
     record = measures()["rank_systems"]
     calls = drawn(np.random.default_rng(14), [0.5, 0.0, -0.5], 30, 4, judges=2)
-    found = record.attempt(calls, Options())
+    found = record.attempt(calls, MeasureOptions())
     assert {"strength", "rank", "stability_item", "stability_judge"} <= set(found["term"])
     two = calls[calls["first"].isin(["s0", "s1"]) & calls["second"].isin(["s0", "s1"])]
-    assert record.attempt(two, Options()) == "needs three systems or more"
+    assert record.attempt(two, MeasureOptions()) == "needs three systems or more"
     apart = calls.assign(first=calls["item"] + calls["first"], second=calls["item"] + calls["second"])
-    assert "never compared" in record.attempt(apart.head(40), Options()) or "too many" in record.attempt(
-        apart, Options()
+    assert "never compared" in record.attempt(apart.head(40), MeasureOptions()) or "too many" in record.attempt(
+        apart, MeasureOptions()
     )
 
 

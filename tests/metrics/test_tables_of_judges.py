@@ -8,6 +8,7 @@ from scipy import stats
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.published import load
+from refusals import refused
 
 #: Other names of the five models in the tables of the merchant_risk paper.
 NAMES = {
@@ -89,13 +90,23 @@ def test_results_keep_their_intervals_and_must_be_of_one_row():
     matrix = js.score_matrix(scores)
     got = js.side_by_side({"score": matrix})
     assert got["score_low"].tolist() == matrix["conf_low"].tolist()
-    with pytest.raises(DesignError, match="several rows for 'a'"):
-        js.side_by_side({"score": pd.concat([matrix, matrix])})
-    with pytest.raises(DesignError, match="no judge in common"):
-        js.side_by_side({"x": matrix, "y": pd.Series({"c": 1.0})})
-    with pytest.raises(SchemaError, match="judge, system or model"):
-        js.side_by_side({"x": matrix.drop(columns=["judge", "system"])})
-    with pytest.raises(SchemaError, match="'z' is no column of numbers"):
-        js.correlate_over_judges(got, ["score", "z"])
-    with pytest.raises(DesignError, match="two columns"):
-        js.correlate_over_judges(got)
+    refused(
+        DesignError,
+        (lambda: js.side_by_side({"score": pd.concat([matrix, matrix])}), "several rows for 'a'"),
+        (lambda: js.side_by_side({"x": matrix, "y": pd.Series({"c": 1.0})}), "no judge in common"),
+        (
+            lambda: js.side_by_side({"x": matrix.drop(columns=["judge", "system"])}),
+            SchemaError,
+            "judge, system or model",
+        ),
+        (lambda: js.correlate_over_judges(got, ["score", "z"]), SchemaError, "'z' is no column of numbers"),
+        (lambda: js.correlate_over_judges(got), "two columns"),
+    )
+
+
+@pytest.mark.parametrize(
+    "results", [pd.DataFrame({"judge": ["a"], "estimate": [1.0]}), [1], {"judge": pd.Series({"a": 1})}]
+)
+def test_results_are_named(results):
+    with pytest.raises(DesignError, match="results= is a mapping from the names of the columns to results"):
+        js.side_by_side(results)

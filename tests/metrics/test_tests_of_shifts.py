@@ -35,6 +35,15 @@ def test_paired_t_and_sign_test_are_scipys(alternative):
     assert "1 condition unmoved" in row["flag"]
 
 
+def test_shifts_that_differ_by_rounding_are_constant():
+    before = np.array([0.1, 0.2, 0.7, 0.9])
+    rows = shift_tests(pd.DataFrame({"pair": list("abcd"), "before": before, "after": before - 0.1 + 1e-13 * before}))
+    mean = rows.set_index("term").loc["mean_shift"]
+    assert mean["estimate"] == pytest.approx(-0.1)
+    assert np.isnan(mean["std_error"])
+    assert "constant shifts" in mean["flag"]
+
+
 def test_bonferroni_counts_the_groups():
     table = pd.concat([conditions(seed=k).assign(model=f"m{k}") for k in range(3)])
     got = shift_tests(table, by="model")

@@ -6,17 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from instrument import instrument_calls
 from judgestats.errors import DesignError
 from judgestats.kernels.resampling import cluster_totals, percentile_interval
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.psychometrics.threshold import crossing
 from metrics.tables import ladder
-
-
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
 
 
 def test_threshold_reached_at_the_first_step_is_left_censored():

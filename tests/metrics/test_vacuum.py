@@ -5,17 +5,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from instrument import instrument_calls
 from judgestats import parse_verdicts, preferences, ratings
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics import psychometrics as js
 from metrics.tables import value
-
-
-@pytest.fixture(scope="module")
-def calls():
-    return instrument_calls()
-
+from refusals import refused
 
 # ---------------------------------------------------------------- dark current
 
@@ -43,7 +37,7 @@ def test_an_invalid_vacuum_call_is_what_is_asked_for(invalid, rate, n):
 
 def test_dark_current_of_calls_that_share_pairs_is_clustered_and_flagged_where_it_is_not(calls):
     plain, clustered = js.dark_current(calls, cluster=False), js.dark_current(calls, cluster="task")
-    assert js.dark_current(calls)["method"].str.contains("clustered by item").all()
+    assert js.dark_current(calls)["method"].str.contains("clustered by task").all()
     assert plain["flag"].str.contains("calls not independent").all()
     assert not clustered["flag"].str.contains("calls not independent").any()
     assert clustered["method"].str.contains("G = 10").all()
@@ -51,10 +45,12 @@ def test_dark_current_of_calls_that_share_pairs_is_clustered_and_flagged_where_i
 
 
 def test_dark_current_without_stimuli_says_what_is_missing(calls):
-    with pytest.raises(DesignError, match="no column 'stimulus'"):
-        js.dark_current(calls.drop(columns="stimulus"))
-    with pytest.raises(DesignError, match="no row has one"):
-        js.dark_current(calls[calls["stimulus"] == "ladder"])
+    refused(
+        DesignError,
+        (calls.drop(columns="stimulus"), "no column 'stimulus'"),
+        (calls[calls["stimulus"] == "ladder"], "no row has one"),
+        of=js.dark_current,
+    )
 
 
 def test_pooled_prompts_and_counted_rows_are_not_independent(calls):

@@ -8,6 +8,7 @@ from scipy import stats
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.published import load
+from refusals import refused
 
 
 def test_progression_by_brute_force():
@@ -37,12 +38,23 @@ def test_progression_over_the_published_picks():
     means = got[got["term"] == "mean_value"]
     assert (means.groupby("judge").size() == 5).all()
     assert (means["n"] == 3).all()
-    assert means["flag"].str.contains("constant").all()
+    assert (means["flag"] == "no variation; n < 30").all()
+
+
+def test_a_mean_of_one_value_has_no_interval():
+    picks = pd.DataFrame({"judge": "g", "item": ["a", "b", "c"], "score": [1, 1, 2]})
+    got = js.level_progression(picks, pd.DataFrame({"item": ["a", "b", "c"], "value": [1.0, 2.0, 4.0]}))
+    rows = got.set_index(["term", "level"])
+    assert rows.loc[("mean_value", 1), "flag"] == "n < 30"
+    assert rows.loc[[("mean_value", 2), ("step", 2)], "estimate"].tolist() == [4.0, 2.5]
+    assert (rows.loc[[("mean_value", 2), ("step", 2)], "flag"] == "one unit; n < 30").all()
 
 
 def test_a_truth_without_values_is_refused():
     picks = pd.DataFrame({"judge": "g", "item": ["a"], "score": [1]})
-    with pytest.raises(SchemaError, match="item and value"):
-        js.level_progression(picks, pd.DataFrame({"item": ["a"], "level": [1]}))
-    with pytest.raises(DesignError, match="none of the items"):
-        js.level_progression(picks, pd.DataFrame({"item": ["b"], "value": [1.0]}))
+    refused(
+        SchemaError,
+        (pd.DataFrame({"item": ["a"], "level": [1]}), "item and value"),
+        (pd.DataFrame({"item": ["b"], "value": [1.0]}), DesignError, "none of the items"),
+        of=lambda wrong: js.level_progression(picks, wrong),
+    )

@@ -10,11 +10,12 @@ from scipy import stats
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import clustered_tango
+from refusals import refused
 
 PEOPLE = ["Ann", "Bob"]
 
 
-def calls(items=40, replicates=(3, 2), seed=1, drift=0.3, people=True):
+def versioned(items=40, replicates=(3, 2), seed=1, drift=0.3, people=True):
     """Calls under v1 and v2, repeated, in both orders; and of two people. v2 says tie more often."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -56,7 +57,7 @@ def cell(found, term, stimulus=""):
 
 
 def test_flips_by_brute_force():
-    table = calls(people=False)
+    table = versioned(people=False)
     found = js.compare_versions(*sides(table), n_resamples=20)
     models = table[table["rater_type"] == "model"]
     answers = {k: g["choice"].to_numpy() for k, g in models.groupby(["item", "first", "version"])}
@@ -80,7 +81,7 @@ def test_flips_by_brute_force():
 
 
 def test_rerun_noise_is_what_consistency_says():
-    table = calls(people=False)
+    table = versioned(people=False)
     found = js.compare_versions(*sides(table), n_resamples=20)
     for version, term in (("v1", "rerun_flips_old"), ("v2", "rerun_flips_new")):
         own = table[table["version"] == version].drop(columns="version")
@@ -92,18 +93,18 @@ def test_rerun_noise_is_what_consistency_says():
 
 
 def test_without_repeats_the_noise_is_unknown():
-    table = calls(replicates=(1, 1), people=False).drop(columns="replicate")
+    table = versioned(replicates=(1, 1), people=False).drop(columns="replicate")
     found = js.compare_versions(*sides(table), n_resamples=20)
     assert cell(found, "flips")["flag"] == "rerun noise unknown"
     assert np.isnan(cell(found, "flips_above_noise")["estimate"])
     assert cell(found, "flips_above_noise")["flag"] == "rerun noise unknown"
     assert not set(found["term"]) & {"rerun_flips_old", "rerun_flips_new"}
-    one = js.compare_versions(*sides(calls(replicates=(2, 1), people=False)), n_resamples=20)
+    one = js.compare_versions(*sides(versioned(replicates=(2, 1), people=False)), n_resamples=20)
     assert cell(one, "flips_above_noise")["flag"] == "noise of one version only"
 
 
 def test_agreement_with_people_by_brute_force():
-    table = calls()
+    table = versioned()
     found = js.compare_versions(*sides(table), humans="rater_type=human", n_resamples=20)
     content = np.where(table["choice"] == "first", table["first"], table["second"])
     table = table.assign(says=np.where(table["choice"] == "tie", "tie", content))
@@ -125,7 +126,7 @@ def test_agreement_with_people_by_brute_force():
 
 
 def test_the_shift_of_the_criterion_is_criterion_shifts():
-    table = calls()
+    table = versioned()
     found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=20)
     people = table[table["rater_type"] == "human"]
     votes = people.groupby("item")["choice"].agg(lambda c: c.iloc[0] if c.nunique() == 1 else "tie")
@@ -143,13 +144,13 @@ def test_the_shift_of_the_criterion_is_criterion_shifts():
         numbers = ["estimate", "std_error", "conf_low", "conf_high", "n"]
         assert cell(found, term, stimulus)[numbers].tolist() == pytest.approx(row[numbers].tolist())
     assert cell(found, "target_signal_lost", "people decided")["conf_low"] > 0  # more ties were planted
-    alone = js.compare_versions(*sides(calls(people=False)))
+    alone = js.compare_versions(*sides(versioned(people=False)))
     assert set(alone.loc[alone["stimulus"] == "all", "term"]) == {"criterion_shift"}
     assert "agreement_change" not in set(alone["term"])
 
 
 def test_a_prompt_of_one_value_changes_nothing():
-    old, new = sides(calls())
+    old, new = sides(versioned())
     people = {"humans": {"rater_type": "human"}, "n_resamples": 20}
     got = js.compare_versions(old.assign(prompt="p"), new.assign(prompt="p"), **people)
     pd.testing.assert_frame_equal(got, js.compare_versions(old, new, **people))
@@ -157,7 +158,7 @@ def test_a_prompt_of_one_value_changes_nothing():
 
 
 def test_calls_clustered_by_prompt_give_what_another_name_of_it_gives():
-    table = calls()
+    table = versioned()
     old, new = (t.assign(topic="t" + (t["item"].factorize()[0] % 12).astype(str)) for t in sides(table))
     renamed = [t.rename(columns={"topic": "prompt"}) for t in (old, new)]
     got = js.compare_versions(*renamed, humans={"rater_type": "human"}, cluster="prompt", n_resamples=20)
@@ -167,7 +168,7 @@ def test_calls_clustered_by_prompt_give_what_another_name_of_it_gives():
     pd.testing.assert_frame_equal(got, want)
 
 
-def scores(items=50, shift=0.5, noise=0.5, seed=2, replicates=1):
+def rerated(items=50, shift=0.5, noise=0.5, seed=2, replicates=1):
     rng = np.random.default_rng(seed)
     quality = rng.normal(3, 1, items)
     rows = []
@@ -186,7 +187,7 @@ def scores(items=50, shift=0.5, noise=0.5, seed=2, replicates=1):
 
 def test_ratings_tell_a_shift_from_a_loss_of_resolution():
     for shift, noise in ((1.0, 0.5), (0.0, 1.5)):
-        table = scores(200, shift, noise)
+        table = rerated(200, shift, noise)
         found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=200).set_index("term")
         wide = table.assign(who=table["judge"] + table["version"].fillna("")).pivot(
             index="item", columns="who", values="score"
@@ -206,7 +207,7 @@ def test_ratings_tell_a_shift_from_a_loss_of_resolution():
 
 
 def test_repeats_of_ratings_are_compared():
-    table = scores(replicates=3)
+    table = rerated(replicates=3)
     own = table[table["version"] == "v1"].drop(columns="version")
     same = js.consistency(own, over="replicate")
     wide = own.pivot(index="item", columns="replicate", values="score")
@@ -217,7 +218,7 @@ def test_repeats_of_ratings_are_compared():
 
 
 def test_one_frame_and_its_baseline_give_what_two_frames_give():
-    table = calls()
+    table = versioned()
     two = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=50)
     one = js.compare_versions(table, baseline={"version": "v1"}, humans=PEOPLE, n_resamples=50)
     assert set(one["version"]) == {"v2"}
@@ -231,7 +232,7 @@ def test_one_frame_and_its_baseline_give_what_two_frames_give():
 
 
 def test_versions_may_be_whole_numbers_that_people_lack():
-    old, new = sides(calls())
+    old, new = sides(versioned())
     frames = [t.assign(version=v) for t, v in ((old, 1), (new[~new["judge"].isin(PEOPLE)], 2))]
     frames[0].loc[frames[0]["judge"].isin(PEOPLE), "version"] = None
     table = pd.concat(frames, ignore_index=True)
@@ -244,7 +245,7 @@ def test_versions_may_be_whole_numbers_that_people_lack():
 
 
 def test_each_version_is_a_judge_or_each_judge_has_two():
-    old, new = sides(calls(people=False))
+    old, new = sides(versioned(people=False))
     found = js.compare_versions(old.assign(judge="g-1106"), new.assign(judge="g-0125"))
     assert set(found["judge"]) == {"g-1106 to g-0125"}
     two = [pd.concat([side, side.assign(judge="h")]) for side in (old, new)]
@@ -266,26 +267,25 @@ def test_each_version_is_a_judge_or_each_judge_has_two():
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(DesignError, match=message):
-        js.compare_versions(calls(), **arguments)
+        js.compare_versions(versioned(), **arguments)
 
 
 def test_frames_that_cannot_be_compared():
-    old, new = sides(calls(people=False))
-    with pytest.raises(DesignError, match="baseline= names the old version in one frame"):
-        js.compare_versions(old, new, baseline="v1")
-    with pytest.raises(DesignError, match="old version has preferences, the new one ratings"):
-        js.compare_versions(old, sides(scores())[1])
+    old, new = sides(versioned(people=False))
     two = pd.concat([new.assign(judge="h"), new.assign(judge="k")])
-    with pytest.raises(DesignError, match="share no judge: g in the old, h, k in the new"):
-        js.compare_versions(old, two)
-    with pytest.raises(DesignError, match="same replicate number"):
-        js.compare_versions(pd.concat([old, old]), new)
+    refused(
+        DesignError,
+        (lambda: js.compare_versions(old, new, baseline="v1"), "baseline= names the old version in one frame"),
+        (lambda: js.compare_versions(old, sides(rerated())[1]), "old version has preferences, the new one ratings"),
+        (lambda: js.compare_versions(old, two), "share no judge: g in the old, h, k in the new"),
+        (lambda: js.compare_versions(pd.concat([old, old]), new), "same replicate number"),
+    )
     other = js.compare_versions(old, new.assign(item="other " + new["item"]))
     assert other.loc[other["term"] == "flips", "flag"].str.contains("not paired: no stimulus shared").all()
 
 
 def test_versions_that_agree_in_every_call_have_an_interval_of_change():
-    table = calls(replicates=(1, 1))
+    table = versioned(replicates=(1, 1))
     old = sides(table)[0]
     found = js.compare_versions(old, old, humans=PEOPLE, n_resamples=20)
     row = cell(found, "agreement_change")
@@ -294,7 +294,7 @@ def test_versions_that_agree_in_every_call_have_an_interval_of_change():
     assert cell(found, "flips")["conf_high"] > 0
 
 
-@pytest.mark.parametrize("make", [calls, scores])
+@pytest.mark.parametrize("make", [versioned, rerated])
 def test_coefficients_have_students_interval_within_their_range(make):
     """A percentile interval of 40 items is too narrow; no change of a coefficient is beyond 2."""
     table, reach = make(40), stats.t.ppf(0.975, 39)
@@ -312,10 +312,10 @@ def test_coefficients_have_students_interval_within_their_range(make):
 
 def test_coefficients_of_answers_that_never_vary_are_flagged():
     """Kappa of one answer, and the correlation of a constant, do not exist: NaN, and the flag says why."""
-    always = js.compare_versions(*sides(calls().assign(choice="tie")), humans=PEOPLE, n_resamples=20)
+    always = js.compare_versions(*sides(versioned().assign(choice="tie")), humans=PEOPLE, n_resamples=20)
     assert np.isnan(cell(always, "kappa_change")["estimate"])
     assert cell(always, "kappa_change")["flag"] == "no variation"
-    table = scores()
+    table = rerated()
     table["score"] = table["score"].where(table["version"] != "v1", 3.0)
     found = js.compare_versions(*sides(table), humans=PEOPLE, n_resamples=20)
     assert cell(found, "correlation_change")["flag"] == "no variation"
@@ -357,3 +357,24 @@ def test_coverage_of_changes():
         assert len(rows) == studies
         covered = (rows["conf_low"] <= value) & (rows["conf_high"] >= value)
         assert 0.88 < covered.mean() <= 1, (term, covered.mean())
+
+
+def test_right_and_wrong_verdicts_have_flips_and_shares():
+    """Of 20 items 11 were right under v1 and 14 under v2; 4 became right and 1 wrong."""
+    old = [1] * 10 + [0] * 4 + [1] + [0] * 5
+    new = [1] * 10 + [1] * 4 + [0] + [0] * 5
+    rows = [("j", str(i), v, c) for v, given in (("v1", old), ("v2", new)) for i, c in enumerate(given)]
+    table = pd.DataFrame(rows, columns=["judge", "item", "prompt", "correct"]).astype({"correct": bool})
+    found = js.compare_versions(table, baseline="v1").set_index("term")
+    expected = {"flips": 0.25, "mean_old": 0.55, "mean_new": 0.7, "mean_shift": 0.15}
+    assert found["estimate"].dropna().round(9).to_dict() == expected
+    scores = table.assign(score=table["correct"].astype(float)).drop(columns="correct")
+    assert js.compare_versions(scores, baseline="v1").set_index("term")["estimate"].equals(found["estimate"])
+    assert found.loc["mean_old", ["conf_low", "conf_high"]].between(0, 1).all()
+
+
+@pytest.mark.parametrize("column", ["judge", "item", "choice"])
+def test_what_was_judged_by_whom_is_no_version(column):
+    table = versioned(items=3, people=False)
+    with pytest.raises(DesignError, match=r"no such column of versions\. Columns: version"):
+        js.compare_versions(table, baseline={column: str(table[column].iloc[0])})

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.bayes.draws import Draws, TopParameter
 from judgestats.models.hierarchical.posterior_checks import finding
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, tabled
@@ -19,7 +19,7 @@ def normal_draws(scale, mean, error, size=20_000):
     weight = scale**2 / (scale**2 + error**2)
     even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
     values = (weight * mean + np.sqrt(weight) * error * even).reshape(4, -1)
-    top = TopParameter("x", values, Prior(scale, None, half=False))
+    top = TopParameter("x", values, CentredPrior(scale, None, half=False))
     return Draws(
         {"x": values},
         {"x": ()},

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from refusals import refused
+
 pm = pytest.importorskip("pymc")
 pytest.importorskip("arviz_stats")
 
@@ -435,7 +437,7 @@ def test_a_level_left_out_has_its_effects_integrated():
     fit = posterior(m, values, effects)
     draws, found = draws_of(fit), crossvalidation._calls(fit)
     places = np.flatnonzero(d.terms[0].codes[found.rows] == 3)
-    own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
+    own = crossvalidation.DesignCalls(found.rows[places], found.y[places], found.count[places])
     got = crossvalidation._integrated(fit, draws, [0], 3, own, "g")
     for s in (0, 17, 59):
         v, h = draws.flat("parameters")[s], draws.flat("effects 1")[s, :, 0]
@@ -453,7 +455,7 @@ def test_integration_of_binary_calls_and_of_a_spread_near_zero():
     fit = posterior(m, values, [np.random.default_rng(6).normal(size=(1, 4, 12, 1))])
     found = crossvalidation._calls(fit)
     places = np.flatnonzero(m.design.terms[0].codes[found.rows] == 0)
-    own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
+    own = crossvalidation.DesignCalls(found.rows[places], found.y[places], found.count[places])
     got = crossvalidation._integrated(fit, draws_of(fit), [0], 0, own, "g")
     u = np.linspace(-9, 9, 20001)
     for s in range(4):
@@ -574,7 +576,7 @@ def test_a_level_left_out_has_the_effects_of_its_classes_integrated():
     fit = three_classes()
     draws, found = draws_of(fit), crossvalidation._calls(fit)
     places = np.flatnonzero(fit.design.terms[0].codes[found.rows] == 3)
-    own = crossvalidation.Calls(found.rows[places], found.y[places], found.count[places])
+    own = crossvalidation.DesignCalls(found.rows[places], found.y[places], found.count[places])
     got = crossvalidation._integrated(fit, draws, [0], 3, own, "g")
     at = np.linspace(-7, 7, 141)
     grid = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -591,44 +593,56 @@ def test_a_level_left_out_has_the_effects_of_its_classes_integrated():
 
 def test_classes_of_a_posterior_are_refused_where_one_number_is_needed():
     fit = three_classes()
-    for refused in (fit.augment, fit.variance_components, lambda: fit.predict(kind="link")):
-        with pytest.raises(DesignError, match="needs one number a row, and a nominal model has one of each class"):
-            refused()
+    no_number = "needs one number a row, and a nominal model has one of each class"
     text = fit.summary()
     assert "Multinomial logit mixed model" in text
     assert "tie: Intercept, wins: Intercept ~ normal(0, 2.5): intercept, all predictors at their means" in text
     assert "ICC" not in text
     table = calls()
-    with pytest.raises(FitError, match=r"takes no cluster=. Write \(1\|g\) in the formula, or use engine='ml'"):
-        js.fit("verdict ~ s", table, family="nominal", engine="pymc", cluster="g")
-    with pytest.raises(DesignError, match="no offset"):
-        js.fit("verdict ~ s + offset(x) + (1|g)", table, family="nominal", engine="pymc")
     d = fit.design
-    with pytest.raises(DesignError, match=r"Allowed: tie: Intercept, Intercept, .*wins: x, .*sd\(g\)"):
-        priors(d, "nominal", "logit", fit.thresholds, {"sd(k)": 1.0})
+    refused(
+        DesignError,
+        (
+            lambda: js.fit("verdict ~ s", table, family="nominal", engine="pymc", cluster="g"),
+            FitError,
+            r"takes no cluster=. Write \(1\|g\) in the formula, or use engine='ml'",
+        ),
+        (
+            lambda: js.fit("verdict ~ s + offset(x) + (1|g)", table, family="nominal", engine="pymc"),
+            "no offset",
+        ),
+        (
+            lambda: priors(d, "nominal", "logit", fit.thresholds, {"sd(k)": 1.0}),
+            r"Allowed: tie: Intercept, Intercept, .*wins: x, .*sd\(g\)",
+        ),
+        (fit.augment, no_number),
+        (fit.variance_components, no_number),
+        (lambda: fit.predict(kind="link"), no_number),
+    )
 
 
 def test_loo_refused():
     fit = js.fit("y ~ x", calls())
-    with pytest.raises(FitError, match="no posterior draws"):
-        fit.loo()
     own = posterior(coded("y ~ 1", calls(), "binomial", "logit"), beta_draws(9, 9))
-    with pytest.raises(DesignError, match="call"):
-        own.loo("judge")
+    refused(
+        FitError,
+        (lambda: fit.loo(), "no posterior draws"),
+        (lambda: own.loo("judge"), DesignError, "call"),
+    )
 
 
 # ---- the door -------------------------------------------------------------------------------------------------------
 
 
 def test_options_of_sampling_are_refused_where_nothing_is_sampled():
-    with pytest.raises(FitError, match="takes no priors="):
-        js.fit("y ~ x", calls(), priors={"x": 1.0})
-    with pytest.raises(FitError, match="takes no sampling="):
-        js.fit("y ~ x", calls(), engine="glm", sampling={"draws": 10})
-    with pytest.raises(DesignError, match="chains=0"):
-        js.fit("y ~ x", calls(), engine="pymc", sampling={"chains": 0})
-    with pytest.raises(DesignError, match="target_accept"):
-        js.fit("y ~ x", calls(), engine="pymc", sampling={"target_accept": 1.0})
+    refused(
+        FitError,
+        ({"priors": {"x": 1.0}}, "takes no priors="),
+        ({"engine": "glm", "sampling": {"draws": 10}}, "takes no sampling="),
+        ({"engine": "pymc", "sampling": {"chains": 0}}, DesignError, "chains=0"),
+        ({"engine": "pymc", "sampling": {"target_accept": 1.0}}, DesignError, "target_accept"),
+        of=lambda arguments: js.fit("y ~ x", calls(), **arguments),
+    )
 
 
 def near(fit, likelihood, *, most=0.2, skip=()):

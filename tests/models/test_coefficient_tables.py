@@ -24,7 +24,7 @@ CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"
 
 @pytest.fixture(scope="module")
 def cbpp() -> Fit:
-    return fit(CASES, reference.data("cbpp"), n_quadrature=1)
+    return fit(CASES, reference.data("cbpp"), n_quadrature=1, df="normal")
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_glance_says_what_was_left_out() -> None:
 
 def test_a_search_that_did_not_end_is_said_in_every_row(cbpp: Fit) -> None:
     own = tidy(replace(cbpp, notes=("not converged",), converged=False))
-    assert (own["flag"] == "not converged").all()
+    assert own["flag"].str.endswith("not converged").all()
 
 
 def test_tables_of_an_empty_model() -> None:

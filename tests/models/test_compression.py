@@ -30,7 +30,7 @@ def test_two_rows_with_one_hash_stay_two(monkeypatch):
     assert inverse[0] == inverse[2] != inverse[1]
 
 
-def calls(seed: int, groups: int, size: int) -> pd.DataFrame:
+def grouped_rows(seed: int, groups: int, size: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     g = rng.integers(0, groups, size)
     return pd.DataFrame(
@@ -41,7 +41,7 @@ def calls(seed: int, groups: int, size: int) -> pd.DataFrame:
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from(["(1|g)", "(x|g)", "(1|g) + (0 + x|g)"]))
 def test_the_objective_does_not_see_the_compression(seed, groups, random):
-    frame = calls(seed, groups, 120)
+    frame = grouped_rows(seed, groups, 120)
     if frame["x"].nunique() < 2 or frame["g"].nunique() < 2 or frame["y"].nunique() < 2:
         return
     d = design(f"y ~ x + {random}", frame, family="binomial")

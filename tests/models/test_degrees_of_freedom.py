@@ -7,15 +7,17 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import block_diag, sqrtm
 from scipy.stats import multivariate_t
 
 import judgestats as js
 from judgestats.errors import DesignError, FitError
-from judgestats.models.postestimation.degrees_of_freedom import NORMAL, SATTERTHWAITE, df_rule
+from judgestats.kernels.cluster_robust import cluster_robust
+from judgestats.models.postestimation.degrees_of_freedom import NORMAL, SATTERTHWAITE, STRATA, df_rule
 from judgestats.models.postestimation.mean_contrasts import Comparison, contrasts
 from judgestats.models.postestimation.multiplicity import Inside, adjusted
 from judgestats.models.postestimation.reference_distributions import t_quantile, two_sided
-from judgestats.models.postestimation.reference_grids import Cells
+from judgestats.models.postestimation.reference_grids import GridCells
 from models.reference import data, results, spelled
 
 #: lmerTest's degrees of freedom, and what is made of them.
@@ -38,7 +40,7 @@ CASES = [(model, method) for model in MODELS for method in ("REML", "ML")]
 
 
 @cache
-def table(name):
+def phased(name):
     own = data(name)
     if name == "sleepstudy":
         own["phase"] = pd.cut(own["Days"], [-1, 2, 6, 9], labels=["early", "middle", "late"], ordered=False)
@@ -48,7 +50,7 @@ def table(name):
 @cache
 def fitted(model, method):
     name, formula = MODELS[model]
-    return js.fit(formula, table(name), family="gaussian", reml=method == "REML")
+    return js.fit(formula, phased(name), family="gaussian", reml=method == "REML")
 
 
 def name_of(term):
@@ -147,7 +149,7 @@ def test_normal_is_what_was_there_before():
 
 def test_results_do_not_depend_on_units_or_coding():
     base = fitted("interaction", "REML")
-    scaled = table("scores").assign(score=lambda t: 1e3 * t["score"], length=lambda t: t["length"] / 1e4)
+    scaled = phased("scores").assign(score=lambda t: 1e3 * t["score"], length=lambda t: t["length"] / 1e4)
     other = js.fit("score ~ C(strategy, Sum) * cot + (1|judge) + (1|item)", scaled, family="gaussian", reml=True)
     one, two = base.contrasts("strategy", by="cot"), other.contrasts("strategy", by="cot")
     np.testing.assert_allclose(one["df"], two["df"], rtol=1e-6)
@@ -155,7 +157,7 @@ def test_results_do_not_depend_on_units_or_coding():
 
 
 def test_a_tally_has_the_degrees_of_freedom_of_its_rows():
-    rounded = table("scores").assign(score=lambda t: t["score"].round())
+    rounded = phased("scores").assign(score=lambda t: t["score"].round())
     tally = rounded.groupby(["score", "strategy", "judge"]).size().rename("n").reset_index()
     formula = "score ~ strategy + (1|judge)"
     raw = js.fit(formula, rounded[["score", "strategy", "judge"]], family="gaussian", reml=True).tidy(effects="fixed")
@@ -164,7 +166,7 @@ def test_a_tally_has_the_degrees_of_freedom_of_its_rows():
 
 
 def test_without_random_terms_the_residual_has_them():
-    own = table("scores")
+    own = phased("scores")
     fit = js.fit("score ~ strategy + length", own, family="gaussian", reml=True)
     fixed = fit.tidy(effects="fixed")
     assert (fixed["df"] == len(own) - 4).all()
@@ -176,7 +178,7 @@ def test_without_random_terms_the_residual_has_them():
 
 
 def test_variances_that_are_not_told_apart_leave_degrees_of_freedom():
-    own = table("scores").assign(again=lambda t: t["judge"])
+    own = phased("scores").assign(again=lambda t: t["judge"])
     fit = js.fit("score ~ strategy + (1|judge) + (1|again) + (1|item)", own, family="gaussian", reml=True)
     once = js.fit("score ~ strategy + (1|judge) + (1|item)", own, family="gaussian", reml=True)
     np.testing.assert_allclose(fit.tidy(effects="fixed")["df"], once.tidy(effects="fixed")["df"], rtol=1e-3)
@@ -202,9 +204,9 @@ def test_dunnett_of_t_is_the_multivariate_t(df, product):
 
 
 def test_dunnett_covers_every_contrast_together():
-    found = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="dunnett"))
-    single = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="none"))
-    bonferroni = contrasts(fitted("phases", "REML"), Cells("phase"), Comparison("baseline", adjust="bonferroni"))
+    found = contrasts(fitted("phases", "REML"), GridCells("phase"), Comparison("baseline", adjust="dunnett"))
+    single = contrasts(fitted("phases", "REML"), GridCells("phase"), Comparison("baseline", adjust="none"))
+    bonferroni = contrasts(fitted("phases", "REML"), GridCells("phase"), Comparison("baseline", adjust="bonferroni"))
     widths = [t["conf_high"] - t["conf_low"] for t in (single, found, bonferroni)]
     assert (widths[0] < widths[1]).all()
     assert (widths[1] < widths[2]).all()
@@ -214,18 +216,18 @@ def test_dunnett_covers_every_contrast_together():
 
 
 def right(formula, **options):
-    return js.fit(formula, table("scores"), df="judge", **options)
+    return js.fit(formula, phased("scores"), df="judge", **options)
 
 
 def test_what_varies_between_judges_has_judges_less_their_effects():
-    own = table("scores").assign(big=lambda t: t["judge"].isin(["j6", "j7", "j8"]).astype(int))
+    own = phased("scores").assign(big=lambda t: t["judge"].isin(["j6", "j7", "j8"]).astype(int))
     fit = js.fit("correct ~ strategy + big + (1|judge) + (1|item)", own, df="judge")
     found = fit.tidy(effects="fixed").set_index("term")
     assert found["df"].to_dict() == {
         "Intercept": 6.0, "strategy[S1]": np.inf, "strategy[S8]": np.inf, "big": 6.0
     }  # fmt: skip
     assert (found["method"] == "t, between-within (judge)").all()
-    z = js.fit("correct ~ strategy + big + (1|judge) + (1|item)", own).tidy(effects="fixed").set_index("term")
+    z = fit.update(df="normal").tidy(effects="fixed").set_index("term")
     wider = (found["conf_high"] - found["estimate"]) / (z["conf_high"] - z["estimate"])
     np.testing.assert_allclose(wider, [2.446912 / 1.959964, 1, 1, 2.446912 / 1.959964], rtol=1e-6)
     assert found.loc["big", "p_value"] > z.loc["big", "p_value"]
@@ -238,7 +240,7 @@ def test_what_varies_between_judges_has_judges_less_their_effects():
     assert tests.loc["big", ["df", "df_error"]].tolist() == [1, 6.0]
     assert tests.loc["strategy", ["df", "df_error"]].tolist() == [2, np.inf]
     assert (tests["method"] == "F, between-within (judge)").all()
-    plain = js.fit("correct ~ strategy + big + (1|judge) + (1|item)", own).tests().set_index("term")
+    plain = fit.update(df="normal").tests().set_index("term")
     assert tests.loc["strategy", "p_value"] == pytest.approx(plain.loc["strategy", "p_value"], rel=1e-9)
 
 
@@ -270,7 +272,7 @@ def test_thresholds_are_between():
 
 
 def test_the_rank_counts_what_is_constant_within_judges():
-    own = table("scores").assign(big=lambda t: t["judge"].isin(["j6", "j7", "j8"]).astype(int))
+    own = phased("scores").assign(big=lambda t: t["judge"].isin(["j6", "j7", "j8"]).astype(int))
     fit = js.fit("correct ~ length * big + (length|judge)", own, df="judge")
     assert (fit.tidy(effects="fixed")["df"] == 6).all()
     slopes = js.fit("correct ~ 0 + length + length:big + (0 + length|judge)", own, df="judge")
@@ -288,27 +290,92 @@ def test_the_rank_counts_what_is_constant_within_judges():
 )
 def test_what_is_not_there_is_refused(options, words):
     with pytest.raises((DesignError, FitError), match=r"df=|degrees") as error:
-        js.fit("correct ~ strategy + (1|judge)", table("scores"), **options)
+        js.fit("correct ~ strategy + (1|judge)", phased("scores"), **options)
     assert words in str(error.value)
 
 
 def test_too_few_judges_are_refused():
-    own = table("scores").query("judge in ['j1', 'j2']").assign(big=lambda t: (t["judge"] == "j2").astype(int))
+    own = phased("scores").query("judge in ['j1', 'j2']").assign(big=lambda t: (t["judge"] == "j2").astype(int))
     with pytest.raises(DesignError, match="2 levels of 'judge' less 2 effects"):
         js.fit("correct ~ big + (1|judge)", own, df="judge")
 
 
-def test_the_advice_below_ten_judges_names_the_option():
-    fit = js.fit("correct ~ strategy + (1|judge)", table("scores"))
+def test_the_default_is_the_smallest_of_the_factors_between_whose_levels_an_effect_varies():
+    """Eight judges and 40 items: what varies between judges has theirs, what varies between items alone has those of items."""
+    own = phased("scores").assign(big=lambda t: t["judge"].isin(["j6", "j7", "j8"]).astype(int))
+    own = own.assign(hard=lambda t: t["item"].str.len() % 2 + (t["item"].str[-1] > "4"))
+    fit = js.fit("correct ~ strategy + big + hard + (1|judge) + (1|item)", own)
+    found = fit.tidy(effects="fixed").set_index("term")
+    items = own["item"].nunique()
+    assert found["df"].to_dict() == {
+        "Intercept": 6.0, "strategy[S1]": np.inf, "strategy[S8]": np.inf, "big": 6.0, "hard": items - 2.0
+    }  # fmt: skip
+    assert (found["method"] == "t, between-within").all()
+    for factor, term in (("judge", "big"), ("item", "hard")):
+        pd.testing.assert_series_equal(
+            fit.update(df=factor).tidy(effects="fixed").set_index("term").loc[term].drop("method"),
+            found.loc[term].drop("method"),
+        )
+    np.testing.assert_allclose(fit.means("strategy")["df"], 6)
+    assert fit.margins().set_index("variable")["df"][["big", "hard"]].tolist() == [6.0, items - 2.0]
+    assert fit.tests().set_index("term")["df_error"][["big", "hard"]].tolist() == [6.0, items - 2.0]
+    wald = fit.confint(terms=["big"]).iloc[0]
+    assert [wald["conf_low"], wald["conf_high"]] == found.loc["big", ["conf_low", "conf_high"]].tolist()
+    assert "between-within" in fit.summary()
+
+
+def test_no_estimate_and_no_error_depends_on_the_degrees_of_freedom():
+    fit = js.fit("correct ~ strategy + (1|judge) + (1|item)", phased("scores"))
+    one, z = (f.tidy() for f in (fit, fit.update(df="normal")))
+    pd.testing.assert_frame_equal(one[["term", "estimate", "std_error"]], z[["term", "estimate", "std_error"]])
+
+
+def test_where_effects_are_as_many_as_levels_there_is_no_interval():
+    fit = js.fit("correct ~ judge + (1|judge)", phased("scores"))
+    found = fit.tidy(effects="fixed")
+    assert np.isfinite(found["std_error"]).all()
+    assert found[["df", "p_value", "conf_low", "conf_high"]].isna().all(axis=None)
+    assert (found["flag"] == "no degrees of freedom").all()
+    assert fit.margins()["flag"].eq("no degrees of freedom").all()
+    assert fit.tests()["flag"].eq("no degrees of freedom").all()
+    assert fit.contrasts("judge")["flag"].eq("no degrees of freedom").all()
+    assert np.isfinite(fit.update(df="normal").tidy(effects="fixed")["p_value"]).all()
+
+
+def test_the_flag_of_check_stands_in_the_rows_where_it_fails():
+    """By z where effects vary between few levels, by t nowhere; profiles are by z."""
+    few, own = "fewer than 30 levels of judge", phased("scores").assign(big=lambda t: t["judge"].astype(str) > "j5")
+    fit = js.fit("correct ~ strategy + big + (1|judge)", own)
+    assert few in fit.check()["what"].str.split(": ").str[0].tolist()
+    z = fit.update(df="normal")
+    assert (fit.tidy()["flag"] == "").all()
+    short = {"Intercept": few, "strategy[S1]": "", "strategy[S8]": "", "big[True]": few, "sd(Intercept|judge)": ""}
+    assert z.tidy().set_index("term")["flag"].to_dict() == short
+    assert z.tests().set_index("term")["flag"].to_dict() == {"strategy": "", "big": few}
+    assert z.margins().set_index("variable")["flag"].to_dict() == {"strategy": "", "big": few}
+    assert (z.means("strategy")["flag"] == few).all()
+    assert (z.contrasts("strategy")["flag"] == "").all()
+    assert (z.contrasts("big")["flag"] == few).all()
+    profile = fit.confint(method="profile", terms=["strategy[S1]", "big[True]", "judge"])
+    assert profile["flag"].tolist() == ["", few, few]
+    linear = "score ~ strategy + (1|judge)"
+    by_ml, by_reml = (
+        js.fit(linear, own, family="gaussian", reml=r).tidy(effects="fixed")["flag"] for r in (False, True)
+    )
+    assert by_ml.tolist() == [few, "", ""]
+    assert (by_reml == "").all()
+
+
+def test_the_advice_says_what_intervals_rest_on():
+    fit = js.fit("correct ~ strategy + (1|judge)", phased("scores"))
     own = fit.check().query("level == 'caution' and column == 'judge'").iloc[0]
     assert "fewer than 30 levels of judge: 8" in own["what"]
-    assert "fit(..., df='judge')" in own["remedy"]
-    taken = fit.update(df="judge").check()
-    assert not taken["remedy"].str.contains("df='judge'").any()
+    assert "use t on its levels" in own["remedy"]
+    assert fit.update(df="normal").check()["remedy"].str.contains("Leave out df='normal'").any()
 
 
 def test_the_advice_of_a_linear_model_is_reml():
-    own = table("scores")
+    own = phased("scores")
     by_ml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian").check()["remedy"]
     assert by_ml.str.contains("Pass reml=True").any()
     by_reml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian", reml=True).check()["remedy"]
@@ -317,8 +384,9 @@ def test_the_advice_of_a_linear_model_is_reml():
 
 def test_rules():
     assert df_rule(fitted("slopes", "ML")) == SATTERTHWAITE
-    assert df_rule(js.fit("correct ~ 1 + (1|judge)", table("scores"))) == NORMAL
-    lpm = js.fit("correct ~ strategy + (1|judge)", table("scores"), engine="lpm")
+    assert df_rule(js.fit("correct ~ 1 + (1|judge)", phased("scores"))) == STRATA
+    assert df_rule(js.fit("correct ~ strategy", phased("scores"))) == NORMAL
+    lpm = js.fit("correct ~ strategy + (1|judge)", phased("scores"), engine="lpm")
     assert lpm.tidy(effects="fixed")["method"].eq("t, Satterthwaite").all()
 
 
@@ -339,6 +407,105 @@ def test_t_covers_what_varies_between_eight_judges_where_z_does_not():
     z, t = np.mean(hits, axis=0)
     assert z < 0.90
     assert 0.915 < t < 0.975
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------------
+
+
+def test_gee_of_scores_has_cr2_and_the_degrees_of_freedom_of_least_squares():
+    """Calls as many in each cluster and predictors of clusters: least squares, whose CR2 is that of means of clusters."""
+    rng = np.random.default_rng(2)
+    judge = np.repeat(np.arange(9), 20)
+    calls = pd.DataFrame({"judge": judge, "large": (judge < 4).astype(int)})
+    calls["score"] = rng.normal(size=9)[judge] + rng.normal(size=180)
+    calls["group"] = np.where(calls["large"] == 1, "l", "s")
+    fit = js.fit("score ~ large", calls, family="gaussian", engine="gee", cluster="judge")
+    row = fit.tidy().set_index("term").loc["large"]
+    means = calls.groupby(["group", "judge"])["score"].mean()
+    few, many = means["l"], means["s"]
+    assert row["std_error"] == pytest.approx(np.sqrt(few.var(ddof=1) / 4 + many.var(ddof=1) / 5), rel=1e-9)
+    # Welch's of equal variances
+    assert row["df"] == pytest.approx((1 / 4 + 1 / 5) ** 2 / ((1 / 4) ** 2 / 3 + (1 / 5) ** 2 / 4), rel=1e-9)
+    test = fit.tests().iloc[0]
+    assert [test["df_error"], test["p_value"]] == pytest.approx([row["df"], row["p_value"]], rel=1e-9)
+
+
+def test_a_share_by_gee_is_the_clustered_share():
+    """`cluster_robust` of the share: the same error on the logit, the same degrees of freedom, clusters of any size."""
+    rng = np.random.default_rng(3)
+    sizes = np.array([40, 3, 10, 10, 25, 7, 1, 12])
+    item = np.repeat(np.arange(8), sizes)
+    calls = pd.DataFrame({"item": item, "class": np.where(rng.random(item.size) < 0.4, "b", "a")})
+    hits = np.bincount(item, calls["class"] == "b").astype(float)
+    known = cluster_robust(hits[:, None], sizes[:, None].astype(float), np.ones(1))
+    row = js.fit("class ~ 1", calls, family="nominal", cluster="item").tidy().iloc[0]
+    p = known.estimate
+    assert row["std_error"] == pytest.approx(np.sqrt(known.variance) / (p * (1 - p)), rel=1e-9)
+    assert row["df"] == pytest.approx(known.df, rel=1e-9)
+
+
+def test_clusters_by_gee_and_nominal_agree_with_matrices_of_calls():
+    """Against CR2 and degrees of freedom in terms of calls, for the coefficients and for all of them together."""
+    rng = np.random.default_rng(4)
+    judge = np.repeat(np.arange(7), [4, 9, 6, 8, 5, 7, 10])
+    calls = pd.DataFrame({"judge": judge, "x": rng.normal(size=judge.size), "large": judge % 2})
+    lean = rng.normal(size=7)[judge] + 0.5 * calls["x"]
+    calls["y"] = (lean + rng.logistic(size=judge.size) > 0).astype(int)
+    calls["answer"] = np.array(["a", "b", "c"])[
+        np.clip(np.round(lean + rng.normal(size=judge.size)), -1, 1).astype(int) + 1
+    ]
+    X = np.column_stack([np.ones(judge.size), calls["x"], calls["large"]])
+
+    def checked(fit, rows, covariance_of_calls, residual):
+        """`rows` (N, J, P): derivatives of the expected answers of a call."""
+        W = [np.linalg.pinv(C) for C in covariance_of_calls]
+        own = [judge == g for g in range(7)]
+        bread = np.linalg.inv(
+            sum(np.concatenate(rows[o]).T @ w @ np.concatenate(rows[o]) for o, w in zip(own, W, strict=True))
+        )
+        halves = [np.linalg.cholesky(w).T @ np.concatenate(rows[o]) for o, w in zip(own, W, strict=True)]
+        errors = [np.linalg.cholesky(w).T @ np.concatenate(residual[o]) for o, w in zip(own, W, strict=True)]
+        adjust = [np.linalg.inv(sqrtm(np.eye(len(h)) - h @ bread @ h.T).real) for h in halves]
+        score = np.array([h.T @ a @ e for h, a, e in zip(halves, adjust, errors, strict=True)])
+        order = fit.n_fixed
+        np.testing.assert_allclose(
+            fit.covariance[:order, :order], bread @ score.T @ score @ bread, rtol=1e-6, atol=1e-9
+        )
+        whole = np.concatenate(halves)
+        left = np.eye(len(whole)) - whole @ bread @ whole.T
+        ends = np.cumsum([len(h) for h in halves])
+        parts = [left[e - len(h) : e] for h, e in zip(halves, ends, strict=True)]
+        for k, df in enumerate(fit.tidy(effects="fixed")["df"]):
+            u = np.array([bread[k] @ h.T @ a @ part for h, a, part in zip(halves, adjust, parts, strict=True)])
+            P = u @ u.T
+            assert df == pytest.approx(np.trace(P) ** 2 / (P**2).sum(), rel=1e-6)
+
+    marginal = js.fit("y ~ x + large", calls, engine="gee", cluster="judge")
+    d, rho = marginal.design, marginal.options.clusters.correlation
+    order = np.argsort(d.frame["judge"].to_numpy(), kind="stable")
+    p = 1 / (1 + np.exp(-(d.X @ marginal.beta)))[order]
+    v = p * (1 - p)
+    of_calls = []
+    for g in range(7):
+        sd = np.sqrt(v[judge == g])
+        of_calls.append(np.outer(sd, sd) * (rho + (1 - rho) * np.eye(len(sd))))
+    checked(marginal, (v[:, None] * d.X[order])[:, None], of_calls, (d.y[order] - p)[:, None])
+
+    classes = js.fit("answer ~ x + large", calls, family="nominal", cluster="judge")
+    eta = np.column_stack([np.zeros(judge.size), X @ classes.beta.reshape(2, 3).T])
+    P = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    V = np.array([np.diag(q) - np.outer(q, q) for q in P[:, 1:]])
+    rows = np.array([np.kron(v, x) for v, x in zip(V, X, strict=True)])
+    answers = (calls["answer"].to_numpy()[:, None] == np.array(["b", "c"])) * 1.0
+    checked(classes, rows, [block_diag(*V[judge == g]) for g in range(7)], answers - P[:, 1:])
+
+
+def test_a_coefficient_of_one_cluster_has_no_degrees_of_freedom():
+    own = phased("scores")
+    fit = js.fit("correct ~ judge", own, engine="gee", cluster="judge")
+    found = fit.tidy()
+    assert (found["flag"] == "no degrees of freedom").all()
+    assert found["p_value"].isna().all()
 
 
 def test_probabilities_and_quantiles_of_t_are_normal_where_df_is_infinite():

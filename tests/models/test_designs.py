@@ -16,6 +16,7 @@ from judgestats.models.coding.column_rank import independent
 from judgestats.models.coding.factor_levels import label
 from judgestats.models.coding.model_frames import distinct
 from judgestats.models.designs import Design, design
+from refusals import refused
 
 
 def calls(rows: int = 300, seed: int = 0) -> pd.DataFrame:
@@ -191,16 +192,31 @@ def test_weights_are_no_counts():
     coded = design("correct ~ strategy", frame, family="binomial", weights="w")
     assert coded.weights.tolist() == [2.5] * len(coded.y)
     assert coded.n == 300
-    with pytest.raises(DesignError, match=r'counts of identical rows are declared, counts="n"'):
-        design("correct ~ strategy", frame.assign(n=1), family="binomial", weights="n")
-    with pytest.raises(DesignError, match=r"weights='weigt' is no column.*Did you mean 'weight'"):
-        design("correct ~ 1", frame.rename(columns={"w": "weight"}), family="binomial", weights="weigt")
-    with pytest.raises(SchemaError, match="is not positive in 2 distinct rows"):
-        design("correct ~ 1", frame.assign(w=0), family="binomial", weights="w")
-    with pytest.raises(SchemaError, match="'w' is infinite"):
-        design("correct ~ 1", frame.assign(w=np.inf), family="binomial", weights="w")
-    with pytest.raises(SchemaError, match="not numbers"):
-        design("correct ~ 1", frame.assign(w="a"), family="binomial", weights="w")
+    refused(
+        SchemaError,
+        (
+            lambda: design("correct ~ strategy", frame.assign(n=1), family="binomial", weights="n"),
+            DesignError,
+            r'counts of identical rows are declared, counts="n"',
+        ),
+        (
+            lambda: design("correct ~ 1", frame.rename(columns={"w": "weight"}), family="binomial", weights="weigt"),
+            DesignError,
+            r"weights='weigt' is no column.*Did you mean 'weight'",
+        ),
+        (
+            lambda: design("correct ~ 1", frame.assign(w=0), family="binomial", weights="w"),
+            "is not positive in 2 distinct rows",
+        ),
+        (
+            lambda: design("correct ~ 1", frame.assign(w=np.inf), family="binomial", weights="w"),
+            "'w' is infinite",
+        ),
+        (
+            lambda: design("correct ~ 1", frame.assign(w="a"), family="binomial", weights="w"),
+            "not numbers",
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,10 +252,12 @@ def test_computed_responses():
     np.testing.assert_allclose(coded.y @ coded.count, np.log(frame["score"]).sum())
     coded = design("I(score > 3) ~ strategy", frame, family="binomial")
     assert coded.y @ coded.count == (frame["score"] > 3).sum()
-    with pytest.raises(DesignError, match="infinite or undefined"):
-        design("log(correct) ~ 1", frame, family="gaussian")
-    with pytest.raises(FormulaError, match="cannot be computed"):
-        design("log(strategy) ~ 1", frame, family="gaussian")
+    refused(
+        DesignError,
+        ("log(correct) ~ 1", "infinite or undefined"),
+        ("log(strategy) ~ 1", FormulaError, "cannot be computed"),
+        of=lambda wrong: design(wrong, frame, family="gaussian"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,12 +341,21 @@ def test_a_level_of_each_row_is_allowed_where_the_family_has_no_residual():
 
 
 def test_categories_are_for_cumulative_models_and_must_cover():
-    with pytest.raises(DesignError, match="categories= is for family='cumulative'"):
-        design("correct ~ 1", calls(), family="binomial", categories=(0, 1))
-    with pytest.raises(DesignError, match=r"categories=\('B0', 'S1'\) do not hold 'S8'"):
-        design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1"))
-    with pytest.raises(DesignError, match="hold a value twice"):
-        design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S8", "S1"))
+    refused(
+        DesignError,
+        (
+            lambda: design("correct ~ 1", calls(), family="binomial", categories=(0, 1)),
+            "categories= is for family='cumulative'",
+        ),
+        (
+            lambda: design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1")),
+            r"categories=\('B0', 'S1'\) do not hold 'S8'",
+        ),
+        (
+            lambda: design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S8", "S1")),
+            "hold a value twice",
+        ),
+    )
     coded = design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S4", "S8"))
     assert coded.response.notes == ("category without a row: S4",)
 
@@ -342,27 +369,41 @@ def test_unknown_column_is_underlined():
         "              ^^^^^^^\n"
         "Columns: correct, strategy, dose, item, judge, score. Did you mean 'strategy'?"
     )
-    with pytest.raises(FormulaError, match=r"There is no column 'itm'.\n.*\n +\^\^\^\n"):
-        design("correct ~ 1 + (1|itm)", calls(), family="binomial")
-    with pytest.raises(FormulaError, match=r"'judge' is never 'd'.\n.*\n    \^\^\^\^\^\nAllowed: a, b, c"):
-        design("judge[d] ~ 1", calls(), family="binomial")
+    refused(
+        FormulaError,
+        ("correct ~ 1 + (1|itm)", r"There is no column 'itm'.\n.*\n +\^\^\^\n"),
+        ("judge[d] ~ 1", r"'judge' is never 'd'.\n.*\n    \^\^\^\^\^\nAllowed: a, b, c"),
+        of=lambda wrong: design(wrong, calls(), family="binomial"),
+    )
 
 
 def test_bad_tables():
-    with pytest.raises(SchemaError, match="data is no table, got list"):
-        design("y ~ 1", [1, 2], family="binomial")
-    with pytest.raises(DesignError, match="No row is left for 'correct ~ dose': 300 in the table, 300 excluded"):
-        design("correct ~ dose", calls().assign(dose=np.nan), family="binomial")
-    with pytest.raises(DesignError, match="No row is left"):
-        design("correct ~ dose", calls().head(0), family="binomial")
-    with pytest.raises(SchemaError, match="'dose' is infinite in 300 rows"):
-        design("correct ~ dose + item", calls().assign(dose=np.inf, item=range(300)), family="binomial")
-    with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", calls().assign(n=-1), family="binomial", counts="n")
-    with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", duckdb.from_df(calls().assign(n=-1)), family="binomial", counts="n")
-    with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", duckdb.from_df(calls().assign(n="x")), family="binomial", counts="n")
+    refused(
+        SchemaError,
+        (lambda: design("y ~ 1", [1, 2], family="binomial"), "data is no table, got list"),
+        (
+            lambda: design("correct ~ dose", calls().assign(dose=np.nan), family="binomial"),
+            DesignError,
+            "No row is left for 'correct ~ dose': 300 in the table, 300 excluded",
+        ),
+        (lambda: design("correct ~ dose", calls().head(0), family="binomial"), DesignError, "No row is left"),
+        (
+            lambda: design("correct ~ dose + item", calls().assign(dose=np.inf, item=range(300)), family="binomial"),
+            "'dose' is infinite in 300 rows",
+        ),
+        (
+            lambda: design("correct ~ dose", calls().assign(n=-1), family="binomial", counts="n"),
+            "'n' is a count of calls",
+        ),
+        (
+            lambda: design("correct ~ dose", duckdb.from_df(calls().assign(n=-1)), family="binomial", counts="n"),
+            "'n' is a count of calls",
+        ),
+        (
+            lambda: design("correct ~ dose", duckdb.from_df(calls().assign(n="x")), family="binomial", counts="n"),
+            "'n' is a count of calls",
+        ),
+    )
 
 
 def test_aliased_columns_are_dropped_as_in_r():
@@ -397,12 +438,12 @@ def test_new_rows():
     assert codes[0].tolist() == [0, -1, -1, 1]
     assert codes[1].tolist() == [0, -1, -1, -1]
     assert np.isfinite(X).all()
-    with pytest.raises(DesignError, match="'item' has '99', which was not there"):
-        coded.new(rows.iloc[:2], allow_new_levels=False)
-    with pytest.raises(FormulaError, match="Column 'dose'"):
-        coded.new(rows.drop(columns="dose"))
-    with pytest.raises(FormulaError, match="There is no column 'item' in the new rows"):
-        coded.new(rows.drop(columns="item"))
+    refused(
+        FormulaError,
+        (lambda: coded.new(rows.iloc[:2], allow_new_levels=False), DesignError, "'item' has '99', which was not there"),
+        (lambda: coded.new(rows.drop(columns="dose")), "Column 'dose'"),
+        (lambda: coded.new(rows.drop(columns="item")), "There is no column 'item' in the new rows"),
+    )
 
 
 def test_nothing_but_the_columns_named_is_read():

@@ -12,14 +12,8 @@ from scipy.special import expit
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.difficulty import item_difficulty
 from judgestats.models.estimation import fit
-
-
-def cell(table, **keys):
-    """The one row with these values."""
-    here = np.logical_and.reduce([table[k] == v for k, v in keys.items()])
-    assert here.sum() == 1, table[here]
-    return table[here].iloc[0]
-
+from models.toys import cell
+from refusals import refused
 
 # ---------------------------------------------------------------- difficulty
 
@@ -93,7 +87,8 @@ def test_difficulty_from_gold_and_counts(facets):
     wanted = item_difficulty(calls).table
     got = item_difficulty(here.drop(columns="correct").assign(n_identical=1)).table
     pd.testing.assert_frame_equal(got, wanted, rtol=1e-6)
-    with pytest.raises(DesignError, match="two items"):
-        item_difficulty(calls[calls["item"] == "i00"])
-    with pytest.raises(DesignError, match="Allowed: 'random', 'fixed'"):
-        item_difficulty(calls, items="free")
+    refused(
+        DesignError,
+        (lambda: item_difficulty(calls[calls["item"] == "i00"]), "two items"),
+        (lambda: item_difficulty(calls, items="free"), "Allowed: 'random', 'fixed'"),
+    )

@@ -13,6 +13,7 @@ from judgestats.flags import SINGULAR
 from judgestats.models.postestimation.effects import random_effects, variance_components
 from models.examples import example, fitted
 from models.reference import data, results
+from refusals import refused
 
 NORMAL = 1.959963984540054
 
@@ -80,10 +81,12 @@ def test_what_an_engine_does_not_know_has_no_interval():
 
 
 def test_what_has_no_random_effects_says_so():
-    with pytest.raises(DesignError, match="has no random terms"):
-        random_effects(example("wine_clm"))
-    with pytest.raises(DesignError, match="gives no random effects"):
-        random_effects(replace(example("cbpp"), effects=lambda: None))
+    refused(
+        DesignError,
+        (example("wine_clm"), "has no random terms"),
+        (replace(example("cbpp"), effects=lambda: None), "gives no random effects"),
+        of=random_effects,
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from judgestats.models.ml import fit_design
 from judgestats.models.specifications import Model
 from models import reference
 from models.toys import calls, tallied
+from refusals import refused
 
 
 def same(one: Fit, other: Fit, tolerance: float = 1e-6) -> None:
@@ -167,10 +168,12 @@ def test_thresholds_vary_by_two_columns() -> None:
     assert own.names[1:] == ("midpoint[P1]", "midpoint[P2]", "half-width[a]", "half-width[b]", "half-width[c]")
     new = pd.DataFrame({"p": ["P2"], "s": ["a"]})
     assert own.model.partition.sets[own.model.partition.codes(new)[0]] == ("P2", "a")
-    with pytest.raises(DesignError, match="no thresholds for p 'P3'"):
-        own.model.partition.codes(pd.DataFrame({"p": ["P3"], "s": ["a"]}))
-    with pytest.raises(DesignError, match="'p', which is no column"):
-        own.model.partition.codes(pd.DataFrame({"s": ["a"]}))
+    refused(
+        DesignError,
+        (pd.DataFrame({"p": ["P3"], "s": ["a"]}), "no thresholds for p 'P3'"),
+        (pd.DataFrame({"s": ["a"]}), "'p', which is no column"),
+        of=own.model.partition.codes,
+    )
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -237,16 +240,14 @@ def test_refusals_say_what_to_do(formula: str, options: dict, error: type, says:
 
 def test_tables_that_are_none() -> None:
     table = calls()
-    with pytest.raises(DesignError, match="No row is left"):
-        fit("y ~ s", table[:0])
-    with pytest.raises(DesignError, match="240 excluded for a missing value"):
-        fit("y ~ s", table.assign(s=None))
-    with pytest.raises(SchemaError, match="data is no table"):
-        fit("y ~ s", 5)
-    with pytest.raises(SchemaError, match="count of calls"):
-        fit("y ~ s", table.assign(n=-1), counts="n")
-    with pytest.raises(SchemaError, match="infinite"):
-        fit("y ~ x", table.assign(x=np.inf))
+    refused(
+        SchemaError,
+        (lambda: fit("y ~ s", table[:0]), DesignError, "No row is left"),
+        (lambda: fit("y ~ s", table.assign(s=None)), DesignError, "240 excluded for a missing value"),
+        (lambda: fit("y ~ s", 5), "data is no table"),
+        (lambda: fit("y ~ s", table.assign(n=-1), counts="n"), "count of calls"),
+        (lambda: fit("y ~ x", table.assign(x=np.inf)), "infinite"),
+    )
 
 
 def test_missing_groups_are_set_aside_and_said() -> None:
@@ -369,20 +370,23 @@ def test_a_fraction_is_no_count_unless_it_is_said():
 
 def test_means_have_runs():
     means = pd.DataFrame({"mean": [3.0, 4.0, 5.0, 4.5], "sd": 1.0, "n": [10, 12, 9, 8], "s": list("aabb")})
-    with pytest.raises(SchemaError, match="may be runs: weights="):
-        js.fit("mean ~ s", means, family="gaussian")
-    with pytest.raises(DesignError, match="Did you mean runs"):
-        js.fit("mean ~ s", means, family="gaussian", counts="n")
+    refused(
+        SchemaError,
+        ({}, "may be runs: weights="),
+        ({"counts": "n"}, DesignError, "Did you mean runs"),
+        of=lambda arguments: js.fit("mean ~ s", means, family="gaussian", **arguments),
+    )
     js.fit("mean ~ s", means.rename(columns={"n": "runs"}), family="gaussian", weights="runs")
 
 
 def test_a_wrong_counts_argument_is_named():
-    with pytest.raises(DesignError, match=r"counts='m' is not a column\. Columns: y, x, n\."):
-        js.fit("y ~ x", CALLS, counts="m")
-    with pytest.raises(DesignError, match="in the model too"):
-        js.fit("y ~ x", CALLS, counts="x")
-    with pytest.raises(DesignError, match="neither a column nor False"):
-        js.fit("y ~ x", CALLS, counts=True)
+    refused(
+        DesignError,
+        ("m", r"counts='m' is not a column\. Columns: y, x, n\."),
+        ("x", "in the model too"),
+        (True, "neither a column nor False"),
+        of=lambda counts: js.fit("y ~ x", CALLS, counts=counts),
+    )
 
 
 def test_update_keeps_the_counts():

@@ -15,6 +15,7 @@ from judgestats.models.families import FAMILIES, At
 from judgestats.models.links import LINKS
 from judgestats.models.threshold_sets import Partition
 from models.reference import FOLDER, results, spelled, value
+from refusals import refused
 
 CASES = [(name, link) for name, own in FAMILIES.items() for link in own.links]
 SHAPES = {"gaussian": [0.7], "negative_binomial": [np.log(1.8)], "cumulative": [-0.8, 0.4, 1.1]}
@@ -204,7 +205,11 @@ def test_every_verb_knows_a_negative_binomial_fit(fitted: js.models.Fit) -> None
 
 def test_what_is_no_count_and_other_engines_are_refused() -> None:
     table = counts().assign(half=0.5)
-    with pytest.raises(DesignError, match="counts: whole numbers from 0; 'half' holds 0"):
-        js.fit("half ~ 1", table, family="negative_binomial")
-    with pytest.raises(FitError, match="Engines for it: ml"):
-        js.fit("y ~ 1", table, family="negative_binomial", engine="glm")
+    refused(
+        DesignError,
+        (
+            lambda: js.fit("half ~ 1", table, family="negative_binomial"),
+            "counts: whole numbers from 0; 'half' holds 0",
+        ),
+        (lambda: js.fit("y ~ 1", table, family="negative_binomial", engine="glm"), FitError, "Engines for it: ml"),
+    )

@@ -12,11 +12,12 @@ from scipy.optimize import minimize
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.flags import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
+from judgestats.flags import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED, flags_of
 from judgestats.models.postestimation.coefficient_tables import tidy
 from judgestats.models.postestimation.intervals import confint, parameters
 from models.examples import example, fitted
 from models.reference import results, spelled
+from refusals import refused
 
 FACTORS = ["period", "temp", "contact"]
 
@@ -60,7 +61,9 @@ def test_profiles_are_those_of_r(model, engine, method, tolerance):
     both = _both(model, engine, method, confint(fit, method="profile"))
     for side in ("conf_low", "conf_high"):
         np.testing.assert_allclose(both[side], both[f"{side}_r"], rtol=tolerance, atol=tolerance)
-    assert (both["flag"] == "").all()
+    few = [t for t in fit.design.terms if len(t.levels) < (10 if fit.method == "REML" else 30)]
+    flagged = {f"fewer than {10 if fit.method == 'REML' else 30} levels of {t.factor}" for t in few}
+    assert {flag for cell in both["flag"] for flag in flags_of(cell)} == flagged
     assert set(both["method"]) == {"profile, ML" if fit.method == "REML" else "profile"}
 
 
@@ -72,9 +75,13 @@ def test_a_profile_ends_where_the_likelihood_has_fallen_by_half_the_quantile():
             assert profile_rise(fit, own, table.loc[own.term, side]) == pytest.approx(2.705543454095404 / 2, abs=2e-5)
 
 
+def by_z(fit):
+    return replace(fit, options=replace(fit.options, df="normal"))
+
+
 @pytest.mark.parametrize(("model", "engine"), [("cbpp", "glmmTMB"), ("wine", "clmm"), ("wine_clm", "clm")])
 def test_wald_intervals_are_those_of_r(model, engine):
-    both = _both(model, engine, "wald", confint(example(model)))
+    both = _both(model, engine, "wald", confint(by_z(example(model))))
     np.testing.assert_allclose(both["conf_low"], both["conf_low_r"], rtol=2e-4, atol=2e-4)
     np.testing.assert_allclose(both["conf_high"], both["conf_high_r"], rtol=2e-4, atol=2e-4)
 
@@ -98,7 +105,7 @@ def test_a_standard_deviation_of_zero_has_a_profile_from_zero_and_no_wald_interv
     fit = fitted("y ~ x + (1|item)", _flat())
     row = confint(fit, method="profile", terms="sd(Intercept|item)").iloc[0]
     assert row["conf_low"] == 0
-    assert row["flag"] == ZERO_NOT_EXCLUDED
+    assert ZERO_NOT_EXCLUDED in row["flag"]
     assert 0.2 < row["conf_high"] < 2
     rise = profile_rise(fit, parameters(fit)[-1], row["conf_high"])
     assert rise == pytest.approx(1.9207294, abs=1e-4)
@@ -151,18 +158,15 @@ def test_terms_are_chosen_by_name_or_group():
 
 def test_options_are_checked():
     fit = example("cbpp")
-    with pytest.raises(DesignError, match="method='wold'"):
-        confint(fit, method="wold")
-    with pytest.raises(DesignError, match="conf_level=95"):
-        confint(fit, conf_level=95)
-    with pytest.raises(DesignError, match="n_resamples=0"):
-        confint(fit, method="bootstrap", n_resamples=0)
-    with pytest.raises(DesignError, match="engine='glm'"):
-        confint(replace(fit, engine="glm"), method="profile")
-    with pytest.raises(DesignError, match="cannot fit again"):
-        confint(replace(fit, refit=None), method="bootstrap")
-    with pytest.raises(DesignError, match="engine='gee'"):
-        confint(replace(fit, engine="gee"), method="bootstrap")
+    refused(
+        DesignError,
+        (lambda: confint(fit, method="wold"), "method='wold'"),
+        (lambda: confint(fit, conf_level=95), "conf_level=95"),
+        (lambda: confint(fit, method="bootstrap", n_resamples=0), "n_resamples=0"),
+        (lambda: confint(replace(fit, engine="glm"), method="profile"), "engine='glm'"),
+        (lambda: confint(replace(fit, refit=None), method="bootstrap"), "cannot fit again"),
+        (lambda: confint(replace(fit, engine="gee"), method="bootstrap"), "engine='gee'"),
+    )
 
 
 @pytest.mark.slow
@@ -205,7 +209,7 @@ def test_resamples_that_agree_give_no_interval():
     fit = example("cbpp")
     table = confint(replace(fit, refit=lambda design, rows: fit), method="bootstrap", n_resamples=5)
     assert table[["conf_low", "conf_high"]].isna().all(axis=None)
-    assert (table["flag"] == RESAMPLES_AGREE).all()
+    assert table["flag"].str.startswith(RESAMPLES_AGREE).all()
 
 
 @pytest.mark.slow

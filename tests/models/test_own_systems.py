@@ -7,19 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import expit
 
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.own_systems import self_preference
 from judgestats.results import COLUMNS
-
-
-def cell(table, **keys):
-    """The one row with these values."""
-    here = np.logical_and.reduce([table[k] == v for k, v in keys.items()])
-    assert here.sum() == 1, table[here]
-    return table[here].iloc[0]
-
+from models.toys import cell
+from refusals import refused
 
 # ---------------------------------------------------------------- self-preference
 
@@ -74,7 +69,7 @@ def test_without_system_by_item_the_preference_shrinks():
 
 
 def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
-    calls = favouring(0)
+    calls = favouring(0, judges=3, items=20)
     shown = self_preference(calls)
     assert set(shown.table["model"]) == {"with system:item"}
     assert not shown.tests["compared"].str.contains(", without").any()
@@ -94,15 +89,15 @@ def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
 
 @pytest.mark.slow
 def test_without_system_by_item_the_standard_error_of_ratings_is_twice_too_large():
-    tables = [self_preference(rated(seed)).table for seed in range(30)]
+    tables = [self_preference(rated(seed)).table for seed in range(20)]
     estimate, se = own_effects(tables, "score")
     np.testing.assert_allclose(estimate["with system:item"], estimate["without system:item"], atol=1e-6)
     assert estimate["with system:item"].mean() == pytest.approx(0.3, abs=0.03)
     true = estimate["with system:item"].std()
     # two-way table of judges and systems, 40 items: the interaction of a diagonal cell
     exact = 0.5 / math.sqrt(40 * 4 * (1 - 1 / 4))
-    assert se["with system:item"].mean() == pytest.approx(exact, rel=0.05)
-    assert true == pytest.approx(exact, rel=0.3)
+    assert exact < se["with system:item"].mean() < 1.12 * exact  # an sd of tastes is not below 0
+    assert true == pytest.approx(exact, rel=0.4)
     assert se["without system:item"].mean() > 1.9 * exact
 
 
@@ -115,6 +110,14 @@ def test_own_by_judge_and_tests():
     assert ((each["estimate"] - 0.8).abs() < 3 * each["std_error"]).all()
     questions = set(model.tests["question"])
     assert questions == {"own responses are favoured", "judges differ", "responses differ in worth"}
+    favoured, differ = (cell(model.tests, question=q) for q in ("own responses are favoured", "judges differ"))
+    assert (favoured["test"], favoured["df"]) == ("t", 15)
+    assert (differ["test"], differ["df"], differ["df_error"]) == ("F", 4, 11)
+    row = cell(model.table, judge="all judges", term="own", scale="log-odds")
+    assert row["method"].endswith("t on 15")
+    t = row["estimate"] / row["std_error"]
+    assert favoured["p_value"] == pytest.approx(2 * stats.t.sf(abs(t), 15))
+    assert row["conf_low"] == pytest.approx(row["estimate"] - stats.t.ppf(0.975, 15) * row["std_error"])
     assert cell(model.tests, question="responses differ in worth")["p_value"] < 1e-20
     assert list(model.table.columns) == ["judge", "model", *COLUMNS, "scale"]
 
@@ -132,16 +135,60 @@ def test_identity_and_family_are_the_same_here():
     np.testing.assert_allclose(self_preference(told, family=judges_only).table["estimate"], wanted, rtol=1e-6)
 
 
-def test_two_judges_and_two_systems_have_one_effect_between_them():
-    model = self_preference(rated(3, judges=2))
-    each = model.table[(model.table["term"] == "own") & (model.table["judge"] != "all judges")]
+def test_two_judges_and_two_systems_leave_no_tastes():
+    with pytest.raises(DesignError, match=r"cannot be separated from a judge's taste.*third judge"):
+        self_preference(rated(3, judges=2))
+    third = self_preference(rated(3, judges=3, items=10).query("judge != 'm2'"))  # a system of neither judge
+    each = third.table[(third.table["term"] == "own") & third.table["judge"].isin(["m0", "m1"])]
     assert each["estimate"].isna().all()
     assert each["flag"].str.contains("confounded with the quality").all()
-    common = cell(model.table, judge="all judges", term="own", model="with system:item")
-    means = rated(3, judges=2).groupby(["judge", "system"])["score"].mean().unstack()
-    assert common["estimate"] == pytest.approx(
-        (means.iloc[0, 0] + means.iloc[1, 1] - means.iloc[0, 1] - means.iloc[1, 0]) / 2, abs=1e-6
-    )
+    assert cell(third.tests, compared="own against none, with system:item")["df"] == 1
+    assert "judges differ" not in set(third.tests["question"])
+
+
+def tasted(seed, judges=4, items=12, sd=0.6):
+    """Ratings without a self-preference, by judges with a taste for each system."""
+    calls = rated(seed, own=0.0, judges=judges, items=items)
+    tastes = sd * np.random.default_rng([seed, 1]).standard_normal((judges, judges))
+    places = calls[["judge", "system"]].apply(lambda c: c.str[1:].astype(int)).to_numpy()
+    return calls.assign(score=calls["score"] + tastes[places[:, 0], places[:, 1]])
+
+
+@pytest.mark.parametrize("judges", [3, 4])
+def test_tests_and_intervals_of_ratings_are_those_of_the_table_of_judges_by_systems(judges):
+    """Complete ratings: least squares in the J x J means, by t on (J - 1)² - 1 and F on J - 1 and J² - 3J + 1."""
+    calls = tasted(2, judges)
+    model = self_preference(calls)
+    means = calls.groupby(["judge", "system"], as_index=False)["score"].mean()
+    names = [means["judge"], means["system"]]
+    main = np.hstack([pd.get_dummies(n).to_numpy(float) for n in names])
+    own = np.eye(judges)[:, :, None] * np.eye(judges)[:, None, :]
+    own = own.reshape(judges, -1).T
+
+    def squares(own_part):
+        X = np.column_stack([main, own_part])
+        effect, *_ = np.linalg.lstsq(X, means["score"].to_numpy(), rcond=None)
+        rest = means["score"] - X @ effect
+        return effect[-own_part.shape[1] :], float(rest @ rest), len(means) - np.linalg.matrix_rank(X)
+
+    (effect, common, df), (_, each, df_each) = squares(own.sum(axis=1, keepdims=True)), squares(own)
+    assert (df, df_each) == ((judges - 1) ** 2 - 1, judges**2 - 3 * judges + 1)
+    row = cell(model.table, judge="all judges", term="own", model="with system:item")
+    _, without, _ = squares(np.zeros((len(means), 0)))
+    t = effect[0] / math.sqrt(effect[0] ** 2 * common / df / (without - common))
+    test = cell(model.tests, compared="own against none, with system:item")
+    assert row["estimate"] == pytest.approx(effect[0], abs=1e-6)
+    assert test["statistic"] == pytest.approx(t, rel=1e-4)
+    assert test["df"] == df
+    assert test["p_value"] == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-3)
+    half = stats.t.ppf(0.975, df) * effect[0] / t
+    assert [row["conf_low"], row["conf_high"]] == pytest.approx([effect[0] - half, effect[0] + half], rel=1e-3)
+    F = (common - each) / (judges - 1) / (each / df_each)
+    differ = cell(model.tests, compared="own by judge against common, with system:item")
+    assert (differ["df"], differ["df_error"]) == (judges - 1, df_each)
+    assert differ["statistic"] == pytest.approx(F, rel=1e-3)
+    assert differ["p_value"] == pytest.approx(stats.f.sf(F, judges - 1, df_each), rel=1e-3)
+    assert "sd(judge:system)" in set(model.table["term"])
 
 
 def test_a_judge_that_judges_strangers():
@@ -154,12 +201,12 @@ def test_a_judge_that_judges_strangers():
 
 def test_nobody_judges_its_own():
     calls = rated(0)
-    with pytest.raises(DesignError, match="no judge judges its own"):
-        self_preference(calls.assign(judge="z" + calls["judge"]))
-    with pytest.raises(DesignError, match="which is not a system"):
-        self_preference(calls, identity={"m9": "m0"})
-    with pytest.raises(DesignError, match="does not name 'm3'"):
-        self_preference(calls, family={"m0": "a", "m1": "a", "m2": "b"})
+    refused(
+        DesignError,
+        (lambda: self_preference(calls.assign(judge="z" + calls["judge"])), "no judge judges its own"),
+        (lambda: self_preference(calls, identity={"m9": "m0"}), "which is not a system"),
+        (lambda: self_preference(calls, family={"m0": "a", "m1": "a", "m2": "b"}), "does not name 'm3'"),
+    )
 
 
 @pytest.mark.slow

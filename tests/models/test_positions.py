@@ -13,15 +13,9 @@ from scipy.special import expit, logit
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.positions import position_bias_model
+from models.toys import cell
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"
-
-
-def cell(table, **keys):
-    """The one row with these values."""
-    here = np.logical_and.reduce([table[k] == v for k, v in keys.items()])
-    assert here.sum() == 1, table[here]
-    return table[here].iloc[0]
 
 
 # ---------------------------------------------------------------- positions
@@ -118,7 +112,7 @@ def test_several_judges(panel):
     assert cell(pooled, term="sd(content|judge)")["estimate"] == pytest.approx(0.8, abs=0.35)
     tests = model.tests[model.tests["judge"] == "all judges"].set_index("question")["p_value"]
     assert tests["judges differ"] < 1e-6
-    assert tests["length matters"] < 1e-3
+    assert tests["length matters"] < 0.01
     for k, bias in enumerate((-0.4, 0.0, 0.4, 0.8, 1.2, 1.6)):
         row = cell(model.table, judge=f"j{k}", term="first slot", scale="log-odds")
         assert abs(row["estimate"] - bias) < 3.2 * row["std_error"]
@@ -142,6 +136,40 @@ def test_the_pooled_test_and_interval_of_two_judges_tell_one_story(panel, ties):
     ).table
     edge = cell(at_p, judge="all judges", term="first slot", scale="log-odds")
     assert edge["conf_low"] == pytest.approx(0, abs=1e-9)
+
+
+def test_pooled_shifts_and_slopes_are_means_of_a_sample_of_judges():
+    """Three judges whose bias moves by strategy, and whose slopes on length differ; on average there is no more to it."""
+    rng = np.random.default_rng(5)
+    rows = [(j, i, o, s) for j in range(3) for i in range(60) for o in (1, -1) for s in (0, 1)]
+    judge, item, order, strategy = (np.array(c) for c in zip(*rows, strict=True))
+    length = rng.normal(size=60)[item] * order
+    eta = np.array([-2.0, 0.0, 2.0])[judge] * strategy + np.array([1.5, 0.0, -1.5])[judge] * length
+    calls = pd.DataFrame({
+        "judge": judge.astype(str), "item": item.astype(str), "strategy": np.where(strategy, "S", "B"),
+        "first": np.where(order > 0, "x", "y"), "second": np.where(order > 0, "y", "x"), "length_first": length,
+        "length_second": 0.0, "choice": np.where(rng.random(len(rows)) < expit(eta), "first", "second"),
+    })  # fmt: skip
+    model = position_bias_model(calls, attribute="length", by="strategy")
+    pooled = model.tests[model.tests["judge"] == "all judges"]
+    shift = cell(pooled, question="slot bias differs by strategy")
+    assert (shift["test"], shift["df"], shift["df_error"]) == ("F", 1, 2)
+    fit = model.fits["all judges, by strategy"]
+    k = fit.names.index("group[S]")
+    assert shift["statistic"] == pytest.approx(fit.params[k] ** 2 / fit.covariance[k, k])
+    assert shift["p_value"] == pytest.approx(stats.f.sf(shift["statistic"], 1, 2))
+    assert shift["p_value"] > 0.2
+    slope = cell(pooled, question="length matters", strategy="B")
+    assert (slope["test"], slope["df"]) == ("t", 2)
+    assert slope["p_value"] == pytest.approx(2 * stats.t.sf(abs(slope["statistic"]), 2))
+    row = cell(model.table, judge="all judges", strategy="B", term="length, per sd", scale="log-odds")
+    assert row["estimate"] / row["std_error"] == pytest.approx(slope["statistic"])
+    assert "t on 2" in row["method"]
+    spread = cell(model.table, judge="all judges", strategy="B", term="sd(length, per sd|judge)")
+    assert spread["estimate"] > 0.7
+    one = model.tests[model.tests["judge"] == "0"]
+    assert set(one["test"]) == {"LR"}  # one judge is no sample
+    assert cell(one, question="slot bias differs by strategy")["p_value"] < 1e-6
 
 
 def test_a_tie_as_half_a_vote_is_half_a_vote(panel):

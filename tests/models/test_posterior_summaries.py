@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from judgestats.flags import OUTSIDE_INTERVAL
+from refusals import refused
 
 pytest.importorskip("arviz_stats")
 
@@ -130,21 +131,6 @@ def test_the_prior_predictive_is_wider_and_seeds_repeat():
     assert not both.equals(fit.predictive("both", by="s", seed=5))
 
 
-def test_bad_options():
-    fit = fixed("y ~ s", tallied(calls()), "binomial", "logit", [0.2, 0.5, 0.1])
-    with pytest.raises(DesignError, match="kind"):
-        fit.predictive("later")
-    with pytest.raises(DesignError, match="by has 'S', which is no column of the model"):
-        fit.predictive(by="S")
-    with pytest.raises(DesignError, match="n_draws=3 "):
-        fit.predictive(n_draws=3)
-    with pytest.raises(FitError, match="engine='ml' has no draws"):
-        js.fit("y ~ s", calls()).predictive()
-    named = fixed("y ~ kind", calls().assign(kind=lambda t: t["s"]), "binomial", "logit", [0.2, 0.5, 0.1])
-    with pytest.raises(SchemaError, match="'kind'"):
-        named.predictive()
-
-
 def test_a_value_without_calls_is_not_inside():
     cells = pd.DataFrame({"judge": ["a"], "outcome": "tie"})
     made = replicates(cells, np.zeros(1), np.zeros((50, 1)), np.zeros(1), kind="prior").iloc[0]
@@ -153,11 +139,20 @@ def test_a_value_without_calls_is_not_inside():
     assert made["flag"] == "no data"
 
 
-def test_a_posterior_without_predictions_says_so():
+def test_bad_options():
+    fit = fixed("y ~ s", tallied(calls()), "binomial", "logit", [0.2, 0.5, 0.1])
+    named = fixed("y ~ kind", calls().assign(kind=lambda t: t["s"]), "binomial", "logit", [0.2, 0.5, 0.1])
     nothing = Draws({}, {}, 0, "no posterior")
     empty = Posterior("?", pd.DataFrame(), pd.DataFrame(), pd.DataFrame({"flag": []}), nothing)
-    with pytest.raises(DesignError, match="no posterior predictions"):
-        empty.predictive()
+    refused(
+        DesignError,
+        (lambda: fit.predictive("later"), "kind"),
+        (lambda: fit.predictive(by="S"), "by has 'S', which is no column of the model"),
+        (lambda: fit.predictive(n_draws=3), "n_draws=3 "),
+        (lambda: js.fit("y ~ s", calls()).predictive(), FitError, "engine='ml' has no draws"),
+        (lambda: named.predictive(), SchemaError, "'kind'"),
+        (lambda: empty.predictive(), "no posterior predictions"),
+    )
 
 
 def test_agreement_predicts_the_spread_of_its_scores():

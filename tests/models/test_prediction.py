@@ -17,6 +17,7 @@ from judgestats.models.estimation import fit
 from judgestats.models.postestimation.delta_method import delta, spread
 from models.reference import data, results
 from models.test_mean_contrasts import fitted
+from refusals import refused
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high"]
 PERIODS = pd.DataFrame({"period": list("1234"), "herd": "new"})
@@ -266,14 +267,14 @@ def test_unknown_covariance_is_nan_with_a_flag() -> None:
 
 def test_what_is_refused() -> None:
     own = fitted("cbpp")
-    with pytest.raises(FormulaError, match="period"):
-        own.predict(pd.DataFrame({"herd": ["1"]}))
-    with pytest.raises(FormulaError, match="'9'"):
-        own.predict(pd.DataFrame({"period": ["9"], "herd": ["1"]}))
-    with pytest.raises(SchemaError, match="'estimate'"):
-        own.predict(PERIODS.assign(estimate=1.0))
-    with pytest.raises(SchemaError, match="no table"):
-        own.predict([1, 2])
+    refused(
+        FormulaError,
+        (pd.DataFrame({"herd": ["1"]}), "period"),
+        (pd.DataFrame({"period": ["9"], "herd": ["1"]}), "'9'"),
+        (PERIODS.assign(estimate=1.0), SchemaError, "'estimate'"),
+        ([1, 2], SchemaError, "no table"),
+        of=own.predict,
+    )
 
 
 # ---- augment ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from judgestats.models.postestimation.simulated_responses import predictor, rede
 from judgestats.models.specifications import Model
 from judgestats.models.thresholds import cumulative_thresholds
 from models.examples import example, fitted
+from refusals import refused
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -195,11 +196,10 @@ def test_a_model_without_random_terms_is_its_mean():
 
 def test_options_are_checked():
     fit = example("cbpp")
-    with pytest.raises(DesignError, match="random='old'"):
-        simulate(fit, random="old")
-    with pytest.raises(DesignError, match="n=0"):
-        simulate(fit, 0)
-    with pytest.raises(DesignError, match="engine='gee'"):
-        simulate(replace(fit, engine="gee"))
-    with pytest.raises(DesignError, match="gives no random effects"):
-        simulate(replace(fit, effects=lambda: None), random="conditional")
+    refused(
+        DesignError,
+        (lambda: simulate(fit, random="old"), "random='old'"),
+        (lambda: simulate(fit, 0), "n=0"),
+        (lambda: simulate(replace(fit, engine="gee")), "engine='gee'"),
+        (lambda: simulate(replace(fit, effects=lambda: None), random="conditional"), "gives no random effects"),
+    )

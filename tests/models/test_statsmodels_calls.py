@@ -21,6 +21,7 @@ from judgestats.models.fits import Fit
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls, tallied
+from refusals import refused
 
 CASES = "cbind(incidence, size - incidence) ~ period"
 MODELS_R = {
@@ -89,9 +90,9 @@ def test_glm_is_our_likelihood(y: str, family: str) -> None:
 
 @pytest.mark.parametrize("model", sorted(MODELS_R.keys() - {"probit"}))
 def test_gee_is_geepacks(model: str) -> None:
-    """Both take moments for the correlation within clusters; statsmodels subtracts the coefficients from their number."""
+    """By z and the plain sandwich. For the correlation statsmodels subtracts the coefficients from the number of pairs."""
     data, formula, family, link, cluster = MODELS_R[model]
-    own = fit(f"{formula} + {cluster}", reference.data(data), family=family, link=link, engine="gee")
+    own = fit(f"{formula} + {cluster}", reference.data(data), family=family, link=link, engine="gee", df="normal")
     given, table = stored(f"gee_{model}"), fixed(own)
     for term in table.index:
         assert table.loc[term, "estimate"] == pytest.approx(given.loc[term, "estimate"], abs=1e-3)
@@ -102,7 +103,7 @@ def test_gee_is_geepacks(model: str) -> None:
 
 
 def test_gee_in_closed_form() -> None:
-    """An intercept, clusters of one size: the mean, and the spread of the cluster means."""
+    """An intercept, clusters of one size: the mean, and the standard deviation of the cluster means, on G - 1."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"g": np.repeat(np.arange(60), 6)})
     table["y"] = (rng.random(360) < 1 / (1 + np.exp(-0.4 - rng.normal(size=60)[table["g"]]))).astype(int)
@@ -110,7 +111,10 @@ def test_gee_in_closed_form() -> None:
     p = table["y"].mean()
     sums = (table["y"] - p).groupby(table["g"]).sum()
     assert own.beta[0] == pytest.approx(np.log(p / (1 - p)), rel=1e-8)
-    assert fixed(own)["std_error"].iloc[0] == pytest.approx(np.sqrt((sums**2).sum()) / (360 * p * (1 - p)), rel=1e-6)
+    error = np.sqrt((sums**2).sum()) / (360 * p * (1 - p))
+    assert fixed(own)["std_error"].iloc[0] == pytest.approx(error * np.sqrt(60 / 59), rel=1e-6)
+    assert fixed(own)["df"].iloc[0] == pytest.approx(59)
+    assert fixed(own.update(df="normal"))["std_error"].iloc[0] == pytest.approx(error, rel=1e-6)
 
 
 @pytest.mark.parametrize(("y", "family"), [("y", "binomial"), ("k", "poisson")])
@@ -391,10 +395,12 @@ def test_every_engine_gives_the_same_fit(engine: str) -> None:
 
 def test_calls_are_written_out_only_as_far_as_they_fit() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1], "s": list("aabb"), "n": [10**6] * 4})
-    with pytest.raises(FitError, match=r"4,000,000 are more than 2,000,000. Use engine='ml'"):
-        fit("y ~ s", table, engine="gee", cluster="s", counts="n")
-    with pytest.raises(FitError, match="counts must be whole"):
-        fit("y ~ s", table.assign(n=1.5), engine="gee", cluster="s", counts="n")
+    refused(
+        FitError,
+        (table, r"4,000,000 are more than 2,000,000. Use engine='ml'"),
+        (table.assign(n=1.5), "counts must be whole"),
+        of=lambda wrong: fit("y ~ s", wrong, engine="gee", cluster="s", counts="n"),
+    )
 
 
 def test_written_out_rows_keep_their_levels() -> None:

@@ -7,20 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.strategy_accuracy import strategy_effects
 from judgestats.models.estimation import fit
 from judgestats.results import COLUMNS
-
-
-def cell(table, **keys):
-    """The one row with these values."""
-    here = np.logical_and.reduce([table[k] == v for k, v in keys.items()])
-    assert here.sum() == 1, table[here]
-    return table[here].iloc[0]
-
+from models.toys import cell
 
 # ---------------------------------------------------------------- strategies
 
@@ -112,12 +106,15 @@ def test_pooled_with_a_benchmark(answered):
     spread = cell(pooled, term="sd(strategy|judge)")
     assert 0.15 < spread["estimate"] < 0.8
     tests = model.tests[model.tests["judge"] == "all judges"]
-    both = tests[tests["question"] == "effects differ between benchmarks"]
-    assert set(both["test"]) == {"LR", "Wald"}
-    assert (both["p_value"] < 0.01).all()
-    assert (both["df"] == 2).all()
-    lr = 2 * (model.fits["all judges"].loglik - model.fits["all judges, no interaction"].loglik)
-    assert cell(both, test="LR")["statistic"] == pytest.approx(lr)
+    judges = answered["judge"].nunique()
+    for question in ("effects differ between benchmarks", "strategies matter on average"):
+        test = cell(tests, question=question)
+        assert (test["test"], test["df"], test["df_error"]) == ("F", 2, judges - 1)
+        assert test["p_value"] == pytest.approx(stats.f.sf(test["statistic"], 2, judges - 1))
+    assert cell(tests, question="effects differ between benchmarks")["p_value"] < 0.05
+    assert "sd(strategy:benchmark|judge)" in set(pooled["term"])
+    one = model.tests[model.tests["question"] == "effects differ between benchmarks"].query("judge != 'all judges'")
+    assert set(one["test"]) == {"LR", "Wald"}
     assert cell(tests, question="effects differ between judges")["p_value"] < 0.05
 
 

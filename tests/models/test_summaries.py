@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections import Counter
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import judgestats
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from models import reference
 from models.toys import calls, tallied
 
+PACKAGE = str(Path(judgestats.__file__).parent)
 CONSOLE = Path(__file__).parents[1] / "reference" / "models"
 CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"
 
@@ -30,7 +36,7 @@ def row(text: str, name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def cbpp() -> Fit:
-    return fit(CASES, reference.data("cbpp"), n_quadrature=1)
+    return fit(CASES, reference.data("cbpp"), n_quadrature=1, df="normal")
 
 
 def test_a_generalised_model_reads_as_glmmtmbs(cbpp: Fit) -> None:
@@ -114,3 +120,23 @@ def test_every_method_has_its_head(options: dict, head: str) -> None:
 
 def test_the_success_is_named() -> None:
     assert "Models: probability of 'wins'" in fit("verdict[wins] ~ s", calls()).summary()
+
+
+def test_a_summary_of_a_small_mixed_model_takes_few_calls() -> None:
+    """What a fit derives of its design is derived once, not in each of a hundred steps."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"y": rng.normal(size=60), "x": rng.normal(size=60), "g": np.repeat(list("abcdefghij"), 6)})
+    own, calls_of = fit("y ~ x + (1|g)", table, family="gaussian"), Counter[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            calls_of[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        text = own.summary()
+    finally:
+        sys.setprofile(None)
+    assert "Random effects" in text
+    assert sum(calls_of.values()) <= 700
+    assert calls_of["design"] <= 1

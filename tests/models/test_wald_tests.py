@@ -18,6 +18,7 @@ from judgestats.models.postestimation.likelihood_ratios import anova
 from judgestats.models.postestimation.linear_hypotheses import hypothesis
 from models.reference import data, results, value
 from models.test_mean_contrasts import CASES, fitted
+from refusals import refused
 
 
 @cache
@@ -157,18 +158,21 @@ def test_two_numbers_of_nodes_are_compared_under_the_refined_rule() -> None:
 
 def test_what_is_refused() -> None:
     cbpp = own(CASES, "cbpp")
-    with pytest.raises(DesignError, match="two models or more"):
-        anova(cbpp)
-    with pytest.raises(DesignError, match="differ in their response"):
-        anova(cbpp, own("high ~ temp", "wine"))
-    with pytest.raises(DesignError, match="differ in their link"):
-        anova(cbpp, own(CASES, "cbpp", link="probit"))
-    with pytest.raises(DesignError, match="of different data: 72 rows and 57"):
-        anova(own("high ~ temp", "wine"), own("high ~ temp + contact", "wine_unbalanced"))
-    with pytest.raises(DesignError, match="approximated differently: AGQ 9, Laplace"):
-        anova(cbpp, replace(own(CASES.replace("period", "1"), "cbpp", n_quadrature=9), engine="mine"))
-    with pytest.raises(FitError, match="has no likelihood"):
-        anova(cbpp, replace(cbpp, loglik=float("nan")))
+    refused(
+        DesignError,
+        (lambda: anova(cbpp), "two models or more"),
+        (lambda: anova(cbpp, own("high ~ temp", "wine")), "differ in their response"),
+        (lambda: anova(cbpp, own(CASES, "cbpp", link="probit")), "differ in their link"),
+        (
+            lambda: anova(own("high ~ temp", "wine"), own("high ~ temp + contact", "wine_unbalanced")),
+            "of different data: 72 rows and 57",
+        ),
+        (
+            lambda: anova(cbpp, replace(own(CASES.replace("period", "1"), "cbpp", n_quadrature=9), engine="mine")),
+            "approximated differently: AGQ 9, Laplace",
+        ),
+        (lambda: anova(cbpp, replace(cbpp, loglik=float("nan"))), FitError, "has no likelihood"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -296,7 +300,9 @@ def test_faults_of_hypotheses(text: str, why: str) -> None:
 
 
 def test_what_a_wald_test_refuses() -> None:
-    with pytest.raises(DesignError, match="kind='IV' is not known"):
-        fitted("cbpp").tests("IV")
-    with pytest.raises(DesignError, match=r"The array has 3 columns\. Allowed: 4"):
-        fitted("cbpp").tests(np.eye(3))
+    refused(
+        DesignError,
+        ("IV", "kind='IV' is not known"),
+        (np.eye(3), r"The array has 3 columns\. Allowed: 4"),
+        of=fitted("cbpp").tests,
+    )

@@ -29,3 +29,10 @@ def calls(N: int = 240, seed: int = 0) -> pd.DataFrame:
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(list(table.columns), observed=True).size().rename("n").reset_index()
+
+
+def cell(table, **keys):
+    """The one row with these values."""
+    rows = np.logical_and.reduce([table[k] == v for k, v in keys.items()])
+    assert rows.sum() == 1, table[rows]
+    return table[rows].iloc[0]

@@ -11,6 +11,7 @@ from judgestats.published import paper_tables
 from measured import dark_current as measured_dark
 from measured import merchant_risk as measured_merchant
 from measured.checks import Check
+from refusals import refused
 
 
 def measured(paper):
@@ -41,11 +42,6 @@ def test_all_27_wilson_rows_of_table_6_to_four_decimals(dark):
     rows = dark[(dark["place"] == "Table 6") & dark["quantity"].str.contains("conf_")]
     assert len(rows) == 54
     assert (rows["verdict"] == "follows").all()
-
-
-def test_a_share_that_no_whole_number_gives_is_refused():
-    with pytest.raises(AuditError, match=r"0\.2589"):
-        paper_tables.count_of("0.2589", 120)
 
 
 def test_decompositions_are_whole_numbers_that_satisfy_the_identity():
@@ -175,6 +171,9 @@ def test_a_check_can_fail(printed, recomputed, verdict):
     assert Check("T", "q", printed, recomputed).verdict == verdict
 
 
-def test_an_unknown_paper_lists_the_papers():
-    with pytest.raises(AuditError, match="merchant_risk, debiasing, dark_current"):
-        published.reproduce("darkcurrent")
+def test_papers_and_shares_that_cannot_be_reproduced():
+    refused(
+        AuditError,
+        (lambda: paper_tables.count_of("0.2589", 120), r"0\.2589"),
+        (lambda: published.reproduce("darkcurrent"), "merchant_risk, debiasing, dark_current"),
+    )

@@ -16,6 +16,7 @@ from judgestats.published.declared_rules import _COMMON
 from judgestats.published.grim_tests import grimmer
 from judgestats.published.rules import RULES
 from judgestats.published.table_audits import content_of, write_findings
+from refusals import refused
 
 NOT, FOLLOWS, DEPENDS, UNKNOWN = "does not follow", "follows", "depends", "cannot be decided"
 
@@ -457,12 +458,12 @@ def test_claims_and_findings_are_files(tmp_path):
     assert back["comment"].tolist() == found["comment"].tolist()
     (line,) = write_findings(audits, tmp_path / "f.jsonl").read_text().splitlines()
     assert json.loads(line)["recomputed"] == 7
-    with pytest.raises(DesignError, match="was read"):
-        write_findings(audits, tmp_path / "c.csv", overwrite=True)
-    with pytest.raises(AuditError, match="no file of claims"):
-        published.audited(tmp_path / "t.csv", claims=tmp_path / "none.csv")
-    with pytest.raises(AuditError, match=r"unknown ending.*\.jsonl"):
-        content_of("f.xlsx", audits)
+    refused(
+        AuditError,
+        (lambda: write_findings(audits, tmp_path / "c.csv", overwrite=True), DesignError, "was read"),
+        (lambda: published.audited(tmp_path / "t.csv", claims=tmp_path / "none.csv"), "no file of claims"),
+        (lambda: content_of("f.xlsx", audits), r"unknown ending.*\.jsonl"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -518,22 +519,6 @@ def test_a_rule_that_cannot_be_read_says_what_to_do(rule, told):
         js.audit(COUNTS, rules=[rule])
 
 
-def test_an_unknown_choice_lists_the_choices():
-    with pytest.raises(DesignError, match="'wilson', 'wald'"):
-        js.audit(
-            WILSON, rules=[{"rule": "interval", "low": "low", "high": "high", "n": "n", "count": 1, "method": "wilsn"}]
-        )
-
-
-def test_a_table_needs_rules_and_a_paper_has_its_own():
-    with pytest.raises(AuditError, match="needs rules="):
-        js.audit(COUNTS)
-    with pytest.raises(AuditError, match="come with their rules"):
-        js.audit("dark_current", rules=[])
-    with pytest.raises(AuditError, match=r"neither a file nor a paper.*Did you mean 'dark_current'"):
-        js.audit("dark_curent")
-
-
 def test_a_file_and_its_rules(tmp_path):
     (tmp_path / "t.csv").write_text("Judge name,Win rate (%),wins,n\nA,53.5,214,400\nB,46.0,180,400\n")
     (tmp_path / "r.toml").write_text(
@@ -545,11 +530,13 @@ def test_a_file_and_its_rules(tmp_path):
     told = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"]
     assert list(found.columns) == [*told, "table", "row", "column"]
     (tmp_path / "bad.toml").write_text("[[rule]\n")
-    with pytest.raises(AuditError, match=r"bad.toml is not valid TOML, in rule 1: .*line 1"):
-        js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")
-    (tmp_path / "bad.toml").write_text('[[rule]]\nrule = "check"\n[[rule]]\nrule = sum\n[[rule]]\nrule = "sum"\n')
-    with pytest.raises(AuditError, match=r"not valid TOML, in rule 2: .*line 4"):
-        js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")
+    (tmp_path / "worse.toml").write_text('[[rule]]\nrule = "check"\n[[rule]]\nrule = sum\n[[rule]]\nrule = "sum"\n')
+    refused(
+        AuditError,
+        ("bad.toml", r"bad.toml is not valid TOML, in rule 1: .*line 1"),
+        ("worse.toml", r"not valid TOML, in rule 2: .*line 4"),
+        of=lambda rules: js.audit(tmp_path / "t.csv", rules=tmp_path / rules),
+    )
 
 
 @pytest.mark.parametrize(
@@ -581,15 +568,6 @@ def test_an_error_names_which_of_several_rules(rule, told):
     fine = {"rule": "constraint", "holds": "a >= b"}
     with pytest.raises(AuditError, match=f"^{told}"):
         js.audit(COUNTS, rules=[fine, fine, rule])
-
-
-def test_an_unknown_choice_names_which_of_several_rules():
-    with pytest.raises(DesignError, match=r"^Rule 2, ranks: .*'descending'"):
-        js.audit(
-            RANKED,
-            rules=[{"rule": "bounds", "column": "r", "low": 0},
-                   {"rule": "ranks", "rank": "rank", "value": "r", "order": "up"}],
-        )  # fmt: skip
 
 
 # ---------------------------------------------------------------- against brute force
@@ -867,9 +845,36 @@ def test_what_is_undecided_stays_so_in_every_place(expression, verdict):
     assert holds(frame, expression) == verdict
 
 
-def test_a_label_that_no_row_has_is_refused():
-    with pytest.raises(AuditError, match=r"No row is labelled 'GPT4o'.*Did you mean 'GPT-4o'"):
-        holds(table(m=["GPT-4o", "x"], k=[1, 2]), "argmax(table.k, 'm') == 'GPT4o'")
+def test_choices_labels_and_tables_without_rules_are_refused():
+    refused(
+        AuditError,
+        (
+            lambda: js.audit(
+                WILSON,
+                rules=[{"rule": "interval", "low": "low", "high": "high", "n": "n", "count": 1, "method": "wilsn"}],
+            ),
+            DesignError,
+            "'wilson', 'wald'",
+        ),
+        (lambda: js.audit(COUNTS), "needs rules="),
+        (lambda: js.audit("dark_current", rules=[]), "come with their rules"),
+        (lambda: js.audit("dark_curent"), r"neither a file nor a paper.*Did you mean 'dark_current'"),
+        (
+            lambda: js.audit(
+                RANKED,
+                rules=[
+                    {"rule": "bounds", "column": "r", "low": 0},
+                    {"rule": "ranks", "rank": "rank", "value": "r", "order": "up"},
+                ],
+            ),
+            DesignError,
+            r"^Rule 2, ranks: .*'descending'",
+        ),
+        (
+            lambda: holds(table(m=["GPT-4o", "x"], k=[1, 2]), "argmax(table.k, 'm') == 'GPT4o'"),
+            r"No row is labelled 'GPT4o'.*Did you mean 'GPT-4o'",
+        ),
+    )
 
 
 @pytest.mark.parametrize(("low", "step"), [(1, 2), (1, 1), (0.5, 0.5)])

@@ -119,7 +119,7 @@ def release(real_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scores(release: Path) -> pd.DataFrame:
+def printed_scores(release: Path) -> pd.DataFrame:
     table = pd.read_csv(release / "published_table2_bias_summary.csv")
     long = table.melt(["Model", "Strategy"], var_name="bias", value_name="b")
     return long.rename(columns={"Model": "judge", "Strategy": "strategy"})
@@ -138,21 +138,21 @@ def least_ties(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_all_75_released_scores_are_counts(scores: pd.DataFrame):
-    assert len(scores) == 75
-    result = bias_score(least_ties(scores), by="strategy")
+def test_all_75_released_scores_are_counts(printed_scores: pd.DataFrame):
+    assert len(printed_scores) == 75
+    result = bias_score(least_ties(printed_scores), by="strategy")
     mine = result[result["term"] == "bias"].set_index(["judge", "bias", "strategy"])["estimate"]
-    printed = scores.set_index(["judge", "bias", "strategy"])["b"]
+    printed = printed_scores.set_index(["judge", "bias", "strategy"])["b"]
     np.testing.assert_allclose(mine[printed.index], printed)
     # the paper prints +0.31 for GPT-4o's style bias; the release gives +0.10, the mean of Table 7
     assert printed["GPT-4o", "Style Bias", "Baseline"] == 0.10
 
 
-def test_the_map_of_changes_over_four_judges(scores: pd.DataFrame):
+def test_the_map_of_changes_over_four_judges(printed_scores: pd.DataFrame):
     four = [j for j in JUDGES.values() if j != "Gemini 2.5 Flash"]
-    result = bias_change(least_ties(scores), baseline="Baseline", judges=four)
+    result = bias_change(least_ties(printed_scores), baseline="Baseline", judges=four)
     mean = result[result["term"] == "mean_change"].set_index(["bias", "strategy"])["estimate"]
-    wide = scores.pivot(index=["bias", "judge"], columns="strategy", values="b").abs()
+    wide = printed_scores.pivot(index=["bias", "judge"], columns="strategy", values="b").abs()
     change = wide.sub(wide["Baseline"], axis=0).drop(columns="Baseline").reset_index()
     expected = change[change["judge"].isin(four)].drop(columns="judge").groupby("bias").mean().stack()
     assert len(mean) == 12
@@ -163,7 +163,7 @@ def test_the_map_of_changes_over_four_judges(scores: pd.DataFrame):
     assert single["Claude Sonnet 4", "Style Bias", "CoT"] == pytest.approx(-0.19)
 
 
-def test_truncation_accuracy_is_what_the_aggregates_determine(release: Path, scores: pd.DataFrame):
+def test_truncation_accuracy_is_what_the_aggregates_determine(release: Path, printed_scores: pd.DataFrame):
     cells = json.loads((release / "aggregated_metrics.json").read_text())
     # of the 375 controlled pairs only the 25 truncations have a gold that is a side: the agreement is theirs
     accuracy = {
@@ -172,7 +172,7 @@ def test_truncation_accuracy_is_what_the_aggregates_determine(release: Path, sco
         if c["benchmark"] == "custom" and c["model"] in JUDGES and c["strategy"] in STRATEGIES
     }
     assert len(accuracy) == 25
-    expansion = least_ties(scores[scores["bias"] == "Verbosity Bias"]).assign(bias="expansion")
+    expansion = least_ties(printed_scores[printed_scores["bias"] == "Verbosity Bias"]).assign(bias="expansion")
     truncation = [
         {"judge": j, "strategy": s, "bias": "truncation", "outcome": o, "n": n}
         for (j, s), p in accuracy.items()
@@ -186,10 +186,10 @@ def test_truncation_accuracy_is_what_the_aggregates_determine(release: Path, sco
     np.testing.assert_allclose(wide.loc[split.index, "truncation_accuracy"], split["Trunc. Accuracy"])
 
 
-def test_the_released_scores_fit_the_pooled_verdicts(release: Path, scores: pd.DataFrame):
+def test_the_released_scores_fit_the_pooled_verdicts(release: Path, printed_scores: pd.DataFrame):
     """All kinds are pooled in ``verdict_distribution``: it bounds the scores, it does not determine them."""
     cells = json.loads((release / "aggregated_metrics.json").read_text())
-    printed = scores.set_index(["judge", "strategy", "bias"])["b"]
+    printed = printed_scores.set_index(["judge", "strategy", "bias"])["b"]
     checked = 0
     for c in cells:
         if c["benchmark"] != "custom" or c["model"] not in JUDGES or c["strategy"] not in STRATEGIES:

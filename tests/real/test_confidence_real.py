@@ -54,7 +54,7 @@ def test_confidences_against_an_empty_text(against_nothing):
     assert result["method"].str.contains("bootstrap of item|clustered by item|Wilson").all()
     ends = result[result["term"] == "overconfidence"].set_index("judge")
     assert ends.loc["claude-haiku-4-5", "conf_low"] > 0.2  # sure by .93, right by .60
-    assert ends.loc["gpt-5-mini", "conf_high"] < 0.05
+    assert ends.loc["gpt-5-mini", "conf_low"] < 0 < ends.loc["gpt-5-mini", "conf_high"] < 0.13  # wrong in 3 of 102
 
 
 def test_abstention_against_an_empty_text(against_nothing):

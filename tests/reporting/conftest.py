@@ -1,4 +1,4 @@
-"""Chromium, and what it makes of a page."""
+"""Chromium, and what it makes of a page; the first screen alone."""
 
 from __future__ import annotations
 

@@ -21,12 +21,6 @@ def legend(ax):
     return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
-def marks(ax, shape="o"):
-    """(x, y, filled) of the single markers of this shape."""
-    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
-    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
-
-
 def names(ax):
     return [t.get_text() for t in ax.get_yticklabels()]
 
@@ -48,3 +42,21 @@ def whiskers(ax, color=PALETTE[0]):
     """Ends of the horizontal intervals of this colour."""
     lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
     return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
+
+
+def marks(ax, shape="o", color=None):
+    """(x, y, filled) of the single markers of this shape."""
+    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
+    lines = [m for m in lines if color is None or m.get_color() == color]
+    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
+
+
+def lost(result, *where):
+    """The result without numbers in these rows."""
+    result = result.copy()
+    result.loc[list(where), ["estimate", "conf_low", "conf_high"]] = np.nan
+    return result
+
+
+def texts_and_labels(ax):
+    return [t.get_text() for t in [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels()]]

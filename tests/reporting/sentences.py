@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from judgestats.reporting.page_data import PageData
-from judgestats.reporting.summary_parts import Card, Column, Summary
+from judgestats.reporting.summary_parts import Card, Summary, SummaryColumn
 from judgestats.schema import preferences, ratings
 
 #: Studies with a planted truth, and in how many of them a sentence may be wrong. One in twenty is allowed: of the 100 of make
@@ -49,26 +49,26 @@ def contradictions(page: PageData) -> list[str]:
     return found
 
 
-def _interval(column: Column, judge: str) -> tuple[float, float, float]:
+def _interval(column: SummaryColumn, judge: str) -> tuple[float, float, float]:
     cell = column.cells.get(judge)
     if cell is None:
         return math.nan, math.nan, math.nan
     return float(cell["estimate"]), float(cell["conf_low"]), float(cell["conf_high"])
 
 
-def _clusters(column: Column) -> set[str]:
+def _clusters(column: SummaryColumn) -> set[str]:
     """What the intervals of a column are clustered by."""
     found = (re.search(r"clustered by (.+?) \(G = ", str(cell["method"])) for cell in column.cells.values())
     return {m[1] for m in found if m}
 
 
-def _clear(column: Column, judge: str) -> int:
+def _clear(column: SummaryColumn, judge: str) -> int:
     """The side of 0 on which the interval of the table lies; 0 if on both, or if there is none."""
     _, low, high = _interval(column, judge)
     return 1 if low > 0 else -1 if high < 0 else 0
 
 
-def _order(column: Column, judges: Any) -> list[str]:
+def _order(column: SummaryColumn, judges: Any) -> list[str]:
     known = [j for j in judges if math.isfinite(_interval(column, j)[0])]
     sign = 1 if column.lower_is_better else -1
     return sorted(known, key=lambda j: (round(sign * _interval(column, j)[0], 9), j))
@@ -103,13 +103,17 @@ def _about_line(page: PageData) -> Iterator[str]:
         yield f"people are no reference of any column: {line}"
 
 
+#: What a page says first of its data, whoever is compared.
+_LEADS = ("A judge answered more than once on one", "Judges and ", "Not all was answered by all: ")
+
+
 def _about_verdict(page: PageData) -> Iterator[str]:
     """The sentences at the head against the comparison of the judges, the table and the cards."""
     summary, text = page.summary, page.summary.verdict
     standings = summary.differences
     name = next((n for n in ("right", "steady", "dark") if n in standings), "")
     if not name:
-        if text and not text.startswith("A judge answered more than once on one"):  # what a page is made without
+        if text and not text.startswith(_LEADS):
             yield f"nobody is compared: {text}"
         return
     ranking = standings[name]
@@ -125,18 +129,19 @@ def _about_verdict(page: PageData) -> Iterator[str]:
         yield f"{ranking.tied} are tied with {ranking.best}: {text}"
     column = summary.columns[0]
     if re.search("[Uu]se none: the best.+(is worse|farther)", text) and not _beyond(column, ranking.best, -1):
-        yield f"{ranking.best} is not below {column.reference}: {text}"
-    used = re.search(r"Use (?!none)", text) and math.isfinite(column.reference) and name == "right"
+        yield f"{ranking.best} is not below {column.reference_of(ranking.best)}: {text}"
+    line = column.reference_of(ranking.best)
+    used = re.search(r"Use (?!none)", text) and math.isfinite(line) and name == "right"
     if used and not _beyond(column, ranking.best, 1):
-        yield f"{ranking.best} is not above {column.reference}: {text}"
+        yield f"{ranking.best} is not above {line}: {text}"
     if ("Who is right cannot be said" in text) is bool(summary.against):
         yield f"against {summary.against}: {text}"
 
 
-def _beyond(column: Column, judge: str, side: int) -> bool:
+def _beyond(column: SummaryColumn, judge: str, side: int) -> bool:
     """Whether a judge is above (1) or below (-1) the reference of a column, in the sense that is better."""
     sign = -side if column.lower_is_better else side
-    return min(sign * (end - column.reference) for end in _interval(column, judge)[1:]) > 0
+    return min(sign * (end - column.reference_of(judge)) for end in _interval(column, judge)[1:]) > 0
 
 
 def _about_card(card: Card, page: PageData) -> Iterator[str]:
@@ -176,7 +181,7 @@ def _about_graded(card: Card, page: PageData) -> Iterator[str]:
                 yield f"{term} of a judge is {value:.3f}"
 
 
-def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iterator[str]:
+def _about_best(card: Card, column: SummaryColumn, judges: Any, page: PageData) -> Iterator[str]:
     order = _order(column, judges)
     sign = -1 if column.lower_is_better else 1
     if len(order) == 1:
@@ -247,13 +252,13 @@ def _about_best(card: Card, column: Column, judges: Any, page: PageData) -> Iter
         yield "a sentence of no known form"
 
 
-def _dominates(column: Column, one: str, other: str, sign: int) -> bool:
+def _dominates(column: SummaryColumn, one: str, other: str, sign: int) -> bool:
     _, low, high = _interval(column, one)
     _, low_2, high_2 = _interval(column, other)
     return low > high_2 if sign > 0 else high < low_2
 
 
-def _about_bias(card: Card, column: Column, judges: Any) -> Iterator[str]:
+def _about_bias(card: Card, column: SummaryColumn, judges: Any) -> Iterator[str]:
     known = [j for j in judges if j in column.cells]
     alone = [j for j in known if _clear(column, j)]
     of_some = "of pairs shown in both orders" in card.detail  # the table is of all calls
@@ -353,9 +358,10 @@ def _about_caution(card: Card, page: PageData) -> Iterator[str]:
             if judge in top.cells:
                 _, low, high = _interval(top, judge)
                 ends = sorted((sign * low, sign * high))
-                worse, beyond = ends[1] < sign * top.reference, ends[0] > sign * top.reference
+                line = top.reference_of(judge)
+                worse, beyond = ends[1] < sign * line, ends[0] > sign * line
                 if beyond or (word == "worse than" and not worse) or not math.isfinite(low):
-                    yield f"{judge} has {low} to {high} beside {top.reference}"
+                    yield f"{judge} has {low} to {high} beside {line}"
     if few := re.search(r"[Oo]nly (\d+) items?", text):
         names = list(page.estimates.sheet.columns[: page.estimates.sheet.columns.get_loc("section")])
         own = next((c for c in summary.columns if c.term == "own"), None)

@@ -37,6 +37,7 @@ def test_counts_are_those_of_the_audit(audits, page):
         assert numbers == [*counted, *(verdicts.count(v) for v in VERDICTS), len(verdicts)]
 
 
+@pytest.mark.slow
 def test_every_finding_is_there_with_its_arithmetic(audits, page):
     for audit in audits:
         for d in audit.decisions:
@@ -44,6 +45,7 @@ def test_every_finding_is_there_with_its_arithmetic(audits, page):
                 assert escape(d.comment) in page
 
 
+@pytest.mark.slow
 def test_every_printed_table_is_there_cell_by_cell(audits, page):
     for audit in audits:
         for table in audit.book.columns:
@@ -53,10 +55,12 @@ def test_every_printed_table_is_there_cell_by_cell(audits, page):
     assert min(colours) > 0
 
 
+@pytest.mark.slow
 def test_a_number_that_does_not_follow_has_its_twin_beside_it(page):
     assert re.search(r'class="cell no"[^>]*>9\.02<span class="twin"> 9\.22</span>', page)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_again(page):
     names = set(re.findall(r"<figcaption><b>(.*?), drawn again", page))
     assert {"Figure 1", "Figure 3", "Figure 6, attributed", "Figure 8, anonymized", "Figure 9, attributed"} <= names
@@ -65,6 +69,7 @@ def test_figures_are_drawn_again(page):
     assert drawn <= set(re.findall(r"<figcaption><b>(.*?)\.</b>", page))
 
 
+@pytest.mark.slow
 def test_figures_that_cannot_be_drawn_are_named(page):
     assert page.count("printed numbers do not determine them") == 5
     told = re.findall(r"determine them:</p><ul>(.*?)</ul>", page)
@@ -73,11 +78,13 @@ def test_figures_that_cannot_be_drawn_are_named(page):
     assert "<li>Figure 4: three of the domains are printed</li>" in page
 
 
+@pytest.mark.slow
 def test_links_lead_somewhere(page):
     ids = set(re.findall(r'\sid="([^"]*)"', page))
     assert set(re.findall(r'href="#([^"]*)"', page)) <= ids
 
 
+@pytest.mark.slow
 def test_datasheets_from_printed_counts_come_before_the_audit(page):
     datasheets, _, audit = page.partition("Which printed numbers follow from the others</h2>")
     assert audit

@@ -12,6 +12,7 @@ from judgestats.metrics.bias import position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, delta0, target_sensitivity
 from judgestats.reporting import plots
+from refusals import refused
 from reporting.designs import dark_current_design, plain_verdicts
 from reporting.drawing import drawn
 
@@ -115,13 +116,12 @@ def test_pictures_draw_on_the_axes_given(sheet):
 
 def test_curves_and_operating_points_need_intervals_and_steps():
     rows = target_sensitivity(dark_current_design())
-    with pytest.raises(DesignError, match="conf_low"):
-        plots.psychometric_curves(rows.drop(columns="conf_low"))
-    with pytest.raises(DesignError, match="delta"):
-        plots.psychometric_curves(rows.drop(columns="delta"))
     calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     shift = criterion_shift(calls, "base", "strict")
-    with pytest.raises(DesignError, match="conf_high"):
-        plots.operating_point(shift.drop(columns="conf_high"))
-    with pytest.raises(DesignError, match="prompt"):
-        plots.operating_point(shift, target_sensitivity(calls))
+    refused(
+        DesignError,
+        (lambda: plots.psychometric_curves(rows.drop(columns="conf_low")), "conf_low"),
+        (lambda: plots.psychometric_curves(rows.drop(columns="delta")), "delta"),
+        (lambda: plots.operating_point(shift.drop(columns="conf_high")), "conf_high"),
+        (lambda: plots.operating_point(shift, target_sensitivity(calls)), "prompt"),
+    )

@@ -1,16 +1,22 @@
 """What all pictures share: names that are shortened and literal, labels that keep apart, no global state."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from judgestats.errors import DesignError
+from judgestats.reporting.plots import forest
 from judgestats.reporting.plots.canvas import spread
 from judgestats.reporting.plots.point_labels import label_around
 from judgestats.reporting.plots.short_names import literal, shortened
+from refusals import refused
 from reporting.drawing import drawn
 
 # ---------------------------------------------------------------- labels
@@ -89,3 +95,26 @@ def test_labels_around_points_do_not_overlap():
     boxes = [Text.get_window_extent(t) for t in ax.texts]  # of the words alone, without the line to the point
     assert len(boxes) == 12 - len(left) >= 10
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+ROWS = pd.DataFrame({"judge": ["a", "b"], "term": "consistency", "estimate": [0.8, 0.6]})
+
+
+def test_a_picture_can_be_pickled_and_copied():
+    picture = forest(ROWS)
+    for again in (pickle.loads(pickle.dumps(picture)), copy.deepcopy(picture)):
+        assert again.data.equals(picture.data)
+        assert [t.get_text() for t in again.axes[0].get_yticklabels()] == ["a", "b"]
+        assert again._repr_png_()[1] == picture._repr_png_()[1]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.html"])
+def test_a_picture_goes_into_no_file_of_another_ending(tmp_path, name):
+    picture = forest(ROWS)
+    refused(
+        DesignError,
+        (lambda: picture.save(tmp_path / name), "has the ending of no picture. Endings: png, svg, pdf"),
+        (lambda: picture.save(tmp_path / name, format="svg"), "has the ending of no picture. Endings: png, svg, pdf"),
+        (lambda: picture.save(tmp_path / "x.png", dppi=3), r"Figure\.savefig refuses dppi"),
+    )
+    assert not list(tmp_path.iterdir())

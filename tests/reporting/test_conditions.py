@@ -11,6 +11,7 @@ from judgestats.metrics import agreement
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.conditions import SHADES
+from refusals import refused
 from registry import warmed
 from reporting.drawing import drawn, legend
 
@@ -62,16 +63,15 @@ def test_the_variants_of_the_printed_ablation_are_lines():
 
 
 def test_what_cannot_be_drawn_is_refused(by_temperature):
-    with pytest.raises(DesignError, match="temprature"):
-        plots.lines(by_temperature, "temprature")
-    with pytest.raises(DesignError, match="drawn on top"):
-        plots.lines(by_temperature.drop(columns="temperature").assign(x=1), "x", term="r")
     mixed = by_temperature.assign(tier=by_temperature["temperature"].astype(str))
-    with pytest.raises(DesignError, match="several values of 'tier'"):
-        plots.lines(mixed, "temperature", term="r", panel="system", shade="tier")
     both = pd.concat([by_temperature, by_temperature.assign(term="rho")])
-    with pytest.raises(DesignError, match="Name one in term="):
-        plots.lines(both, "temperature")
+    refused(
+        DesignError,
+        (lambda: plots.lines(by_temperature, "temprature"), "temprature"),
+        (lambda: plots.lines(by_temperature.drop(columns="temperature").assign(x=1), "x", term="r"), "drawn on top"),
+        (lambda: plots.lines(mixed, "temperature", term="r", panel="system", shade="tier"), "several values of 'tier'"),
+        (lambda: plots.lines(both, "temperature"), "Name one in term="),
+    )
     assert len(plots.lines(by_temperature.query("system == 'a'"), "temperature")) == 1
 
 

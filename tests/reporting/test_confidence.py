@@ -7,6 +7,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.reporting import plots
+from refusals import refused
 from registry import sure
 from reporting.drawing import drawn, texts
 
@@ -21,10 +22,11 @@ def test_the_curve_its_band_and_a_panel_for_each_judge():
         band = ax.collections[0].get_paths()[0].vertices
         assert band[:, 1].min() == pytest.approx(curve["conf_low"].min())
         assert band[:, 1].max() == pytest.approx(curve["conf_high"].max())
-    with pytest.raises(DesignError, match="2 panels"):
-        plots.reliability(result, ax=axes[0])
-    with pytest.raises(DesignError, match=r"Give a result of confidence_calibration\(\)"):
-        plots.reliability(result[result["term"] == "brier"])
+    refused(
+        DesignError,
+        (lambda: plots.reliability(result, ax=axes[0]), "2 panels"),
+        (lambda: plots.reliability(result[result["term"] == "brier"]), r"Give a result of confidence_calibration\(\)"),
+    )
 
 
 def test_risk_against_coverage_and_the_threshold():

@@ -14,7 +14,7 @@ def test_groups_are_judges_with_half_of_their_items_in_common():
 
 
 def test_conditions_that_print_alike_are_one():
-    calls = pd.DataFrame({"judge": ["g", "g", "h"], "item": "1", "temperature": [0.1, 0.1000000001, 0.1]})
+    calls = pd.DataFrame({"judge": ["g", "g", "h"], "item": "1", "temperature": [0.3, 0.1 + 0.2, 0.3]})
     who = Contenders.of(Study.of(calls), ["judge", "temperature"])
     assert who.said(dict.fromkeys(who.rows.index)) == "2 judges"
 

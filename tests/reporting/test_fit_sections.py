@@ -16,7 +16,7 @@ from judgestats.reporting.fit_sections import described
 from reporting.designs import plain_verdicts
 
 
-def table():
+def graded_calls():
     rng = np.random.default_rng(2)
     items = np.repeat([f"q{i}" for i in range(15)], 8)
     right = rng.random(120) < np.repeat(rng.uniform(0.2, 0.9, 15), 8)
@@ -27,7 +27,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fit():
-    return js.fit("correct ~ judge + (1|item)", table())
+    return js.fit("correct ~ judge + (1|item)", graded_calls())
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_model_has_a_line_its_parameters_its_diagnostics_and_its_call(fit):
         np.testing.assert_array_equal(model.rows[column], tidy[column])
     assert list(model.rows["term"]) == ["coefficient, log-odds"] * 2 + ["standard deviation"]
     assert all(t in str(model.picture.svg) for t in ("residuals", "random effects", "calibration"))
-    again = eval(model.call, {"judgestats": js, "table": table()})
+    again = eval(model.call, {"judgestats": js, "table": graded_calls()})
     np.testing.assert_array_equal(again.coef(), fit.coef())
 
 
@@ -66,7 +66,7 @@ def test_a_model_of_verdicts_is_shown_by_its_fits():
 
 
 def test_options_that_differ_from_the_defaults_are_in_the_call():
-    found = js.fit("grade ~ judge", table(), family="cumulative", link="probit")
+    found = js.fit("grade ~ judge", graded_calls(), family="cumulative", link="probit")
     (model,) = described(found, 0.95)
     assert model.name == "grade ~ judge"
     assert model.call == "judgestats.fit('grade ~ judge', table, family='cumulative', link='probit')"
@@ -99,7 +99,8 @@ def test_a_fit_without_diagnostics_is_refused_by_its_name(fit, monkeypatch):
 
 def test_a_page_shows_models_and_one_without_them_has_no_section(fit, page):
     text = page(
-        "page.html", models={"accuracy": fit, "<b>ordinal": js.fit("grade ~ judge", table(), family="cumulative")}
+        "page.html",
+        models={"accuracy": fit, "<b>ordinal": js.fit("grade ~ judge", graded_calls(), family="cumulative")},
     )
     here = text.partition('<section id="models">')[2].partition("</section>")[0]
     assert here.count("<figure") == 2

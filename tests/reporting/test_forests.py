@@ -14,25 +14,12 @@ from judgestats.metrics.psychometrics import dark_current, target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.forests import FLAGGED
+from refusals import refused
 from registry import noisier, scores
 from reporting.designs import dark_current_design, plain_verdicts
-from reporting.drawing import drawn, legend, names, scored, texts, whiskers
+from reporting.drawing import drawn, legend, lost, marks, names, scored, texts, texts_and_labels, whiskers
 
 FEW = {"n_resamples": 50}
-
-
-def marks(ax, shape="o", color=None):
-    """(x, y, filled) of the single markers of this shape."""
-    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
-    lines = [m for m in lines if color is None or m.get_color() == color]
-    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
-
-
-def lost(result, *where):
-    """The result without numbers in these rows."""
-    result = result.copy()
-    result.loc[list(where), ["estimate", "conf_low", "conf_high"]] = np.nan
-    return result
 
 
 def test_a_panel_of_shares_is_in_percent_and_one_of_differences_in_points():
@@ -171,10 +158,6 @@ def test_a_label_of_the_caller_keeps_the_section():
     assert {"unreadable: slots", "unreadable: gold"} <= titles
 
 
-def texts_and_labels(ax):
-    return [t.get_text() for t in [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels()]]
-
-
 # ---------------------------------------------------------------- forests and bars
 
 
@@ -234,7 +217,8 @@ def test_forest_says_what_is_not_available_and_clips_infinite_ends():
 
 def test_forest_refuses_too_few_axes():
     rows = position_bias(plain_verdicts(["a"]))
-    with pytest.raises(DesignError, match="got 1 axes"):
-        plots.forest(rows, ax=Figure().add_subplot())
-    with pytest.raises(DesignError, match="no estimate"):
-        plots.forest(rows.head(0))
+    refused(
+        DesignError,
+        (lambda: plots.forest(rows, ax=Figure().add_subplot()), "got 1 axes"),
+        (lambda: plots.forest(rows.head(0)), "no estimate"),
+    )

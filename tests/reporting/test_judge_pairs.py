@@ -15,26 +15,13 @@ from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.reliabilities import LEVELS
 from judgestats.reporting.plots.short_names import shortened
+from refusals import refused
 from registry import scores, single_scores
-from reporting.drawing import drawn, legend, names, texts, whiskers
+from reporting.drawing import drawn, legend, lost, marks, names, texts, whiskers
 
 FEW = {"n_resamples": 50}
 
 LONG = [f"organisation/judge-{i}-with-quite-a-long-name-for-an-axis" for i in range(8)]
-
-
-def marks(ax, shape="o", color=None):
-    """(x, y, filled) of the single markers of this shape."""
-    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
-    lines = [m for m in lines if color is None or m.get_color() == color]
-    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
-
-
-def lost(result, *where):
-    """The result without numbers in these rows."""
-    result = result.copy()
-    result.loc[list(where), ["estimate", "conf_low", "conf_high"]] = np.nan
-    return result
 
 
 # ---------------------------------------------------------------- levels
@@ -113,10 +100,11 @@ def test_quality_agreement_counts_what_lacks_a_number():
     ax = drawn(plots.quality_agreement(table))
     assert len(ax.collections[0].get_offsets()) == 2
     assert any("numbers: 1." in t for t in texts(ax))
-    with pytest.raises(DesignError, match="No system"):
-        plots.quality_agreement(table.tail(1))
-    with pytest.raises(DesignError, match="nothing"):
-        plots.quality_agreement(table, score="nothing")
+    refused(
+        DesignError,
+        (lambda: plots.quality_agreement(table.tail(1)), "No system"),
+        (lambda: plots.quality_agreement(table, score="nothing"), "nothing"),
+    )
 
 
 # ---------------------------------------------------------------- judge by judge
@@ -144,15 +132,16 @@ def test_kappa_matrix_tells_unknown_from_absent_and_takes_correlations():
     assert texts(ax).count("n/a") == 2  # a and c; b and c were not compared
     assert ax.collections[0].norm.vmin == -0.2
     each = agreement.correlation(single_scores(), pairs="each", by="system")
-    with pytest.raises(DesignError, match="one group"):
-        plots.kappa_matrix(each)
     assert "Pearson r" in plots.kappa_matrix(each[each["system"] == "a"]).figure.axes[-1].get_ylabel()
     assert "empty: 1 of 3 pairs" in texts(ax)[-1]
     assert "empty: 4 of 6 pairs" in texts(plots.kappa_matrix(rows, judges=["d", "a"]))[-1]
-    with pytest.raises(DesignError, match="several terms"):
-        plots.kappa_matrix(pd.concat([rows, rows.assign(term="r")]))
-    with pytest.raises(DesignError, match="other"):
-        plots.kappa_matrix(rows.drop(columns="other"))
+    refused(
+        DesignError,
+        (each, "one group"),
+        (pd.concat([rows, rows.assign(term="r")]), "several terms"),
+        (rows.drop(columns="other"), "other"),
+        of=plots.kappa_matrix,
+    )
 
 
 def test_matrices_of_pairs_have_judges_that_agree_side_by_side():
@@ -245,10 +234,11 @@ def test_score_quantiles_are_boxes_of_each_judge_and_system():
     assert boxes == {(round(r["q25"], 6), round(r["q75"], 6)) for _, r in wide.iterrows()}
     assert legend(ax) == ["a", "b", "c"]
     assert names(plots.score_quantiles(result, order=list("dcba"))) == list("dcba")
-    with pytest.raises(DesignError, match="order= lacks"):
-        plots.score_quantiles(result, order=["a"])
-    with pytest.raises(DesignError, match="q05"):
-        plots.score_quantiles(result[result["term"] != "q05"])
+    refused(
+        DesignError,
+        (lambda: plots.score_quantiles(result, order=["a"]), "order= lacks"),
+        (lambda: plots.score_quantiles(result[result["term"] != "q05"]), "q05"),
+    )
 
 
 def test_quantiles_beyond_0_and_1_are_refused():

@@ -2,19 +2,14 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.collections import QuadMesh
 
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting import plots
+from refusals import refused
 from reporting.designs import self_ratings
-from reporting.drawing import drawn
-
-
-def texts_and_labels(ax):
-    return [t.get_text() for t in [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels()]]
-
+from reporting.drawing import drawn, texts_and_labels
 
 # ---------------------------------------------------------------- matrices
 
@@ -106,10 +101,12 @@ def test_long_names_leave_room_for_the_matrix():
 def test_matrices_refuse_two_rows_of_one_cell():
     ratings = pd.concat([self_ratings().assign(condition=c) for c in "AB"])
     both = consensus.score_matrix(ratings, by="condition").drop(columns="condition")
-    with pytest.raises(DesignError, match="more than one row"):
-        plots.score_matrix(both)
-    with pytest.raises(DesignError, match="no deviation"):
-        plots.deviation_matrix(both)
+    refused(
+        DesignError,
+        (plots.score_matrix, "more than one row"),
+        (plots.deviation_matrix, "no deviation"),
+        of=lambda function: function(both),
+    )
 
 
 def test_a_missing_cell_is_said_to_be_missing():

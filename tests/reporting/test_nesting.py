@@ -8,12 +8,12 @@ from judgestats.counting.study import Study
 from judgestats.reporting.nesting import nesting, task_advice
 
 
-def scores(items, **columns):
+def study_of_items(items, **columns):
     return Study.of(pd.DataFrame({"judge": "g", "item": items, "system": "s", "score": 1.0, **columns}))
 
 
 def test_the_first_part_of_a_joined_item():
-    found = nesting(scores([f"q{i % 25} / d{i}" for i in range(400)]))
+    found = nesting(study_of_items([f"q{i % 25} / d{i}" for i in range(400)]))
     assert (found.name, found.levels, found.items) == ("groups of items (by the first part of the id)", 25, 400)
     assert np.unique(found.level).size == 25
 
@@ -28,19 +28,19 @@ def test_the_first_part_of_a_joined_item():
     ],
 )
 def test_no_nesting(items, task):
-    assert nesting(scores(items, **({"task": task} if task else {}))) is None
+    assert nesting(study_of_items(items, **({"task": task} if task else {}))) is None
 
 
 def test_tasks_of_some_rows_are_those_of_the_rows():
-    study = scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])
+    study = study_of_items([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])
     assert nesting(study)[2:] == (6, 60)
     assert nesting(study.where(np.arange(60) % 6 < 3))[2:] == (3, 30)
 
 
 def test_a_column_for_the_task_is_proposed_only_where_there_is_none():
-    joined = scores([f"q{i % 25} / d{i}" for i in range(400)])
+    joined = study_of_items([f"q{i % 25} / d{i}" for i in range(400)])
     assert task_advice(joined).startswith(
         "25 groups of items (by the first part of the id) stand behind 400 items. Map the column"
     )
-    assert task_advice(scores([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])) == ""
-    assert task_advice(scores([f"i{i}" for i in range(60)])) == ""
+    assert task_advice(study_of_items([f"i{i}" for i in range(60)], task=[f"t{i % 6}" for i in range(60)])) == ""
+    assert task_advice(study_of_items([f"i{i}" for i in range(60)])) == ""

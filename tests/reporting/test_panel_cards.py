@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from judgestats.reporting.formatting import number
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.panel_cards import worth_card
 from reporting.sentences import of_many_studies
 
 
-def scores(noise, n=150, shared=0.0, seed=1, gold=False):
+def noisy(noise, n=150, shared=0.0, seed=1, gold=False):
     """Scores of judges: an item's quality, an error that all judges share, and one of their own."""
     rng = np.random.default_rng(seed)
     quality, common = rng.normal(5, 1, n), rng.normal(0, shared, n)
@@ -30,28 +31,32 @@ def card(data, kind, **options):
 
 
 def test_without_a_reference_agreement_leads():
-    data = js.ratings(scores({"a": 1.0, "b": 1.0, "c": 1.0}))
+    data = js.ratings(noisy({"a": 1.0, "b": 1.0, "c": 1.0}))
     made = measure_all(data, PageArguments(n_resamples=50)).summary
     assert [made.cards[0].kind, made.cards[0].head] == ["agreement", "How far the judges agree"]
     alpha = js.alpha(data, level_of_measurement="interval", n_resamples=50)["estimate"].item()
     assert made.cards[0].claim == f"α {alpha:.2f}"
     assert abs(alpha - 0.5) < 0.1  # variance 1 of the items, 1 of each judge
     assert "scores compared by their distance; 0 is chance" in made.cards[0].detail
-    whole = js.ratings(scores(dict.fromkeys("abc", 1.0)).assign(score=lambda d: d["score"].round().clip(-2, 2)))
-    assert "scores compared by their order; 0 is chance" in card(whole, "agreement").detail
+    whole = js.ratings(noisy(dict.fromkeys("abc", 1.0)).assign(score=lambda d: d["score"].round().clip(-2, 2)))
+    ordered = card(whole, "agreement")
+    assert "scores compared by their order; 0 is chance" in ordered.detail
+    found = js.alpha(whole, interval=None)
+    assert (ordered.claim, ordered.method) == (f"α {number(found['estimate'].item(), 2)}", "Krippendorff's α, ordinal")
+    assert found["method"].item() == "ordinal level"
     noises = {"style": 1.0, "truth": 0.1}
-    by_criterion = pd.concat([scores(dict.fromkeys("abc", sd)).assign(criterion=c) for c, sd in noises.items()])
+    by_criterion = pd.concat([noisy(dict.fromkeys("abc", sd)).assign(criterion=c) for c, sd in noises.items()])
     found = card(js.ratings(by_criterion), "agreement")
     assert found.claim.endswith("by criterion")
     assert "lowest: style" in found.detail
     assert "highest: truth" in found.detail
-    assert card(js.ratings(scores({"a": 1.0, "b": 1.0}, gold=True)), "agreement") is None
+    assert card(js.ratings(noisy({"a": 1.0, "b": 1.0}, gold=True)), "agreement") is None
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(3.0, 1.2), (0.0, None)])
 def test_a_panel_that_errs_together_is_worth_few_judges(shared, expected):
     """Errors correlate 9 / 11: six judges are worth 6 / (1 + 5 * 9 / 11) = 1.18; independent ones make no card."""
-    data = js.ratings(scores(dict.fromkeys("abcdef", 2**0.5), n=400, shared=shared, gold=True))
+    data = js.ratings(noisy(dict.fromkeys("abcdef", 2**0.5), n=400, shared=shared, gold=True))
     found = card(data, "panel")
     if expected is None:
         assert found is None

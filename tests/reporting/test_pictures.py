@@ -8,19 +8,13 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.metrics.agreement import judge_against_people
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.reporting import plots
 from judgestats.reporting.page_data import PageArguments, measure_all
-from judgestats.reporting.pictures import LARGEST, MOST_GROUPS, beside_people, between_judges, concordances
+from judgestats.reporting.pictures import LARGEST, MOST_GROUPS, beside_people, between_judges
 from judgestats.reporting.plots.judge_pairs import kappa_matrix
 
 PEOPLE = {"ratings": (registry.scores, ["a"]), "preferences": (registry.people, ["ann", "bob"])}
-
-
-def lin(x, y):
-    """Lin's concordance correlation, from its definition."""
-    return 2 * np.cov(x, y, bias=True)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2)
 
 
 def pairs_of(judges, value=lambda i, j: 1 / (1 + abs(i - j))):
@@ -38,32 +32,6 @@ def texts(picture):
     return re.findall(r"<text[^>]*>([^<]*)</text>", str(picture.svg))
 
 
-def test_concordance_of_judges_is_lins():
-    data = registry.single_scores()
-    wide = data.pivot_table(index=["system", "item"], columns="judge", values="score")
-    found = concordances(data).set_index(["judge", "other"])["estimate"]
-    assert len(found) == 3
-    for (one, two), value in found.items():
-        np.testing.assert_allclose(value, lin(wide[one].to_numpy(), wide[two].to_numpy()))
-
-
-@pytest.mark.parametrize("by", [(), ("criterion",)])
-def test_concordance_of_judges_is_that_of_a_judge_with_one_person(by):
-    data = registry.scores()  # repeats and missing scores
-    found = concordances(data, by)
-    person = judge_against_people(data, humans=["a"], by=list(by))
-    person = person[(person["role"] == "judge") & (person["term"] == "concordance")]
-    both = found[found["judge"] == "a"].merge(person, left_on=["other", *by], right_on=["judge", *by])
-    assert len(both) == len(person) == 2 * (2 if by else 1)
-    np.testing.assert_allclose(both["estimate_x"], both["estimate_y"])
-    np.testing.assert_allclose(both["n_x"], both["n_y"])
-
-
-def test_judges_without_a_common_item_have_no_concordance():
-    data = pd.DataFrame({"judge": ["a", "b"], "system": "s", "item": ["1", "2"], "score": [1.0, 2.0]})
-    assert concordances(data).empty
-
-
 @pytest.mark.parametrize(
     ("kind", "data"), [("preferences", registry.people), ("ratings", registry.single_scores)], ids=["kappa", "r"]
 )
@@ -71,7 +39,7 @@ def test_one_matrix_has_every_pair_in_the_order_of_its_clusters(kind, data):
     data = data()
     rows = js.kappa(data) if kind == "preferences" else js.correlation(data, level="cell", pairs="each", n_resamples=10)
     taken = {"kappa" if kind == "preferences" else "correlation": rows}
-    (picture,) = between_judges(data, kind, taken, Options())
+    (picture,) = between_judges(data, kind, taken, MeasureOptions())
     drawn = rows if kind == "preferences" else rows[rows["term"] == "mean"].assign(term="r")
     judges = set(data["judge"])
     found = [t for t in texts(picture) if t in judges]
@@ -84,22 +52,22 @@ def test_one_matrix_has_every_pair_in_the_order_of_its_clusters(kind, data):
 
 
 def test_two_judges_have_no_matrix():
-    assert [*between_judges(calls_of(["a", "b"]), "preferences", {"kappa": pairs_of("ab")}, Options())] == []
+    assert [*between_judges(calls_of(["a", "b"]), "preferences", {"kappa": pairs_of("ab")}, MeasureOptions())] == []
 
 
 def test_a_measure_without_estimates_has_no_matrix():
-    assert [*between_judges(calls_of(["a"]), "preferences", {"kappa": "needs two judges"}, Options())] == []
+    assert [*between_judges(calls_of(["a"]), "preferences", {"kappa": "needs two judges"}, MeasureOptions())] == []
 
 
 def test_a_judge_that_shares_no_item_is_named():
-    (picture,) = between_judges(calls_of([*"abcx"]), "preferences", {"kappa": pairs_of("abc")}, Options())
+    (picture,) = between_judges(calls_of([*"abcx"]), "preferences", {"kappa": pairs_of("abc")}, MeasureOptions())
     assert "no other judge has the same items: x." in picture.caption
 
 
 def test_of_many_judges_those_that_agree_most_and_least_are_drawn():
     judges = [f"judge {i:02d}" for i in range(LARGEST + 5)]
     rows = pairs_of(judges, lambda i, j: (i + j) / 100)
-    (picture,) = between_judges(calls_of(judges), "preferences", {"kappa": rows}, Options())
+    (picture,) = between_judges(calls_of(judges), "preferences", {"kappa": rows}, MeasureOptions())
     kept = judges[: LARGEST // 2] + judges[-LARGEST // 2 :]
     assert sorted({t for t in texts(picture) if t in judges}) == kept
     assert "the 20 highest and lowest of 45 judges" in picture.caption
@@ -109,7 +77,7 @@ def test_of_many_judges_those_that_agree_most_and_least_are_drawn():
 def test_each_group_has_its_matrix_and_very_many_are_counted():
     groups = [f"prompt {k}" for k in range(MOST_GROUPS + 1)]
     rows = pd.concat([pairs_of("abc").assign(prompt=g) for g in groups])
-    found = [*between_judges(calls_of([*"abc"]), "preferences", {"kappa": rows}, Options(by=("prompt",)))]
+    found = [*between_judges(calls_of([*"abc"]), "preferences", {"kappa": rows}, MeasureOptions(by=("prompt",)))]
     assert [p.title for p in found] == [f"Which judges agree, {g}" for g in groups[:MOST_GROUPS]]
     assert f"Drawn are {MOST_GROUPS} of {MOST_GROUPS + 1} groups." in found[0].caption
 
@@ -139,7 +107,9 @@ def test_judges_stand_beside_people_with_what_the_page_has_measured(kind, drawn)
 
 def test_without_people_or_with_one_judge_nothing_is_beside():
     assert [
-        *beside_people(measure_all(registry.people(), PageArguments(n_resamples=5)).estimates.taken, None, Options())
+        *beside_people(
+            measure_all(registry.people(), PageArguments(n_resamples=5)).estimates.taken, None, MeasureOptions()
+        )
     ] == []
     one = registry.people().query("judge != 'h'")
     found = measure_all(one, PageArguments(humans=["ann", "bob"], n_resamples=5))

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 
 from judgestats.errors import DesignError
 from judgestats.reporting import plots
+from refusals import refused
 
 #: Fast ones with more judges than are named directly; all, with as many as a shared task has.
 SIZES = [
@@ -158,10 +159,11 @@ def test_a_remark_is_below_the_label_of_the_axis():
 @pytest.mark.parametrize("given", [pd.DataFrame({"judge": ["a"], "estimate": [0.5]}), [1, 2], None])
 @pytest.mark.parametrize("name", ["fit_diagnostics", "posterior_intervals"])
 def test_pictures_of_models_say_what_they_need(name, given):
-    with pytest.raises(DesignError, match=r"picture needs|There are no draws"):
-        getattr(plots, name)(given)
-    with pytest.raises(DesignError, match="needs"):
-        plots.judges_and_people(given, given)
+    refused(
+        DesignError,
+        (lambda: getattr(plots, name)(given), r"picture needs|There are no draws"),
+        (lambda: plots.judges_and_people(given, given), "needs"),
+    )
 
 
 def test_judges_and_people_has_people_peers_and_their_median():
@@ -178,10 +180,12 @@ def test_judges_and_people_has_people_peers_and_their_median():
     assert sorted(points.get_xdata()) == sorted(top)
     medians = [line.get_xdata()[0] for line in ax.lines if list(np.round(line.get_ydata(), 2)) == [0.02, 0.32]]
     assert medians == [np.median(top)]
-    with pytest.raises(DesignError, match="one measure"):
-        plots.judges_and_people(peers, people.assign(term="r"))
-    with pytest.raises(DesignError, match="share no judge"):
-        plots.judges_and_people(peers, people.assign(judge=people["judge"] + "?"))
+    refused(
+        DesignError,
+        (people.assign(term="r"), "one measure"),
+        (people.assign(judge=people["judge"] + "?"), "share no judge"),
+        of=lambda wrong: plots.judges_and_people(peers, wrong),
+    )
 
 
 #: Images of all pictures, as small as shows what changes.

@@ -11,6 +11,7 @@ from judgestats.kernels.proportions import wilson
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.predictions import MOST_NAMED
+from refusals import refused
 from reporting.drawing import drawn, names
 
 
@@ -99,16 +100,14 @@ def test_what_was_not_observed_is_left_out(rows):
 
 
 def test_refusals(rows, both):
-    with pytest.raises(DesignError, match="needs the columns"):
-        plots.predictive(rows.drop(columns="observed"))
-    with pytest.raises(DesignError, match="no observed value"):
-        plots.predictive(rows.assign(observed=np.nan))
-    with pytest.raises(DesignError, match="Allowed: posterior, prior"):
-        plots.predictive(rows.assign(kind="after"))
-    with pytest.raises(DesignError, match="drawn on top of another"):
-        plots.predictive(pd.concat([rows, rows]))
-    with pytest.raises(DesignError, match="got 1 axes"):
-        plots.predictive(both, ax=Figure().add_subplot())
+    refused(
+        DesignError,
+        (lambda: plots.predictive(rows.drop(columns="observed")), "needs the columns"),
+        (lambda: plots.predictive(rows.assign(observed=np.nan)), "no observed value"),
+        (lambda: plots.predictive(rows.assign(kind="after")), "Allowed: posterior, prior"),
+        (lambda: plots.predictive(pd.concat([rows, rows])), "drawn on top of another"),
+        (lambda: plots.predictive(both, ax=Figure().add_subplot()), "got 1 axes"),
+    )
 
 
 # ---------------------------------------------------------------- diagnostics of a fit, posterior draws
@@ -166,8 +165,9 @@ def test_posterior_intervals_are_nested_quantiles():
     shown = {(float(m.get_xdata()[0]), float(m.get_xdata()[1])) for m in ax.lines if len(m.get_xdata()) == 2}
     assert {tuple(r) for r in ax.data[["low_50", "high_50"]].to_numpy()} <= shown
     assert names(plots.posterior_intervals(draws, variables="effect")) == ["effect[a]"]
-    with pytest.raises(DesignError, match="effect"):
-        plots.posterior_intervals(draws, variables="none")
     many = pd.DataFrame(rng.normal(size=(4, 90)), columns=[f"v[{i}]" for i in range(90)]).assign(chain=0, draw=range(4))
-    with pytest.raises(DesignError, match="variables="):
-        plots.posterior_intervals(many)
+    refused(
+        DesignError,
+        (lambda: plots.posterior_intervals(draws, variables="none"), "effect"),
+        (lambda: plots.posterior_intervals(many), "variables="),
+    )

@@ -15,6 +15,7 @@ from judgestats.published.paper_tables import FAVOURED, outcomes
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import INK, PALETTE
 from judgestats.reporting.plots.probes import AWAY, SHIFTS, TOWARDS
+from refusals import refused
 from registry import probes
 from reporting.drawing import drawn, marks, names, texts
 
@@ -73,10 +74,11 @@ def test_anchoring_takes_one_row_and_says_what_is_not_available(anchored):
     axes = drawn(plots.anchoring(gone))
     assert [texts(a).count("n/a") for a in axes] == [2, 2, 2, 2]
     assert len(bars(axes[0], SHIFTS["shift_tie"][1])) == 2
-    with pytest.raises(DesignError, match="anchoring"):
-        plots.anchoring(anchored[anchored["probe"] == "blind"])
-    with pytest.raises(DesignError, match="4 panels"):
-        plots.anchoring(anchored, ax=Figure().add_subplot())
+    refused(
+        DesignError,
+        (lambda: plots.anchoring(anchored[anchored["probe"] == "blind"]), "anchoring"),
+        (lambda: plots.anchoring(anchored, ax=Figure().add_subplot()), "4 panels"),
+    )
 
 
 @pytest.mark.slow

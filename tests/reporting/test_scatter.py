@@ -12,10 +12,11 @@ from judgestats.metrics import bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import dark_current, delta0, target_sensitivity
 from judgestats.reporting import plots
+from refusals import refused
 from registry import fit_for
 from registry import strategies as strategy_calls
 from reporting.designs import dark_current_design
-from reporting.drawing import drawn, marks, names, texts, whiskers
+from reporting.drawing import drawn, marks, names, texts, texts_and_labels, whiskers
 
 ENDS = ["estimate", "conf_low", "conf_high"]
 
@@ -68,11 +69,6 @@ def test_bias_map_of_one_judge_is_its_magnitude_change():
         plots.bias_map(result, judge="nobody")
 
 
-def test_bias_map_refuses_two_rows_of_one_cell(changes):
-    with pytest.raises(DesignError, match="one group at a time"):
-        plots.bias_map(pd.concat([changes, changes]))
-
-
 # ---------------------------------------------------------------- scores
 
 
@@ -106,10 +102,12 @@ def test_bias_scores_say_what_is_not_available_and_refuse_nothing():
     ax = drawn(plots.bias_scores(rows.assign(conf_high=rows["conf_low"] + 0.2)))
     assert texts(ax) == ["n/a"]
     assert len(marks(ax)) == 1
-    with pytest.raises(DesignError, match="bias_score"):
-        plots.bias_scores(rows.iloc[1:].assign(conf_high=np.nan))
-    with pytest.raises(DesignError, match="columns"):
-        plots.bias_scores(rows)
+    refused(
+        DesignError,
+        (rows.iloc[1:].assign(conf_high=np.nan), "bias_score"),
+        (rows, "columns"),
+        of=plots.bias_scores,
+    )
 
 
 def test_twelve_long_names_all_have_a_label_inside_the_figure():
@@ -130,10 +128,6 @@ def design():
 @pytest.fixture(scope="module")
 def sheet(design):
     return datasheet(design, n_resamples=200)
-
-
-def texts_and_labels(ax):
-    return [t.get_text() for t in [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels()]]
 
 
 def points(ax):
@@ -170,9 +164,12 @@ def test_metrology_map_names_the_judges_it_cannot_show(sheet):
     assert any("Not shown" in t and "Qwen14B" in t for t in texts_and_labels(ax))
 
 
-def test_metrology_map_refuses_data_without_vacuum(sheet):
-    with pytest.raises(DesignError, match="dark_current"):
-        plots.metrology_map(sheet[sheet["term"] != "dark_current"])
+def test_maps_refuse_what_they_cannot_draw(changes, sheet):
+    refused(
+        DesignError,
+        (lambda: plots.bias_map(pd.concat([changes, changes])), "one group at a time"),
+        (lambda: plots.metrology_map(sheet[sheet["term"] != "dark_current"]), "dark_current"),
+    )
 
 
 def test_stable_positional_points(design, sheet):

@@ -104,10 +104,9 @@ def test_a_card_says_the_unit_of_its_column():
 
 def test_calls_of_no_study_are_refused(controlled_calls, tmp_path):
     calls = controlled_calls[["judge", "item", "first", "second", "choice"]].drop_duplicates(["judge", "item"])
-    with pytest.raises(DesignError, match="of no study"):
-        js.study_estimates(calls)
-    with pytest.raises(DesignError, match="of no study"):
-        js.report(calls, tmp_path / "page.html", study=True)
+    for call in (lambda: js.study_estimates(calls), lambda: js.report(calls, tmp_path / "page.html", study=True)):
+        with pytest.raises(DesignError, match="of no study"):
+            call()
 
 
 def test_the_page_as_markdown_has_the_tables_first(controlled_calls, tmp_path):

@@ -18,7 +18,7 @@ from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.reporting.summary import MOST_COMPARED, MOST_JUDGES
-from judgestats.reporting.summary_parts import Column, listed
+from judgestats.reporting.summary_parts import SummaryColumn, listed
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 from reporting.sentences import contradictions, random_study
@@ -263,7 +263,7 @@ def test_tasks_are_columns_of_their_own():
 
 
 def test_numbers_are_printed_as_the_interval_allows():
-    column = Column("x", "x", "", "share", {"a": {"estimate": 0.5, "conf_low": 0.495, "conf_high": 0.505}})
+    column = SummaryColumn("x", "x", "", "share", {"a": {"estimate": 0.5, "conf_low": 0.495, "conf_high": 0.505}})
     assert column.text("a") == ("50.0\u202f%", "49.5 to 50.5\u202f%")
     assert column.text("b") == ("—", "")
     assert printed(0.456, "score") == "0.46"
@@ -519,7 +519,8 @@ def test_judges_are_compared_on_what_all_judged():
     column = made.columns[0]
     assert {j: c["estimate"] for j, c in column.cells.items()} == pytest.approx(right.to_dict(), abs=1e-12)
     assert list(made.groups[0].judges) == right.sort_values(ascending=False).index.tolist()
-    assert made.groups[0].about == "6 judges, 419 pairs judged by all of them"
+    answered = raw.groupby("item")["judge"].nunique().eq(6).sum()
+    assert made.groups[0].about == f"6 judges, {answered} pairs judged by all of them"
     own = calls[~calls["item"].isin(shared)].groupby("judge")["item"].nunique()
     further = {j: c["estimate"] for j, c in made.columns[-1].cells.items()}
     assert further == {j: own.get(j, 0) for j in further}

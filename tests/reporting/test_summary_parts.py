@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import SummaryColumn
 
 
 def column(form, *values, reference=math.nan):
     """A column of judges whose intervals are 0.02 wide."""
     cells = {f"j{i}": {"estimate": v, "conf_low": v - 0.01, "conf_high": v + 0.01} for i, v in enumerate(values)}
-    return Column("term", "label", "", form, cells, reference=reference)
+    return SummaryColumn("term", "label", "", form, cells, reference=reference)
 
 
 @pytest.mark.parametrize(

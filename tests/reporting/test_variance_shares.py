@@ -9,6 +9,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics import agreement
 from judgestats.reporting import plots
 from judgestats.reporting.plots.variance_shares import COLORS
+from refusals import refused
 from registry import single_scores
 from reporting.drawing import drawn, legend, names, texts
 
@@ -32,10 +33,12 @@ def test_variance_components_say_what_is_not_told():
     ax = drawn(plots.variance_components(both[["domain", *result.columns]]))
     assert names(ax) == ["art", "law"]
     assert "n/a" in texts(ax)
-    with pytest.raises(DesignError, match="none is identifiable"):
-        plots.variance_components(result.assign(share=np.nan))
-    with pytest.raises(DesignError, match="share"):
-        plots.variance_components(result.drop(columns="share"))
+    refused(
+        DesignError,
+        (result.assign(share=np.nan), "none is identifiable"),
+        (result.drop(columns="share"), "share"),
+        of=plots.variance_components,
+    )
 
 
 def test_decision_study_has_a_line_a_number_of_items_and_rings_what_is_enough():

@@ -13,8 +13,10 @@ from judgestats.reporting.page_data import PageArguments, measure_all
 from judgestats.schema import preferences, ratings
 from reporting.sentences import of_many_studies
 
+pytestmark = pytest.mark.usefixtures("_only_the_first_screen")
 
-def calls(right, n=200, seed=0, first=(), gold=True, spread=0.3):
+
+def skilled(right, n=200, seed=0, first=(), gold=True, spread=0.3):
     """Pairs shown in both orders; a judge is right with a probability that varies with the item.
 
     `first`: judge -> share of calls in which it takes what is shown first.
@@ -34,23 +36,18 @@ def calls(right, n=200, seed=0, first=(), gold=True, spread=0.3):
     return preferences(table if gold else table.drop(columns="gold"))
 
 
-@pytest.fixture(autouse=True)
-def _only_the_first_screen(monkeypatch):
-    monkeypatch.setattr(page_data, "attempts", lambda *_: {})
-
-
 def verdict(data, **options):
     return measure_all(data, PageArguments(n_resamples=20, **options)).summary.verdict
 
 
 def test_a_judge_above_all_is_to_be_used_with_the_gap_to_the_next():
-    text = verdict(calls({"good": 0.9, "fair": 0.7, "poor": 0.65}))
+    text = verdict(skilled({"good": 0.9, "fair": 0.7, "poor": 0.65}))
     assert text.startswith("Use good: right in 9") or text.startswith("Use good: right in 8")
     assert " points above the next, fair." in text
 
 
 def test_some_that_cannot_be_told_apart_and_how_many_more_would_separate_them():
-    data = calls({"one": 0.84, "two": 0.80, "poor": 0.6}, n=150, seed=3)
+    data = skilled({"one": 0.84, "two": 0.80, "poor": 0.6}, n=150, seed=3)
     text = verdict(data)
     assert text.startswith("Use one or two: they are not distinguishable. About ")
     more = int(text.partition("About ")[2].partition(" more")[0].replace("\u202f", ""))
@@ -63,40 +60,44 @@ def test_some_that_cannot_be_told_apart_and_how_many_more_would_separate_them():
 
 
 def test_equal_judges_are_not_to_be_separated():
-    text = verdict(calls({"one": 0.8, "two": 0.8}, seed=6))
+    text = verdict(skilled({"one": 0.8, "two": 0.8}, seed=6))
     assert text.startswith("No judge is shown to be the best: ")
-    same = calls({"one": 0.8}, seed=1)
+    same = skilled({"one": 0.8}, seed=1)
     copies = pd.concat([same, same.assign(judge="two")], ignore_index=True)
     assert "would separate" not in verdict(copies)
 
 
 def test_nobody_is_to_be_used_who_is_worse_than_a_constant_answer():
-    assert verdict(calls({"a": 0.35, "b": 0.2})).startswith("Use none: the best, a, is worse than a constant answer (")
-    assert verdict(calls({"a": 0.5, "b": 0.2}, n=60)).startswith("Use none on this evidence: the best, a, is not shown")
+    assert verdict(skilled({"a": 0.35, "b": 0.2})).startswith(
+        "Use none: the best, a, is worse than a constant answer ("
+    )
+    assert verdict(skilled({"a": 0.5, "b": 0.2}, n=60)).startswith(
+        "Use none on this evidence: the best, a, is not shown"
+    )
 
 
 def test_without_right_answers_only_steadiness_is_said():
-    text = verdict(calls({"steady": 0.9, "wavering": 0.9}, first={"wavering": 0.5}, gold=False))
+    text = verdict(skilled({"steady": 0.9, "wavering": 0.9}, first={"wavering": 0.5}, gold=False))
     assert text.startswith("Who is right cannot be said without right answers or people. The steadiest is steady: ")
 
 
 def test_a_judge_to_use_that_prefers_a_place_is_to_be_asked_in_both_orders():
-    text = verdict(calls({"good": 0.97, "poor": 0.55}, n=300, first={"good": 0.4}))
+    text = verdict(skilled({"good": 0.97, "poor": 0.55}, n=300, first={"good": 0.4}))
     assert text.startswith("Use good: ")
     assert "Ask it in both orders: it prefers what is shown first (+" in text
 
 
 def test_people_who_agree_more_with_each_other_than_any_judge_does(monkeypatch):
     monkeypatch.undo()  # agreement with people is a measure
-    people = calls({"Ann": 0.97, "Bob": 0.97}, gold=False)
-    data = pd.concat([people, calls({"a": 0.7, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
+    people = skilled({"Ann": 0.97, "Bob": 0.97}, gold=False)
+    data = pd.concat([people, skilled({"a": 0.7, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
     assert "No judge agrees with people as much as people do with each other (9" in verdict(data, humans=["Ann", "Bob"])
-    like_them = pd.concat([people, calls({"a": 0.97, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
+    like_them = pd.concat([people, skilled({"a": 0.97, "b": 0.65}, seed=1, gold=False)], ignore_index=True)
     assert "No judge agrees" not in verdict(like_them, humans=["Ann", "Bob"])
 
 
 def test_conditions_that_are_pooled_are_named_with_the_option():
-    parts = [calls({"a": 0.9, "b": 0.6}, n=60, seed=k).assign(strategy=s) for k, s in enumerate(["plain", "swap"])]
+    parts = [skilled({"a": 0.9, "b": 0.6}, n=60, seed=k).assign(strategy=s) for k, s in enumerate(["plain", "swap"])]
     data = preferences(pd.concat(parts, ignore_index=True))
     many = data.assign(temperature=np.where(data["strategy"] == "plain", 0.0, 1.0)).drop(columns="strategy")
     assert verdict(many).endswith("All of this pools 2 temperatures; --by temperature shows each.")
@@ -134,7 +135,7 @@ def wrong_sentences(seed):
     base, gap = rng.uniform(0.5, 0.78), rng.choice([0.0, 0.0, 0.1, 0.2])
     right = {f"j{i}": base + (gap if i == 0 else 0.0) for i in range(k)}
     names = list(rng.permutation(list(right)))
-    data = calls(
+    data = skilled(
         {j: right[j] for j in names}, n=int(rng.choice([40, 100, 300])), seed=seed, spread=rng.choice([0, 1.0])
     )
     text = verdict(data)
@@ -147,9 +148,9 @@ def wrong_sentences(seed):
 
 def test_the_verdict_is_seldom_wrong():
     """Equal judges or one that is better: a wrong winner at most in 5 % of the studies (within chance)."""
-    results = np.array([wrong_sentences(seed) for seed in range(30)])
-    assert results[:, 1].sum() <= 5  # P(X > 5 | n = 30, p = .05) = .003
-    assert results[:, 0].sum() >= 5  # it does infer
+    results = np.array([wrong_sentences(seed) for seed in range(12)])
+    assert results[:, 1].sum() <= 3  # P(X > 3 | n = 12, p = .05) = .002
+    assert results[:, 0].sum() >= 3  # it does infer
 
 
 @of_many_studies
@@ -182,7 +183,7 @@ def wrong_bias(seed):
     if seed % 2:
         planted = dict.fromkeys(names, rng.choice([0.0, 0.1, 0.25]))
         planted = planted if alike else {j: rng.choice([0.0, 0.1, 0.25]) for j in names}
-        data = calls(
+        data = skilled(
             dict.fromkeys(names, 0.7), n=int(rng.choice([40, 100])), seed=seed, first=planted.items(), spread=0
         )
         smallest, kind = 0.1, "position"
@@ -215,10 +216,10 @@ def wrong_by_kind(seeds):
 
 
 def test_sentences_on_bias_are_seldom_wrong():
-    counts = wrong_by_kind(range(20))
+    counts = wrong_by_kind(range(12))
     assert set(counts) == {"position", "leniency", "steadiness"}
-    assert all(wrong <= 3 for _, _, wrong in counts.values())  # P(X > 3 | n = 10, p = .05) = .001
-    assert all(counts[kind][1] >= 4 for kind in ("position", "leniency"))  # they do infer
+    assert all(wrong <= 2 for _, _, wrong in counts.values())  # P(X > 2 | n = 6, p = .05) = .002
+    assert all(counts[kind][1] >= 2 for kind in ("position", "leniency"))  # they do infer
 
 
 @of_many_studies
@@ -246,7 +247,7 @@ def wrong_first(seed):
 
 
 @pytest.fixture
-def _with_the_ranking(monkeypatch):
+def _with_the_ranking(_only_the_first_screen, monkeypatch):
     ranked = measures()["rank_systems"]
     monkeypatch.setattr(page_data, "attempts", lambda data, options, *_: {ranked.name: ranked.attempt(data, options)})
     monkeypatch.setattr(ranking_resamples, "SPLITS", 4)  # of the stability, of which the card says nothing
@@ -287,8 +288,8 @@ def wrong_of_people(seed):
     rng = np.random.default_rng(seed)
     person, judge = rng.choice([0.85, 0.97]), rng.choice([0.6, 0.85, 0.97])
     n = int(rng.choice([40, 100, 300]))
-    people = calls({"Ann": person, "Bob": person}, n=n, seed=seed, gold=False, spread=0)
-    judges = calls({"a": judge, "b": 0.55}, n=n, seed=seed + 10**6, gold=False, spread=0)
+    people = skilled({"Ann": person, "Bob": person}, n=n, seed=seed, gold=False, spread=0)
+    judges = skilled({"a": judge, "b": 0.55}, n=n, seed=seed + 10**6, gold=False, spread=0)
     said = "No judge agrees with people" in verdict(
         pd.concat([people, judges], ignore_index=True), humans=["Ann", "Bob"]
     )
@@ -296,7 +297,7 @@ def wrong_of_people(seed):
 
 
 @pytest.fixture
-def _with_people(monkeypatch):
+def _with_people(_only_the_first_screen, monkeypatch):
     agreement = measures()["judge_against_people"]
     monkeypatch.setattr(
         page_data, "attempts", lambda data, options, *_: {agreement.name: agreement.attempt(data, options)}
@@ -306,9 +307,9 @@ def _with_people(monkeypatch):
 @pytest.mark.usefixtures("_with_people")
 @pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
 def test_the_verdict_on_scores_and_people_is_seldom_wrong(wrong):
-    results = np.array([wrong(seed) for seed in range(12)])
-    assert results[:, 1].sum() <= 3  # P(X > 3 | n = 12, p = .05) = .002
-    assert results[:, 0].sum() >= 3  # it does infer
+    results = np.array([wrong(seed) for seed in range(6)])
+    assert results[:, 1].sum() <= 2  # P(X > 2 | n = 6, p = .05) = .002
+    assert results[:, 0].any()  # it does infer
 
 
 @of_many_studies

@@ -11,6 +11,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import SchemaError
 from judgestats.schema.label_sets import label_sets
+from refusals import refused
 
 CALLS = pd.DataFrame({"judge": ["a", "b", "a", "b"], "item": [1, 1, 2, 2]})
 LISTS = [["y", "x"], ["x"], None, ["none"]]
@@ -60,13 +61,13 @@ def test_labels_that_are_none_are_faults(texts, match):
 
 
 def test_a_list_without_labels_and_a_column_without_yes_and_no_are_faults():
-    with pytest.raises(SchemaError, match="has a blank label"):
-        js.ratings(CALLS.assign(answer=[["x"], [], ["x"], ["x"]]))
-    with pytest.raises(
-        SchemaError, match=r"'spam', which is neither yes nor no in 1 rows \(row 3 of the data, from 0, 'm"
-    ):
-        js.ratings(CALLS.assign(toxic=1, spam=["yes", "no", "no", "maybe"]), answer=["toxic", "spam"])
-    with pytest.raises(SchemaError, match="answer='spm' is not a column"):
-        js.ratings(CALLS.assign(toxic=1, spam=1), answer=["toxic", "spm"])
-    with pytest.raises(SchemaError, match="Collect the table first"):
-        js.ratings(pl.from_pandas(CALLS.assign(toxic=1)).lazy(), answer=["toxic"])
+    refused(
+        SchemaError,
+        (lambda: js.ratings(CALLS.assign(answer=[["x"], [], ["x"], ["x"]])), "has a blank label"),
+        (
+            lambda: js.ratings(CALLS.assign(toxic=1, spam=["yes", "no", "no", "maybe"]), answer=["toxic", "spam"]),
+            r"'spam', which is neither yes nor no in 1 rows \(row 3 of the data, from 0, 'm",
+        ),
+        (lambda: js.ratings(CALLS.assign(toxic=1, spam=1), answer=["toxic", "spm"]), "answer='spm' is not a column"),
+        (lambda: js.ratings(pl.from_pandas(CALLS.assign(toxic=1)).lazy(), answer=["toxic"]), "Collect the table first"),
+    )

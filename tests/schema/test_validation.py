@@ -11,6 +11,7 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from refusals import refused
 
 CALLS = pd.DataFrame(
     {
@@ -45,12 +46,14 @@ def test_ids_that_look_alike_are_noted(column: str, pair: tuple[str, str]) -> No
 
 
 def test_a_strength_off_its_range_or_against_the_choice_is_a_fault() -> None:
-    for strength, says in (([0, 1.2, 0.5, 0], r"not between 0 \(first\) and 1 \(second\) in 1 row \(row 1 of the data, from 0\)"),
-                           ([0, 1, -0.1, 0], r"not between 0 .* \(row 2 of the data, from 0\)"),
-                           ([0.9, 1, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 0 of the data, from 0\)"),
-                           ([0.1, 0.2, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 1 of the data, from 0\)")):  # fmt: skip
-        with pytest.raises(SchemaError, match=says):
-            js.read(CALLS.assign(strength=strength))
+    refused(
+        SchemaError,
+        ([0, 1.2, 0.5, 0], r"not between 0 \(first\) and 1 \(second\) in 1 row \(row 1 of the data, from 0\)"),
+        ([0, 1, -0.1, 0], r"not between 0 .* \(row 2 of the data, from 0\)"),
+        ([0.9, 1, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 0 of the data, from 0\)"),
+        ([0.1, 0.2, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 1 of the data, from 0\)"),
+        of=lambda strength: js.read(CALLS.assign(strength=strength)),
+    )
     assert len(js.read(CALLS.assign(strength=[0.5, None, 0.4, 0]))) == 4
     assert js.read(CALLS.assign(strength=[1, 2, 3, 4]), columns={"strength": None})["strength_source"].tolist() == [
         1,
@@ -61,11 +64,12 @@ def test_a_strength_off_its_range_or_against_the_choice_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
-def test_choices_that_are_no_number_are_missing(make: type) -> None:
+def test_choices_that_are_no_number_are_missing_and_infinite_ones_are_answers(make: type) -> None:
     table = CALLS.assign(choice=[1.0, float("nan"), float("inf"), 2.0]).to_dict("list")
-    read = js.read(make(table), labels={"1": "first", "2": "second", "1.0": "first", "2.0": "second"})
+    labels = {"1": "first", "2": "second", "1.0": "first", "2.0": "second", "inf": "tie"}
+    read = js.read(make(table), labels=labels)
     choice = nw.from_native(read).lazy().collect("pandas").to_native()["choice"].astype(str).tolist()
-    assert choice == ["first", "invalid", "invalid", "second"]
+    assert choice == ["first", "invalid", "tie", "second"]
 
 
 def test_shares_are_of_calls() -> None:
@@ -170,18 +174,19 @@ def test_a_code_for_no_answer_beside_a_scale_is_a_caution(scores, what):
 
 def test_what_occurs_more_than_once_is_described():
     copy = pd.concat([SCORED, SCORED.assign(score=None)])
-    with pytest.raises(
-        SchemaError, match=r"judge=g, system=a, item=0.* 8 of them have no answer, and repeat rows that have"
-    ):
-        js.ratings(copy)
-    with pytest.raises(
-        SchemaError, match=r"item=0, criterion=overall\. They are equal in every column: .*\(\)\. Number repeats"
-    ):
-        js.ratings(pd.concat([SCORED, SCORED.head(2)]))
-    with pytest.raises(
-        SchemaError, match=r"criterion=overall\. 2 of them contradict each other: .* in 'replicate', or"
-    ):
-        js.ratings(pd.concat([SCORED, SCORED.head(2).assign(score=[1, 4])]))
+    refused(
+        SchemaError,
+        (copy, r"judge=g, system=a, item=0.* 8 of them have no answer, and repeat rows that have"),
+        (
+            pd.concat([SCORED, SCORED.head(2)]),
+            r"item=0, criterion=overall\. They are equal in every column: .*\(\)\. Number repeats",
+        ),
+        (
+            pd.concat([SCORED, SCORED.head(2).assign(score=[1, 4])]),
+            r"criterion=overall\. 2 of them contradict each other: .* in 'replicate', or",
+        ),
+        of=js.ratings,
+    )
 
 
 def test_a_histogram_of_scores_is_a_table_of_counts():

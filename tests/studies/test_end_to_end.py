@@ -119,6 +119,7 @@ def test_two_commands_and_a_page_that_prints_what_the_functions_give(study, seed
             assert rows["estimate"].item() == pytest.approx(value, nan_ok=True, rel=1e-12), (column, where)
 
 
+@pytest.mark.slow
 def test_answers_may_come_in_any_number_of_parts(tmp_path, monkeypatch):
     """A stage half answered is asked for again; answers of a stage too early, and doubled ones, change nothing."""
     from judgestats.design import simulate_replies

@@ -11,6 +11,7 @@ import pytest
 import judgestats as js
 from judgestats.errors import SchemaError
 from judgestats.verdicts.error_marks import error_scores
+from refusals import refused
 
 #: Printed in the README of google/wmt-mqm-human-evaluation; that of eTranslation is 1.97 in the data.
 PRINTED = {
@@ -79,7 +80,9 @@ def test_columns_have_names_and_engines_stay() -> None:
     named = marks().rename(columns={"judge": "rater", "segment": "seg"})
     assert error_scores(named, judge="rater", segment="seg").equals(error_scores(marks()))
     assert isinstance(error_scores(pl.from_pandas(marks())), pl.DataFrame)
-    with pytest.raises(SchemaError, match="Marks lack judge"):
-        error_scores(named)
-    with pytest.raises(SchemaError, match="judge='rator' is not a column"):
-        error_scores(named, judge="rator")
+    refused(
+        SchemaError,
+        ({}, "Marks lack judge"),
+        ({"judge": "rator"}, "judge='rator' is not a column"),
+        of=lambda options: error_scores(named, **options),
+    )

@@ -11,12 +11,13 @@ import pytest
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.flags import explain
+from refusals import refused
 
 REFERENCE = Path(os.environ.get("JUDGESTATS_REFERENCE_DATA", "absent"))
 ANSWERS = {"g": "1112212212", "h": "1112211212", "k": "1212212211"}
 
 
-def scores(answers=ANSWERS, **columns):
+def graded(answers=ANSWERS, **columns):
     rows = [(j, "s", f"i{i}", float(a)) for j, given in answers.items() for i, a in enumerate(given) if a != "."]
     return pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).assign(**columns)
 
@@ -82,8 +83,8 @@ def test_a_higher_likelihood_than_that_of_the_majority_vote(anaesthetists):
 
 
 def test_the_verdict_is_the_likeliest_class():
-    panel = js.aggregate(scores(), "dawid_skene", over="judge")
-    found = js.dawid_skene(scores())
+    panel = js.aggregate(graded(), "dawid_skene", over="judge")
+    found = js.dawid_skene(graded())
     posterior = found.augment()[["p(1.0)", "p(2.0)"]].to_numpy()
     assert panel["score"].tolist() == [1.0 + i for i in posterior.argmax(axis=1)]
     np.testing.assert_allclose(panel["confidence"], posterior.max(axis=1))
@@ -158,7 +159,7 @@ def test_orders_and_repeats_are_answers_of_the_same_rater():
 def test_missing_answers():
     answers = {"g": "1112212212", "h": "11.2211212", "k": "12122.2211"}
     strict, kept = (
-        js.aggregate(scores(answers), "dawid_skene", over="judge", missing=m) for m in ("invalid", "ignore")
+        js.aggregate(graded(answers), "dawid_skene", over="judge", missing=m) for m in ("invalid", "ignore")
     )
     lost = strict["item"].isin(["i2", "i5"])
     assert strict.loc[lost, "score"].isna().all()
@@ -184,7 +185,7 @@ def test_equally_likely_classes_are_a_tie():
     assert panel["choice"].tolist() == ["tie", "tie"]
     assert panel["tie_kind"].tolist() == ["disagreement", "disagreement"]
     np.testing.assert_allclose(panel["confidence"], 0.5)
-    scored = js.aggregate(scores({"g": "12", "h": "21"}), "dawid_skene", over="judge", n_starts=0)
+    scored = js.aggregate(graded({"g": "12", "h": "21"}), "dawid_skene", over="judge", n_starts=0)
     assert scored["status"].tolist() == ["undecided", "undecided"]
     assert scored["score"].isna().all()
 
@@ -207,7 +208,7 @@ def test_each_way_of_asking_has_a_model_of_its_own():
 
 
 def test_own_scores_are_left_out():
-    table = scores().assign(system=lambda t: np.where(t["item"] < "i5", "g", "s"))
+    table = graded().assign(system=lambda t: np.where(t["item"] < "i5", "g", "s"))
     kept = js.dawid_skene(table, exclude_own={"g": "g"})
     assert kept.glance()["n_labels"].iloc[0] == 25
     panel = js.aggregate(table, "dawid_skene", over="judge", exclude_own={"g": "g"})
@@ -215,7 +216,7 @@ def test_own_scores_are_left_out():
 
 
 def test_counts_of_identical_units():
-    table = scores()
+    table = graded()
     one, three = js.dawid_skene(table), js.dawid_skene(table.assign(n_identical=3))
     assert three.loglik == pytest.approx(3 * one.loglik)
     np.testing.assert_allclose(three.tidy()["estimate"], one.tidy()["estimate"], atol=1e-9)
@@ -223,22 +224,22 @@ def test_counts_of_identical_units():
 
 
 def test_polars_in_polars_out():
-    panel = js.aggregate(pl.from_pandas(scores()), "dawid_skene", over="judge")
+    panel = js.aggregate(pl.from_pandas(graded()), "dawid_skene", over="judge")
     assert isinstance(panel, pl.DataFrame)
-    want = js.aggregate(scores(), "dawid_skene", over="judge")
+    want = js.aggregate(graded(), "dawid_skene", over="judge")
     pd.testing.assert_frame_equal(panel.to_pandas(), want, check_dtype=False)
 
 
 def test_one_answer_only():
-    found = js.dawid_skene(scores({"g": "111", "h": "111", "k": "111"}))
+    found = js.dawid_skene(graded({"g": "111", "h": "111", "k": "111"}))
     assert (found.tidy()["estimate"] == 1).all()
     assert found.tidy()["std_error"].isna().all()
     assert (found.tidy()["flag"] == "on boundary").all()
-    assert (js.aggregate(scores({"g": "111", "h": "111"}), "dawid_skene", over="judge")["score"] == 1).all()
+    assert (js.aggregate(graded({"g": "111", "h": "111"}), "dawid_skene", over="judge")["score"] == 1).all()
 
 
 def test_two_raters_are_flagged():
-    found = js.dawid_skene(scores({"g": "11122122112212112212", "h": "11122112122212111222"}))
+    found = js.dawid_skene(graded({"g": "11122122112212112212", "h": "11122112122212111222"}))
     inside = found.tidy()[lambda t: (t["estimate"] > 1e-6) & (t["estimate"] < 1 - 1e-6)]
     assert inside["std_error"].isna().all()
     assert inside["flag"].str.contains("not identifiable").all()
@@ -247,13 +248,13 @@ def test_two_raters_are_flagged():
 @pytest.mark.parametrize(
     ("calls", "arguments", "message"),
     [
-        (scores(), {"over": "replicate"}, "over='replicate' is not known"),
-        (scores(replicate=0), {"over": "replicate"}, "dawid_skene compares raters, and over=.'replicate'. names none"),
+        (graded(), {"over": "replicate"}, "over='replicate' is not known"),
+        (graded(replicate=0), {"over": "replicate"}, "dawid_skene compares raters, and over=.'replicate'. names none"),
         (pairs(5), {"over": "order"}, "dawid_skene compares raters.*over='judge'"),
-        (scores({"g": "1212"}), {}, "1 rater gave a valid answer.*two or more"),
-        (scores({"g": "1212", "h": "...."}), {}, "1 rater gave"),
-        (scores().assign(score=lambda t: np.arange(len(t)) / 7), {}, "30 .*up to 12. Round or bin the scores"),
-        (scores(), {"n_starts": -1}, "n_starts=-1 is not a number of random starts"),
+        (graded({"g": "1212"}), {}, "1 rater gave a valid answer.*two or more"),
+        (graded({"g": "1212", "h": "...."}), {}, "1 rater gave"),
+        (graded().assign(score=lambda t: np.arange(len(t)) / 7), {}, "30 .*up to 12. Round or bin the scores"),
+        (graded(), {"n_starts": -1}, "n_starts=-1 is not a number of random starts"),
     ],
 )
 def test_what_is_refused(calls, arguments, message):
@@ -261,18 +262,20 @@ def test_what_is_refused(calls, arguments, message):
         js.dawid_skene(calls, **arguments)
 
 
-def test_raters_of_different_units_and_no_calls_are_refused():
+def test_panels_that_cannot_be_are_refused():
     calls = pairs(5)
-    with pytest.raises(DesignError, match=r"none of the .* units has answers of two of them"):
-        js.dawid_skene(calls.assign(item=calls["judge"] + calls["item"].astype(str)))
-    with pytest.raises(DesignError, match="there are no answers"):
-        js.dawid_skene(calls.iloc[:0])
-
-
-def test_a_panel_without_any_valid_answer():
-    calls = pairs(5).assign(choice="invalid")
-    with pytest.raises(DesignError, match="0 raters gave a valid answer"):
-        js.aggregate(calls, "dawid_skene", over="judge")
+    refused(
+        DesignError,
+        (
+            lambda: js.dawid_skene(calls.assign(item=calls["judge"] + calls["item"].astype(str))),
+            r"none of the .* units has answers of two of them",
+        ),
+        (lambda: js.dawid_skene(calls.iloc[:0]), "there are no answers"),
+        (
+            lambda: js.aggregate(pairs(5).assign(choice="invalid"), "dawid_skene", over="judge"),
+            "0 raters gave a valid answer",
+        ),
+    )
 
 
 def test_a_class_that_is_not_its_label():
@@ -293,7 +296,7 @@ def test_a_class_that_is_not_its_label():
 
 
 def test_repeats_are_answers_of_the_same_rater():
-    repeated = pd.concat([scores().assign(replicate=r) for r in (0, 1)])
+    repeated = pd.concat([graded().assign(replicate=r) for r in (0, 1)])
     found = js.dawid_skene(repeated)
     assert found.glance()["n"].item() == 10
     assert found.loglik == js.dawid_skene(repeated, over=["judge", "replicate"]).loglik
@@ -312,3 +315,64 @@ def test_probabilities_near_the_end_of_their_range_are_flagged_where_few_answers
     result = js.dawid_skene(pd.concat(parts, ignore_index=True)).tidy()
     confusion = result[result["conf_low"].notna() & result["term"].str.contains("confusion")]
     assert confusion["flag"].str.contains("fewer than 5 of the rarer answer").any() == few
+
+
+def opposites(n=40, third=None, **columns):
+    """Two judges who always differ, and perhaps a third."""
+    answers = {"g": ["yes", "no"] * (n // 2), "h": ["no", "yes"] * (n // 2)} | ({"k": third} if third else {})
+    rows = [(judge, f"i{i:02d}", x) for judge, given in answers.items() for i, x in enumerate(given)]
+    return pd.DataFrame(rows, columns=["judge", "item", "answer"]).assign(**columns)
+
+
+@pytest.mark.parametrize(
+    "third",
+    [
+        None,
+        ["yes"] * 40,
+        ["no"] + ["yes"] * 39,
+        [("yes", "no")[x] for x in np.random.default_rng(1).integers(0, 2, 40)],
+    ],
+)
+def test_two_judges_who_always_differ_have_no_true_class(third):
+    table = js.ratings(opposites(third=third))
+    fitted, verdicts = js.dawid_skene(table), js.aggregate(table, "dawid_skene", over="judge")
+    assert fitted.augment()[["p(no)", "p(yes)"]].to_numpy() == pytest.approx(0.5)
+    parameters = fitted.tidy()
+    assert parameters["flag"].str.contains("not identifiable").all()
+    assert parameters[["std_error", "conf_low", "conf_high"]].isna().all(axis=None)
+    assert verdicts["confidence"].tolist() == pytest.approx([0.5] * 40)
+    assert verdicts["answer"].isna().all()
+    assert set(verdicts["status"]) == {"undecided"}
+
+
+def test_a_third_judge_who_agrees_with_one_decides():
+    third = ["yes", "no"] * 17 + ["no", "yes"] * 3
+    verdicts = js.aggregate(js.ratings(opposites(third=third)), "dawid_skene", over="judge")
+    assert verdicts.sort_values("item")["answer"].tolist() == ["yes", "no"] * 20
+
+
+@pytest.mark.parametrize("names", ["one pair", "many pairs"])
+def test_preferences_that_are_always_opposite_are_ties(names):
+    choice = opposites()["answer"].map({"yes": "first", "no": "second"})
+    item = opposites()["item"]
+    sides = ("x", "y") if names == "one pair" else ("x" + item, "y" + item)
+    table = opposites().drop(columns="answer").assign(first=sides[0], second=sides[1], choice=choice)
+    verdicts = js.aggregate(table, "dawid_skene", over="judge")
+    assert set(verdicts["choice"]) == {"tie"}
+    assert verdicts["confidence"].tolist() == pytest.approx([0.5] * 40)
+    confusion = js.dawid_skene(table).tidy().query("term == 'confusion'")
+    assert confusion["flag"].eq("not identifiable").all()
+    assert confusion["conf_low"].isna().all()
+
+
+def test_only_the_classes_whose_names_may_be_exchanged_are_unknown():
+    """Of three classes the judges agree on c, and always take a for b."""
+    one, two = [*"abc" * 12], [*"bac" * 12]
+    rows = [(j, f"i{i:02d}", x) for j, given in (("g", one), ("h", two), ("k", ["a", "a", "c"] * 12))
+            for i, x in enumerate(given)]  # fmt: skip
+    table = js.ratings(pd.DataFrame(rows, columns=["judge", "item", "answer"]))
+    posterior = js.dawid_skene(table).augment()[["p(a)", "p(b)", "p(c)"]].to_numpy()
+    assert posterior[2] == pytest.approx([0, 0, 1], abs=1e-6)
+    assert posterior[:2] == pytest.approx(np.array([[0.5, 0.5, 0]] * 2), abs=1e-6)
+    verdicts = js.aggregate(table, "dawid_skene", over="judge").sort_values("item")
+    assert verdicts["answer"].fillna("none").tolist() == ["none", "none", "c"] * 12

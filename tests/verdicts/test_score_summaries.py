@@ -13,9 +13,10 @@ from scipy.stats import trim_mean
 from judgestats.errors import DesignError
 from judgestats.schema import check
 from judgestats.verdicts import aggregate
+from refusals import refused
 
 
-def scores(values: dict[str, list[float | None]], systems: str = "ab") -> pd.DataFrame:
+def scores_of_systems(values: dict[str, list[float | None]], systems: str = "ab") -> pd.DataFrame:
     """Judge -> its scores of the systems."""
     rows = [
         {"judge": judge, "system": system, "item": "1", "criterion": "overall", "score": score}
@@ -25,7 +26,7 @@ def scores(values: dict[str, list[float | None]], systems: str = "ab") -> pd.Dat
     return pd.DataFrame(rows).astype({"score": float})
 
 
-PANEL = scores({"a": [9, 5], "b": [6, 8], "c": [7, 4], "d": [1, 4], "e": [6, 4]})
+PANEL = scores_of_systems({"a": [9, 5], "b": [6, 8], "c": [7, 4], "d": [1, 4], "e": [6, 4]})
 
 
 @pytest.mark.parametrize(
@@ -58,16 +59,25 @@ def test_own_scores_left_out():
 
 
 def test_own_scores_bad_maps():
-    with pytest.raises(DesignError, match=r"exclude_own=True needs judges that are systems too. Judges: a, b"):
-        aggregate(PANEL.replace({"system": {"a": "y", "b": "z"}}), "mean", over="judge", exclude_own=True)
-    with pytest.raises(DesignError, match=r"maps system to judge. system 'z' is not.* judge 'q' is not"):
-        aggregate(PANEL, "mean", over="judge", exclude_own={"z": "q"})
-    with pytest.raises(DesignError, match=r"needs over='judge'"):
-        aggregate(PANEL.assign(replicate=0), "mean", over="replicate", exclude_own=True)
+    refused(
+        DesignError,
+        (
+            lambda: aggregate(PANEL.replace({"system": {"a": "y", "b": "z"}}), "mean", over="judge", exclude_own=True),
+            r"exclude_own=True needs judges that are systems too. Judges: a, b",
+        ),
+        (
+            lambda: aggregate(PANEL, "mean", over="judge", exclude_own={"z": "q"}),
+            r"maps system to judge. system 'z' is not.* judge 'q' is not",
+        ),
+        (
+            lambda: aggregate(PANEL.assign(replicate=0), "mean", over="replicate", exclude_own=True),
+            r"needs over='judge'",
+        ),
+    )
 
 
 def test_a_system_that_only_its_own_judge_scored():
-    alone = scores({"a": [9, 5]})
+    alone = scores_of_systems({"a": [9, 5]})
     result = aggregate(alone, "mean", over="judge", exclude_own=True)
     assert result["score"].isna().tolist() == [True, False]
     assert result["status"].tolist() == ["missing partner", "ok"]

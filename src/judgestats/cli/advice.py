@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from judgestats.errors import Advice
 from judgestats.terminal import as_typed
@@ -24,11 +25,15 @@ OPTION_OF_ARGUMENT: dict[str, Callable[[object], str]] = {
     "judge": lambda _: "--map judge==NAME",
     "labels": lambda labels: f"--labels {as_typed([str(labels)])} (or what else each means: {_choices()})",
     "spelling": lambda labels: f"--labels {as_typed([str(labels)])}",
+    "either": lambda labels: " or ".join(f"--labels {as_typed([text])}" for text in cast(tuple[str, ...], labels)),
     "winner": "--map winner=COLUMN in place of choice=COLUMN".format,
     "graded": "--map graded=COLUMN in place of choice=COLUMN, with --labels 0=first,1=second".format,
+    "header": lambda _: "--no-header",
+    "names": "--names NAME,...".format,
     "format": "--format NAME".format,
     "table": "--table NAME".format,
     "wide": lambda value: f"--wide {as_typed([str(value)])}",
+    "explode": lambda column: f"--explode {as_typed([str(column)])} --map answer={column},replicate={column}.index,...",
     "path": "--path '{{judge}}_run{{replicate}}.json'".format,
     "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
     "max_unpacked": "--max-unpacked BYTES".format,

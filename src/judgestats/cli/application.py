@@ -154,15 +154,18 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def _reading_settings(arguments: dict[str, Any]) -> Iterator[None]:
-    """Read as the options say (what may be unpacked, the separator), and standard input once, from a temporary file."""
-    most, sign = arguments.get("max_unpacked"), arguments.get("sep")
+    """Read as the options say (what may be unpacked, separator, header), and standard input once, from a file."""
+    most, sign, names = (arguments.get(name) for name in ("max_unpacked", "sep", "names"))
+    headless = bool(arguments.get("no_header"))
     with ExitStack() as settings:
-        if most is not None or sign:
+        if most is not None or sign or names or headless:
             from judgestats.ingest.compressed_files import unpacking
+            from judgestats.ingest.delimited import columns_named
             from judgestats.ingest.separators import separated_by
 
             settings.enter_context(unpacking(most))
             settings.enter_context(separated_by(sign))
+            settings.enter_context(columns_named(names, False if headless else None))
         if arguments.get("source") == ["-"]:
             from judgestats.ingest.sources import spooled
 

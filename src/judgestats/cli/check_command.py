@@ -35,10 +35,14 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
+    from judgestats.counting.connectedness import separate_designs
     from judgestats.counting.split_studies import split_study
     from judgestats.counting.study import Study
     from judgestats.metrics.data_description import describe
+    from judgestats.metrics.references import references
     from judgestats.metrics.supported_measures import tried
+    from judgestats.reporting.comparability import separate_in_words, sparse_in_words
+    from judgestats.reporting.contenders import answered, sparse_judges
     from judgestats.reporting.formatting import spaced
     from judgestats.reporting.nesting import task_advice
     from judgestats.reporting.unnamed_columns import empty_in_words, unnamed_in_words
@@ -52,10 +56,7 @@ def check(
     verdicts = source.verdicts(detected)
     detected = detected and replace(detected, opened=None)  # the table that was read, and a folder it was unpacked to
     study: Any = Study.whole(verdicts)
-    if source.references:  # refuse names that do not occur before anything is measured
-        from judgestats.metrics.references import references
-
-        references(study, **source.references)
+    judged = references(study, **source.references).study  # refuses names that do not occur before anything is measured
     if as_json:
         with working("Measuring"):
             content = _as_json(source, study)
@@ -67,7 +68,9 @@ def check(
     print_unread(console, verdicts)
     kind = kind_of(study.names)
     split = split_study(study, kind, [g for g in grouping(source.groups["by"], study.names) if g != "judge"])
-    for said in filter(None, (unnamed_in_words(split.unnamed, kind), empty_in_words(split.empty))):
+    sparse = sparse_judges(answered(judged), ())
+    design = separate_in_words(separate_designs(judged), kind), sparse_in_words(sparse, kind)
+    for said in filter(None, (*design, unnamed_in_words(split.unnamed, kind), empty_in_words(split.empty))):
         console.print(plain_text(said), soft_wrap=True)
     findings = study.check()
     print_totals(console, findings)
@@ -80,7 +83,7 @@ def check(
         measures, groups = tried(study, say=say, **source.groups, **source.references)
     _print_judges(console, measures, groups)
     _print_support(console, measures)
-    _print_people(console, measures, groups)
+    _print_people(console, measures)
     by = f" --by {as_typed([','.join(s.column for s in split.unnamed)])}" if split.unnamed else ""
     if "shown_at" in study.names and "n_options" not in study.names:
         console.print("How many options were shown is not known; put the number in place of NUMBER.")
@@ -142,7 +145,7 @@ def _print_proposal(console: Console, source: VerdictSource, detected: DetectedF
     console.print(plain_text(f"\nNext: {command}"), soft_wrap=True)
 
 
-def _print_people(console: Console, measures: Measures, groups: list[str]) -> None:
+def _print_people(console: Console, measures: Measures) -> None:
     """Agreement with people, beside that of people with each other."""
     import pandas as pd
 
@@ -153,7 +156,7 @@ def _print_people(console: Console, measures: Measures, groups: list[str]) -> No
         return
     answer = rows["answer"].map(lambda a: "" if pd.isna(a) else f": {a}")
     texts = [with_interval(r, "judge_against_people") for r in rows.to_dict("records")]
-    table = rows[[g for g in groups if g in rows]].fillna("")
+    table = rows[[*rows.columns[: rows.columns.get_loc("role")]]].fillna("")
     table.insert(0, "who", rows["judge"].where(rows["role"] == "judge", "people with each other"))
     table["measure"] = rows["term"].map(in_words) + answer
     table["estimate"], table["interval"] = zip(*texts, strict=True) if texts else ((), ())

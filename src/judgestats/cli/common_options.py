@@ -27,7 +27,7 @@ Trust = Annotated[
 Overwrite = Annotated[
     bool,
     typer.Option(
-        "--overwrite", help="Replace files that exist; what was read, or has answers in it, is never written over."
+        "--overwrite", help="Replace files that exist; what was read, or was filled in, is never written over."
     ),
 ]
 

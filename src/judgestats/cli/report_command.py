@@ -71,7 +71,7 @@ def report(
     from judgestats.outputs import MarkedOutputs
     from judgestats.reporting.markdown_pages import as_markdown
     from judgestats.reporting.page_data import PageArguments, measure_all
-    from judgestats.reporting.pages import files_read, write_report
+    from judgestats.reporting.pages import write_report
 
     if source.format in _WRITTEN:
         raise SchemaError(
@@ -87,7 +87,7 @@ def report(
     _refuse_identity(verdicts, judge_of_system := parse_identity(identity))
     console = wide_console()
     record = source.record()
-    outputs = MarkedOutputs("report", [*files_read(record), *source.source], overwrite=overwrite)
+    outputs = MarkedOutputs("report", source.source, overwrite=overwrite)
     if not printed:
         outputs.check(out)
     if not to and out.suffix.lower() not in ("", *_ENDINGS):

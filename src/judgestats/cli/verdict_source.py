@@ -39,8 +39,10 @@ class VerdictSource:
     encoding: str = value("Encoding of the files if it is not UTF-8: cp1252, utf-16.", "NAME")
     scale: str = value("Lowest and highest possible score; a score outside is an error.", "LOW,HIGH")
     off_scale: str = value("A score outside the scale is an error (the default) or missing.", "error|missing")
-    decimal: str = value("Decimal mark of the numbers if it is a comma: ','.", "SIGN")
+    decimal: str = value("Decimal mark of the numbers: ',' if it is a comma, '.' if commas separate thousands.", "SIGN")
     sep: str = value("Separator of the columns if the first rows do not show it: ';', '\\t'.", "SIGN")
+    names: str = value("Names of the columns of a CSV or TSV file without a header.", "NAME,...")
+    no_header: bool = switch("--no-header", "The first line is no header; the columns are field_1, field_2, ...")
     counts: str = value("Column with the number of identical calls that a row stands for.", "COLUMN")
     no_counts: bool = switch("--no-counts", "Each row is one call, and a column n is something else.")
     wide: str = value(

@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels import resampling
 from judgestats.kernels.cluster_sums import effective_clusters, sums_within
 from judgestats.kernels.proportions import quotient
 from judgestats.schema.columns import By, names
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Record
-
-if TYPE_CHECKING:
-    from judgestats.counting.counts import Counts
+from judgestats.wording import Method
 
 #: Method of the interval of a rate.
 Interval = Literal["wilson", "percentile", "bca"]
 INTERVALS: tuple[Interval, ...] = ("wilson", "percentile", "bca")
+_MADE = {"t": methods.T, "percentile": methods.PERCENTILE, "bca": methods.BCA}
 #: An estimate without an interval.
 NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
 #: Draws held in memory at a time.
@@ -65,13 +65,12 @@ class Bootstrap:
         return [*self.cluster, *([self.strata] if self.strata else [])]
 
     @property
-    def words(self) -> str:
-        """The ``method`` of an estimate."""
+    def way(self) -> Method:
+        """How the interval of an estimate is made."""
         units = " x ".join(self.cluster) if self.cluster else "calls"
-        kind = "two-way " if len(self.cluster) == 2 else ""
+        how = "two-way bootstrap of" if len(self.cluster) == 2 else "bootstrap of"
         within = f" within {self.strata}" if self.strata else ""
-        name = "BCa" if self.method == "bca" else self.method
-        return f"{name}, {kind}bootstrap of {units}{within} (B = {self.n_resamples})"
+        return _MADE[self.method].from_draws(how, units + within, self.n_resamples)
 
 
 def planned(
@@ -95,7 +94,8 @@ def planned(
 
 
 def resampled(
-    counts: Counts,
+    columns: Factors,
+    n: Floats,
     added: Floats,
     statistic: Statistic,
     plan: Bootstrap,
@@ -104,19 +104,20 @@ def resampled(
 ) -> Record:
     """Standard error, ends, method and flag from a bootstrap of total counts; NaN with a flag if all resamples agree.
 
-    `added` (R, P): contribution of each row of `counts` to the totals; rows and clusters that contribute nothing are
-    not drawn. `statistic`: (B, P) totals to (B,) values. `key`: of the group, whose draws do not depend on other
-    groups. `limits`: range of the estimate, for Student's interval. The standard error is NaN where a resample is
-    infinite.
+    `columns`, `n` (R,): the patterns, and how often each occurs. `added` (R, P): what each adds to the totals; rows and
+    clusters that contribute nothing are not drawn. `statistic`: (B, P) totals to (B,) values. `key`: of the group,
+    whose draws do not depend on other groups. `limits`: range of the estimate, for Student's interval. The standard
+    error is NaN where a resample is infinite.
     """
     adds = (added != 0).any(axis=1)
-    counts, added = counts.where(adds), added[adds]
-    cells: Record = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    if not adds.all():
+        columns, n, added = columns.take(adds), n[adds], added[adds]
+    cells: Record = {**NO_INTERVAL, "method": plan.way, "flag": ""}
     if not adds.any():
         return {**cells, "flag": flags.NO_DATA}
     rng = resampling.generator(plan.seed, tuple(map(str, key.values())))
     value = statistic(added.sum(axis=0)[None, :])[0]
-    units, sizes, draws, influence, weight, lone = _drawn(counts, added, statistic, plan, rng)
+    units, sizes, draws, influence, weight, lone = _drawn(columns, n, added, statistic, plan, rng)
     if units < 2 or np.isnan(value):
         return {**cells, "flag": flags.ONE_UNIT if units < 2 else ""}
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
@@ -142,7 +143,7 @@ def read_off(
     `influence`, `weight` (G,): as in :func:`bca_interval`. The interval contains the value; where a biased percentile
     or BCa interval would exclude it, Student's replaces it.
     """
-    none: Record = {**NO_INTERVAL, "method": plan.words, "flag": ""}
+    none: Record = {**NO_INTERVAL, "method": plan.way, "flag": ""}
     usable_draws = draws[~np.isnan(draws)]
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
     if not usable_draws.size or not float(usable_draws.max()) - float(usable_draws.min()) > rounding:
@@ -159,7 +160,7 @@ def read_off(
         spread = float(usable_draws.std(ddof=1)) if finite else math.nan
         return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
     error, bias, low, high = resampling.student_interval(draws, value, units, plan.conf_level, limits)
-    cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
+    cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").way}
     return {**cells, "flag": flags.BIASED if abs(bias) > error / 2 else ""}
 
 
@@ -169,10 +170,10 @@ def ratio(totals: Floats) -> Floats:
 
 
 def _drawn(
-    counts: Counts, rows: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
+    columns: Factors, n: Floats, rows: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
 ) -> tuple[int, Floats, Floats, Floats, Floats, bool]:
     """Number of units, calls of each (of the smaller factor), draws, influence, weight; if a stratum has one unit."""
-    none, n, codes = np.empty(0), counts.n, counts.columns.codes
+    none, codes = np.empty(0), columns.codes
     if len(plan.cluster) == 2:
         one, two = (codes([c]) for c in plan.cluster)
         cell = codes(plan.cluster)
@@ -184,7 +185,7 @@ def _drawn(
     if plan.cluster:
         unit = codes(plan.cluster)
         added = sums_within(rows, unit.code, unit.size)
-        strata = _strata(counts, plan.strata, unit.code, unit.first, plan.cluster[0])
+        strata = _strata(columns, plan.strata, unit.code, unit.first, plan.cluster[0])
         totals = resampling.cluster_totals(added, rng, plan.n_resamples, strata)
         weight, sizes = np.ones(unit.size), sums_within(n[:, None], unit.code, unit.size).ravel()
     else:
@@ -200,10 +201,10 @@ def _drawn(
     return int(weight.sum()), sizes, statistic(totals), influence, weight, lone
 
 
-def _strata(counts: Counts, strata: str | None, code: Integers, first: Integers, cluster: str) -> Integers | None:
+def _strata(columns: Factors, strata: str | None, code: Integers, first: Integers, cluster: str) -> Integers | None:
     if strata is None:
         return None
-    stratum = counts.columns.codes([strata]).code
+    stratum = columns.codes([strata]).code
     if (stratum != stratum[first][code]).any():
         raise DesignError(
             f"{cluster!r} is not nested in {strata!r}: one {cluster} lies in several. Use a cluster that is nested in "

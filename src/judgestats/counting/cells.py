@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import narwhals.stable.v2 as nw
@@ -12,17 +12,18 @@ import pandas as pd
 from narwhals.stable.v2.typing import Frame
 from numpy.typing import NDArray
 
+from judgestats.counting.panels import ScorePanel
 from judgestats.counting.splitting import eager_splits, lazy_splits, refuse_splits
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, data_rows, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.kernels.proportions import quotient
-from judgestats.schema.coding import as_scores, compact, joint, numbers_of, refuse_infinite
+from judgestats.schema.coding import compact, joint, numbers_of, refuse_infinite
 from judgestats.schema.columns import COUNTS, VOCABULARY, By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import engine_errors, frame_columns, one_if, refuse_nested
-from judgestats.typing import Floats, Integers, LazyFrame, Mask, Record
+from judgestats.typing import Floats, Integers, LazyFrame
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -32,54 +33,6 @@ _NAMES = {c.name for c in VOCABULARY["ratings"]}
 Ints = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class CellTable:
-    """Units (a judge in a cell) and the cells they lie in, as codes; units are sorted by cell and judge."""
-
-    labels: dict[str, pd.Index]  # sorted labels of each key column, ``judge`` included
-    keys: dict[str, Ints]  # (C,): code of each cell in each key column but ``judge``
-    cell: Ints  # (U,), as all below
-    judge: Ints
-    mean: Floats  # over the runs of the unit, as `sd`; NaN where unknown
-    sd: Floats
-    runs: Floats | Integers  # scores behind the mean (NaN where unknown)
-    missing: Floats | Integers  # scores excluded
-
-    @property
-    def n_cells(self) -> int:
-        """C, how many cells there are."""
-        return int(next(iter(self.keys.values())).size)
-
-    @property
-    def order(self) -> Integers:
-        """The units sorted by the keys that are not about the cell, the judge, and those that are."""
-        about, extra = (
-            [self.keys[k][self.cell] for k in self.keys if (k in ABOUT) == within] for within in (True, False)
-        )
-        return np.lexsort([*reversed(about), self.judge, *reversed(extra)])
-
-    def label(self, name: str) -> pd.Index:
-        """Label of each cell in a key column."""
-        return self.labels[name].take(self.keys[name])
-
-    def where(self, mask: Mask) -> CellTable:
-        """Only the cells where the mask is true."""
-        if mask.all():
-            return self
-        number = np.cumsum(mask, dtype=np.int32) - 1
-        units = mask[self.cell]
-        return replace(
-            self,
-            keys={k: v[mask] for k, v in self.keys.items()},
-            cell=number[self.cell[units]].astype(np.int32),
-            judge=self.judge[units],
-            mean=self.mean[units],
-            sd=self.sd[units],
-            runs=self.runs[units],
-            missing=self.missing[units],
-        )
-
-
 def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
     """Mean, sd, runs and missing scores of each judge on each thing rated, sorted by the `by` columns and the keys.
 
@@ -87,38 +40,44 @@ def cells(frame: Calls, by: By = (), ddof: int = 1) -> pd.DataFrame:
     frame is averaged where it lies. `ddof`: the sd has the divisor ``runs - ddof``.
     """
     study = Study.of(frame)
-    return study.once(("frame of cells", *names(by), ddof), lambda: _frame(cell_table(study, by, ddof))).copy(
+    return study.once(("frame of cells", *names(by), ddof), lambda: _frame(score_panel(study, by, ddof))).copy(
         deep=False
     )
 
 
-def _frame(table: CellTable) -> pd.DataFrame:
-    """The cells in their order."""
-    extra, order = [k for k in table.keys if k not in ABOUT], table.order
-    codes = {"judge": table.judge[order]} | {k: table.keys[k][table.cell[order]] for k in (*ABOUT, *extra)}
-    factors = {name: Factor(code, table.labels[name]) for name, code in codes.items()}
-    runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
-    numbers = {"mean": table.mean[order], "sd": table.sd[order], "runs": runs, "n_missing": missing}
+def order_of_cells(panel: ScorePanel) -> Integers:
+    """Entries of a panel in the order of its frame: by the columns that are not about the thing, judge, and those."""
+    extra, about = ([panel.of_entries(k) for k in panel.things.names if (k in ABOUT) == within] for within in (0, 1))
+    return np.lexsort([*reversed(about), panel.judge, *reversed(extra)])
+
+
+def _frame(panel: ScorePanel) -> pd.DataFrame:
+    order, columns = order_of_cells(panel), panel.things.names
+    columns = [*ABOUT, *(k for k in columns if k not in ABOUT)]
+    factors = {"judge": Factor(panel.judge, panel.judges).at(order)}
+    factors |= {k: panel.things[k].at(panel.thing[order]) for k in columns}
+    runs, missing = (np.asarray(x, dtype=float)[order] for x in (panel.runs, panel.missing))
+    numbers = {"mean": panel.mean[order], "sd": panel.sd[order], "runs": runs, "n_missing": missing}
     return Factors(factors=factors, rows=order.size).frame(**numbers)
 
 
 @engine_errors
-def cell_table(
+def score_panel(
     frame: Calls,
     by: By = (),
     ddof: int = 1,
     *,
     judge: str | None = "judge",
     called: Mapping[str, str] = MappingProxyType({}),
-) -> CellTable:
+) -> ScorePanel:
     """Average as :func:`cells` does, and keep the codes; `called`: column -> its name for people."""
     study = Study.of(frame).occurring
     key = ("cells", *names(by), ddof, judge, *called.items())
-    return study.once(key, lambda: _cell_table(study, by, ddof, judge, called))
+    return study.once(key, lambda: _score_panel(study, by, ddof, judge, called))
 
 
-def _cell_table(study: Study, by: By, ddof: int, judge: str | None, called: Mapping[str, str]) -> CellTable:
-    data = as_scores(study.data) if study.lazy else study.scores.data
+def _score_panel(study: Study, by: By, ddof: int, judge: str | None, called: Mapping[str, str]) -> ScorePanel:
+    data = study.scores.data
     refuse_nested(data, [*_NAMES, *names(by)])
     present = frame_columns(data)
     value = _value_column(present, judge)
@@ -226,8 +185,8 @@ def _rescaled(sd: Floats, runs: Floats | Integers, ddof: int) -> Floats:
     return sd * np.sqrt(quotient(runs - 1, runs - ddof, (runs > 1) & (runs > ddof)))
 
 
-def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Ints, Record, dict[str, pd.Index]]:
-    """Unit of each row, and what the units are: codes of their cells, and labels."""
+def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Ints, tuple[Factors, pd.Index, Ints, Ints]]:
+    """Entry of each row, and the panel: things, judges, and the thing and judge of each entry."""
     rows = len(next(iter(coded.values())).code)
     about = [k for k in coded if k != judge]
     code, size = joint([(coded[k].code, len(coded[k].labels)) for k in about], rows)
@@ -246,8 +205,14 @@ def _units(coded: dict[str, Factor], judge: str | None) -> tuple[Ints, Record, d
     number = codes // judges
     cell, cells_ = compact(number, size)
     keys = _decoded(cells_, coded, about) if dense else _looked_up(cell, cells_.size, unit, codes.size, coded, about)
-    labels = {k: coded[k].labels for k in about} | {"judge": coded[judge].labels if judge else pd.Index([""])}
-    return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
+    things = {k: Factor(keys[k], coded[k].labels) for k in about}
+    for name, label in ABOUT.items():  # what the table lacks: one item, one criterion
+        if name not in things:
+            things[name] = Factor(np.zeros(cells_.size, np.int32), np.array([label], dtype=object))
+    names_of_things = [*(k for k in things if k not in ABOUT), *ABOUT]
+    factors = Factors(factors={k: things[k] for k in names_of_things}, rows=cells_.size)
+    labels = coded[judge].labels if judge else pd.Index([""])
+    return unit, (factors, labels, cell, (codes - number * judges).astype(np.int32))
 
 
 def _decoded(codes: Integers, coded: dict[str, Factor], about: list[str]) -> dict[str, Ints]:
@@ -269,47 +234,29 @@ def _looked_up(
     return {name: coded[name].code[rows].astype(np.int32) for name in about}
 
 
-def _complete(
-    keys: dict[str, Ints], labels: dict[str, pd.Index], n_cells: int
-) -> tuple[dict[str, Ints], dict[str, pd.Index]]:
-    """Give the columns that the table lacks: one item, one criterion."""
-    absent = {k: v for k, v in ABOUT.items() if k not in keys}
-    keys = {**keys, **{k: np.zeros(n_cells, np.int32) for k in absent}}
-    labels = {**labels, **{k: np.array([v], dtype=object) for k, v in absent.items()}}
-    extra = [k for k in keys if k not in ABOUT]
-    return {k: keys[k] for k in (*extra, *ABOUT)}, labels
-
-
 def _raw(
     coded: dict[str, Factor], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
-) -> CellTable:
-    unit, units, labels = _units(coded, judge)
+) -> ScorePanel:
+    unit, panel = _units(coded, judge)
     coded.clear()
-    n_units = units["judge"].size
+    n_units = panel[-1].size
     if n_units < len(unit):
         check(unit, n_units, True)
     weight = numbers.get(COUNTS, np.zeros(0)).astype(np.int64)
-    keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
-    about = (labels, keys, units["cell"], units["judge"])
     if n_units == len(unit) and not weight.size:  # one score a unit: nothing to average
         mean = np.empty(n_units)
         mean[unit] = numbers["score"]
         missing = np.isnan(mean)
-        return CellTable(
-            *about,
-            mean,
-            np.broadcast_to(np.float64(np.nan), (n_units,)),
-            (~missing).view(np.int8),
-            missing.view(np.int8),
-        )
+        unknown = np.broadcast_to(np.float64(np.nan), (n_units,))
+        return ScorePanel(*panel, mean, unknown, (~missing).view(np.int8), missing.view(np.int8))
     means = cell_means(unit, numbers["score"], weight, n_units)
     sd = np.sqrt(quotient(means.squares, means.runs - ddof, (means.runs > 1) & (means.runs > ddof)))
-    return CellTable(*about, means.mean, sd, means.runs, means.missing)
+    return ScorePanel(*panel, means.mean, sd, means.runs, means.missing)
 
 
-def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str | None, check: _Check) -> CellTable:
-    unit, units, labels = _units(coded, judge)
-    n_units = units["judge"].size
+def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str | None, check: _Check) -> ScorePanel:
+    unit, panel = _units(coded, judge)
+    n_units = panel[-1].size
     if n_units < len(unit):
         check(unit, n_units, False)
         _refuse_twice(unit, coded)
@@ -319,8 +266,7 @@ def _summarised(coded: dict[str, Factor], numbers: dict[str, Floats], judge: str
     mean = numbers["mean"][row]
     sd, runs = (numbers[c][row] if c in numbers else unknown for c in ("sd", "runs"))
     missing = numbers["n_missing"][row] if "n_missing" in numbers else np.isnan(mean).astype(float)
-    keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
-    return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
+    return ScorePanel(*panel, mean, sd, runs, missing)
 
 
 def _refuse_twice(unit: Integers, coded: dict[str, Factor]) -> None:

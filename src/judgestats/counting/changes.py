@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.counting.clustering import CANDIDATES, NAMED, Sharing, pair_label
+from judgestats.counting.clustering import CANDIDATES, NAMED, Sharing
 from judgestats.counting.clusters import cluster_columns, cluster_of_counts
 from judgestats.counting.engines import collected
 from judgestats.counting.pairing import low_and_high, refuse_nameless
 from judgestats.counting.patterns import Query
-from judgestats.counting.study import Study
+from judgestats.counting.study import Study, pair_label
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.schema.coding import compact, joint, tidy
 from judgestats.schema.columns import COUNTS, N, grouping, unit_columns
@@ -28,7 +28,7 @@ _SIDES = ("baseline", "outcome")
 _UNEVEN_SIDES = "The two sides of a comparison have different counts: pairs cannot be matched."
 
 
-class Matched(NamedTuple):
+class MatchedPairs(NamedTuple):
     """Pairs under the baseline and under each other value of a column."""
 
     columns: Factors  # of each pair, with the other value
@@ -64,7 +64,7 @@ def count_changes(
     return *pairs.columns.but(**sides).counted(wanted, n), sharing, by_column
 
 
-def matched_changes(calls: Study, across: str, groups: list[str], baseline: str | None) -> Matched:
+def matched_changes(calls: Study, across: str, groups: list[str], baseline: str | None) -> MatchedPairs:
     """Calls on one pair under the baseline and under each other value of `across`."""
     columns, rows = calls.columns, len(calls.columns)
     _refuse_unnamed(columns.series(across), across, 1)
@@ -90,13 +90,13 @@ def matched_changes(calls: Study, across: str, groups: list[str], baseline: str 
     one = np.concatenate([at[units, base] for units in there])
     other = np.concatenate([at[units, i] for units, i in zip(there, others, strict=True)])
     of_other = np.repeat(np.array(others), [units.size for units in there])
-    return Matched(
+    return MatchedPairs(
         columns.take(np.where(other < 0, one, other)).but(**{across: Factor(of_other, pd.Index(values))}), one, other
     )
 
 
 def _one_for_each(columns: Factors, column: str, across: str, values: int) -> bool:
-    """Whether a column has one value under each of those of another, and not always the same."""
+    """Whether each value of `across` has one value of `column`, which varies."""
     return columns.n_distinct([column]) > 1 and columns.n_distinct([across, column]) == values
 
 
@@ -155,7 +155,7 @@ def lazy_changes(
 
 
 def _goes_with(data: LazyFrame, column: str, across: str) -> bool:
-    """Whether a column of a lazy frame has one value under each value of another, and not always the same."""
+    """As :func:`_one_for_each`, of a lazy frame."""
     there = data.select(across, column).unique()
     most = collected(there.group_by(across).agg(nw.len().alias("_values")).select(nw.col("_values").max()))
     return most["_values"].iloc[0] == 1 and len(collected(there.select(column).unique().head(2))) > 1

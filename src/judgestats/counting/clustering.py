@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import FrameT
 
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
@@ -19,14 +18,17 @@ from judgestats.typing import Floats, Integers, LazyFrame
 
 #: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
-#: Columns whose levels calls may share. `pair` is made of the item and the two candidates where it is not there.
-CANDIDATES = ("pair", "item", "prompt", "task")
-#: Of nested columns the coarsest with so many levels is taken.
-ENOUGH = 30
-#: A prompt or task with fewer levels, where a measure does not declare it, is a fixed condition and no sample.
+#: Ids whose levels calls may share, the nearest to a call first. Without a `pair` it is made of the item and the two
+#: candidates.
+CANDIDATES = ("pair", "item", "prompt", "conversation", "task", "topic", "domain")
+#: Of these the things that are judged: with few of them, and no others, they are clusters all the same.
+UNITS = CANDIDATES[:2]
+#: A column with fewer levels is a fixed condition and no sample; of nested columns with as many the coarsest is taken.
 SAMPLED = 10
-#: Column of a tally with merged clusters: for how many clusters with the same counts a row stands.
+#: Column of a tally whose equal clusters are merged: how many clusters a row represents.
 ALIKE = "_alike"
+#: Column of the thing judged where repeats of judges on it differ: its pairs of answers, each a share, stay together.
+UNIT = "_unit"
 #: Largest number of clusters whose labels leave the engine of a lazy frame for an analytic interval.
 MERGED_ABOVE = 2_000
 #: Largest number of clusters that a bootstrap draws.
@@ -38,7 +40,6 @@ class Sharing(NamedTuple):
 
     column: str  # that ``"auto"`` chooses; empty if none is chosen
     shared: bool  # whether calls share something all the same: one item for all of them
-    items: bool = False  # whether its levels share an item in their turn, of which there are too few to be clusters
 
 
 #: What calls share where the cluster is named: nothing is left to be found.
@@ -61,111 +62,79 @@ def clusters(cluster: object) -> tuple[str, ...] | None:
     )
 
 
-def auto_cluster(
-    study: Study,
-    groups: Iterable[str],
-    declared: str,
-    n_units: float,
-    *,
-    units: Study | None = None,
-    several_calls: bool = False,
-) -> Sharing:
+def auto_cluster(study: Study, groups: Iterable[str], n_units: float, *, units: Study | None = None) -> Sharing:
     """The column that clusters the intervals of a study, if the units of a measure share it.
 
-    `groups`: columns of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of
-    the measure's pattern. `n_units`: how many calls are counted, or pairs where they are the unit. `units`: these, if
-    they are not the rows of the study. `several_calls`: whether a unit of a tally is made of several calls.
+    `groups`: columns of one estimate: the judge, and what ``by=`` names. None of them is chosen. `n_units`: how many
+    calls are counted, or pairs where they are the unit. `units`: these, if they are not the rows of the study.
 
-    The whole study decides (:func:`_of_study`), and its parts take the same column. Where each unit has a level of its
-    own, or a group has one level (the median), the study decides again without this column. A prompt or task with fewer
-    than 30 levels does not come after a pair or item with 30: the units are then independent, and no column is named.
+    The whole study decides (:func:`nested_levels`), and its parts take the same column: the coarsest with 10 levels.
+    If each unit has a level of its own, units are independent. If a group has one level (the median), and where no
+    column has 10, the next finer is taken; with fewer than 10 the finest that units share.
     """
     units, groups = study if units is None else units, list(dict.fromkeys(groups))
-    left_out, alone, shared = {*groups}, 0.0, False
-    while column := (sharing := _of_study(study.origin, declared, left_out, several_calls)).column:
-        left_out.add(column)
-        if column not in _candidates(units, declared):
+    levels, there, shared = nested_levels(study.origin, groups), _candidates(units), False
+    sampled = [c for c, n in levels.items() if n >= SAMPLED]
+    for column in [*reversed(sampled), *(c for c in levels if c in UNITS and c not in sampled)]:
+        if column not in there:
             continue
-        per_group, own = _levels(units, groups, column), column in ("pair", "item", declared)
-        middle = float(np.median(per_group)) if per_group.size else 0.0
-        if n_units <= per_group.sum():
-            alone = max(alone, middle) if column in ("pair", "item") else alone
-        elif not own and middle < ENOUGH <= alone:
-            return Sharing("", shared)
-        elif middle >= 2:
-            return sharing
-        else:
-            shared |= own
-    rest = [] if shared or not sharing.shared else [c for c in _candidates(units, declared) if c not in groups]
-    return Sharing("", shared or any(n_units > _levels(units, groups, c).sum() for c in rest))
+        per_group = _levels(units, groups, column)
+        if n_units > per_group.sum():
+            if np.median(per_group) >= 2:
+                return Sharing(column, True)
+            shared = True
+        elif column in sampled:
+            break
+    others = [c for c in there if c not in (*groups, *levels)]
+    shared |= any(n_units > _levels(units, groups, c).sum() for c in others if c in UNITS)
+    unlabelled = (c for c in others if _size(study.origin, c) >= SAMPLED)
+    return Sharing("", shared or any(_incomplete(study.origin, c) for c in unlabelled))
 
 
-def _of_study(study: Study, declared: str, left_out: set[str], several_calls: bool) -> Sharing:
-    """What the calls of a judge share in a study; failing that, what all calls share.
+def fixed_levels(study: Study, groups: Sequence[str], cluster: str = "") -> tuple[str, int] | None:
+    """The column of 2 to 9 levels for which an interval holds, and their number; None if there is none.
 
-    A candidate qualifies if there are more calls than levels of it, and where it has two levels or more (the median of
-    the judges, as for every number of levels here). Candidates crossed with the declared one are dropped (if it does
-    not qualify: with the item, else with the finest). Of the rest, which are nested in each other, the coarsest with 30
-    levels is taken, else the finest. A prompt or task without a label for some calls is not taken.
+    Of such columns the finest that is coarser than the cluster, or than the finest unit where there is no cluster.
+    None of counts without units, and none where there are no ids but these and the cluster.
     """
-    columns = [c for c in _candidates(study, declared) if c not in left_out]
-
-    def decide() -> Sharing:
-        sharing = _shared(
-            study.occurring, columns, ["judge"] if "judge" in study.names else [], declared, several_calls
-        )
-        return sharing if sharing.column else _shared(study.occurring, columns, [], declared, several_calls)
-
-    return study.once(("cluster", declared, several_calls, *columns), decide)
+    present = {*_candidates(study.origin)}
+    if not present & {*UNITS} or not present - {"pair", cluster, *groups}:
+        return None
+    return next(((c, n) for c, n in coarser_levels(study, groups, cluster).items() if n < SAMPLED), None)
 
 
-def _shared(study: Study, candidates: list[str], groups: list[str], declared: str, several_calls: bool) -> Sharing:
-    """What calls share within groups."""
-    levels: dict[str, float] = {}
-    shared, alone = False, 0.0
-    for name in candidates:
-        per_group = _levels(study, groups, name)
-        if not per_group.size:
-            continue
-        middle = float(np.median(per_group))
-        if study.n_calls <= per_group.sum():
-            alone = max(alone, middle) if several_calls and name in ("pair", "item") else alone
-            continue
-        shared |= name in ("pair", "item", declared)
-        if middle >= (2 if name in ("pair", "item", declared) else SAMPLED):
-            if name not in ("pair", "item") and _incomplete(study, name):
-                shared = True
-            else:
-                levels[name] = middle
-    if not levels:
-        return Sharing("", shared)
-    column = _chosen(levels, declared, study)
-    if column not in ("pair", "item", declared) and levels[column] < ENOUGH <= alone:
-        return Sharing("", shared)
-    above = {"item", declared} & set(levels) - {column}
-    return Sharing(column, True, any(levels[c] < levels[column] and _nested(study, column, c) for c in above))
+def coarser_levels(study: Study, groups: Iterable[str], column: str) -> dict[str, int]:
+    """As :func:`nested_levels`, of the columns that this one is nested in, or the finest unit if it is none of them."""
+    levels = nested_levels(study.origin, list(dict.fromkeys(groups)))
+    column = column if column in levels else next((c for c in levels if c in UNITS), "")
+    return dict(list(levels.items())[list(levels).index(column) + 1 if column else 0 :])
 
 
-def _chosen(levels: dict[str, float], declared: str, study: Study) -> str:
-    """Of the columns that qualify, the one to cluster by."""
-    rank = {name: i for i, name in enumerate((declared, "item", "prompt", "task", "pair"))}
-    finest_first = sorted(levels, key=lambda c: (-levels[c], rank[c]))
-    start = next((c for c in (declared, "item") if c in levels), finest_first[0])
-    chain = [start]
-    for name in sorted(levels, key=lambda c: rank[c]):
-        if name not in chain and all(_nested(study, name, other) for other in chain):
-            chain.append(name)
-    enough = [c for c in chain if levels[c] >= ENOUGH]
-    if enough:
-        return min(enough, key=lambda c: (levels[c], rank[c]))
-    return next(c for c in finest_first if c in chain)
+def nested_levels(study: Study, left_out: list[str]) -> dict[str, int]:
+    """How many levels the columns have that items are nested in, the finest first.
+
+    Of columns with two levels or more and a label for each call. A column crossed with the item, or with one that is
+    nearer to it, is dropped.
+    """
+    columns = [c for c in _candidates(study) if c not in left_out]
+
+    def nested() -> dict[str, int]:
+        rows = study.occurring
+        levels: dict[str, int] = {}
+        for name in sorted(columns, key=lambda c: c != "item"):
+            size = _size(rows, name)
+            if size >= 2 and all(_nested(rows, name, c) for c in levels) and not _incomplete(rows, name):
+                levels[name] = size
+        return {c: levels[c] for c in sorted(levels, key=lambda c: (-levels[c], CANDIDATES.index(c)))}
+
+    return study.once(("nested", *columns), nested)
 
 
-def _candidates(study: Study, declared: str) -> list[str]:
+def _candidates(study: Study) -> list[str]:
     """Columns of a study that its calls may share."""
     present = study.names
-    makes_pair = "pair" not in present and {"item", "first", "second"} <= {*present}
-    return [*(["pair"] if makes_pair else []), *(c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present)]
+    makes_pair = {"item", "first", "second"} <= {*present}
+    return [c for c in CANDIDATES if c in present or (c == "pair" and makes_pair)]
 
 
 def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
@@ -186,8 +155,7 @@ def _levels(study: Study, groups: list[str], name: str) -> Integers | Floats:
 
 def _distinct(study: Study, *columns: str) -> LazyFrame:
     """The combinations of some columns of a lazy frame, with the pair where that is one of them."""
-    makes_pair = "pair" in columns and "pair" not in study.names
-    distinct: LazyFrame = (with_pair(study.data) if makes_pair else study.data).select(*columns).unique()
+    distinct: LazyFrame = (study.with_pair() if "pair" in columns else study).data.select(*columns).unique()
     return distinct
 
 
@@ -195,11 +163,13 @@ def _size(study: Study, *columns: str) -> int:
     """How many combinations of some columns there are."""
     if not study.lazy:
         return study.candidates.n_distinct(columns)
-    return int(_distinct(study, *columns).select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].iloc[0])
+    return (study.with_pair() if "pair" in columns else study).n_distinct(columns)
 
 
 def _incomplete(study: Study, name: str) -> bool:
-    """Whether a column has no label for some calls."""
+    """Whether a column has no label for some calls; an item without one is refused where it matters."""
+    if name in UNITS:
+        return False
     if study.lazy:
         missing = study.data.select(nw.col(name).is_null().any().alias(N)).collect(backend="pandas")
         return bool(missing.to_native()[N].iloc[0])
@@ -208,25 +178,14 @@ def _incomplete(study: Study, name: str) -> bool:
 
 
 def _nested(study: Study, one: str, two: str) -> bool:
-    """Whether each level of one of two columns has one level of the other."""
-    return _size(study, one, two) in (_size(study, one), _size(study, two))
+    """Whether each level of one of two columns has one level of the other, and not each of both."""
+    sizes = _size(study, one), _size(study, two)
+    return sizes[0] != sizes[1] and _size(study, one, two) == max(sizes)
 
 
 def cluster_codes(table: pd.DataFrame, column: str) -> Integers:
-    """Cluster of each row of a table of calls or pairs, by a column, or by pair where the table has no such column."""
+    """Cluster of each call or pair: the column's label, or the pair where the table lacks that column."""
     if column == "pair" and column not in table:
         low, high, _ = candidate_codes(table)
         return combine([column_codes(table["item"]), low, high], len(table)).code
     return combine([column_codes(table[column])], len(table)).code
-
-
-def with_pair(data: FrameT) -> FrameT:
-    """Add the column ``pair``: the item and the two candidates, whatever their order."""
-    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
-    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
-    return data.with_columns(pair_label(item, low, high).alias("pair"))
-
-
-def pair_label(item: nw.Expr, low: nw.Expr, high: nw.Expr) -> nw.Expr:
-    """The label of a pair, from its item and its candidates in the order of their names."""
-    return nw.concat_str(item.cast(nw.String), low, high, separator="|")

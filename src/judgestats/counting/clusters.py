@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judgestats import flags
-from judgestats.counting.clustering import Sharing, auto_cluster
+from judgestats.counting.clustering import UNIT, Sharing, auto_cluster
 from judgestats.counting.patterns import Pattern
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
@@ -18,15 +18,12 @@ class Clusters:
 
     columns: tuple[str, ...] = ()  # empty where counts are taken as independent
     shared: bool | None = False  # whether counts share something; None where that is not known
-    items: bool = False  # whether its levels share an item in their turn, of which there are too few
     auto: bool = False  # whether the choice was left to the data
 
     @classmethod
     def of(cls, columns: Iterable[str], sharing: Sharing | None, *, auto: bool) -> Clusters:
-        """From the columns to cluster by, and what the calls share: None where that is not known."""
-        return cls(
-            tuple(columns), None if sharing is None else sharing.shared, bool(sharing and sharing.items and auto), auto
-        )
+        """Clusters by these columns; `sharing` says what the calls share, None where that is not known."""
+        return cls(tuple(columns), None if sharing is None else sharing.shared, auto)
 
     @property
     def column(self) -> str | None:
@@ -46,8 +43,8 @@ class Clusters:
     @property
     def flag(self) -> str:
         """Flag of an interval that takes the counts as independent though they are not."""
-        if self.columns:
-            return flags.PAIRS_OF_AN_ITEM if self.items else ""
+        if self.columns and self.columns != (UNIT,):
+            return ""
         if self.shared is None:
             return flags.CLUSTERING_UNKNOWN if self.auto else ""
         return flags.NOT_INDEPENDENT if self.shared else ""
@@ -61,10 +58,9 @@ def cluster_columns(columns: Sequence[str] | None, sharing: Sharing | None) -> t
 
 
 def cluster_of_counts(study: Study, units: Study, keys: list[str], pattern: Pattern) -> Sharing:
-    """What counts share; failing that, what they share across the columns that the measure averages over."""
-    several = pattern.unit in ("pair", "change") and study is units
+    """The column that counts share within a group; if none, the one shared across what the measure averages over."""
     sharing = Sharing("", False)
     for groups in (keys, [c for c in keys if c not in pattern.pooled]) if pattern.pooled else (keys,):
         if not sharing.column:
-            sharing = auto_cluster(study, groups, pattern.cluster, units.n_calls, units=units, several_calls=several)
+            sharing = auto_cluster(study, groups, units.n_calls, units=units)
     return sharing

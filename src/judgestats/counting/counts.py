@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, Statistic, planned, ratio, resampled
 from judgestats.counting.clustering import ALIKE, MOST_CLUSTERS
 from judgestats.counting.clusters import Clusters
-from judgestats.counting.differences import CLUSTERED, clustered_difference, difference
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, clusters_note
-from judgestats.kernels.proportions import clustered_wilson, quotient, wilson
+from judgestats.estimate import clustered_difference, clustered_share, difference
+from judgestats.kernels.proportions import quotient, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.results import with_interval
 from judgestats.schema.coding import Codes, compact, joint, rows_of_codes
@@ -48,7 +47,7 @@ class Counts:
     n: Floats  # (R,): how many calls or pairs have the pattern of a row
     groups: tuple[str, ...] = ()  # columns of one estimate
     clusters: Clusters = field(default_factory=Clusters)  # how its interval is clustered
-    alike: Floats | None = None  # (R,): for how many clusters with the same counts a row stands, if not for one
+    alike: Floats | None = None  # (R,): how many equal clusters a row represents; None where it is one
     conf_level: float = CONF_LEVEL
     bootstrap: Bootstrap | None = None  # without it intervals are analytic
 
@@ -167,7 +166,7 @@ class Counts:
             flag = flags.join(common, *excluded)
             p = k[g] / total[g] if total[g] else math.nan
             error = math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan
-            row = {**key, **cells, "estimate": p, "n": total[g], "method": "Wilson"}
+            row = {**key, **cells, "estimate": p, "n": total[g], "method": methods.WILSON}
             if by_cluster and total[g]:
                 row |= self._clustered(g, k_of, n_of, cluster, flags.join(flag, shared), total[g])
             else:
@@ -209,15 +208,17 @@ class Counts:
             part = self._parts[g]
             totals = marks[part].sum(axis=0)
             if sums is None or not row["n"]:
-                row |= difference(totals, self.conf_level)
+                estimate = difference(totals, self.conf_level)
             else:
                 own = self._cells.of(g)
-                row |= clustered_difference(sums[own], self.conf_level, self._cells.alike[own])
-                row["method"] = row["method"].replace("Wilson", CLUSTERED)
+                estimate = clustered_difference(sums[own], self.conf_level, self._cells.alike[own], column=str(cluster))
+            row |= {**estimate.cells, "n": row["n"], "flag": row["flag"]}
             if bootstrap is not None and (totals > 0).sum() > 1:
-                interval = resampled(self.where(part), marks[part], _share_difference, bootstrap, self._keys[g])
-                flag_parts = [f for f in row["flag"].split("; ") if f != flags.NOT_INDEPENDENT or not bootstrap.cluster]
-                row |= interval | {"flag": flags.join(*flag_parts, interval["flag"])}
+                interval = resampled(
+                    self.columns.take(part), self.n[part], marks[part], _share_difference, bootstrap, self._keys[g]
+                )
+                flag = flags.without(row["flag"], flags.NOT_INDEPENDENT) if bootstrap.cluster else row["flag"]
+                row |= interval | {"flag": flags.join(flag, interval["flag"])}
             elif bootstrap is not None and len(bootstrap.cluster) == 2:
                 row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
         return rows
@@ -233,7 +234,7 @@ class Counts:
         """:func:`judgestats.counting.bootstrap.resampled` of the counts of one group, by their own plan or another."""
         plan = plan or self.bootstrap
         assert plan is not None
-        return resampled(self, added, statistic, plan, key, limits)
+        return resampled(self.columns, self.n, added, statistic, plan, key, limits)
 
     # What each estimate is made from
 
@@ -295,8 +296,8 @@ class Counts:
         else:
             own = self._cells.of(g)
             k, n, alike = hits[own], trials[own], self._cells.alike[own]
-        row = clustered_share(k, n, cluster or "pair", self.conf_level, alike, flags.SMALL_CLUSTER)
-        return {**row, "flag": flags.join(flag, row["flag"], size_flag(total))}
+        estimate = clustered_share(k, n, cluster or "pair", self.conf_level, alike)
+        return {**estimate.interval, "flag": flags.join(flag, estimate.flag, size_flag(total))}
 
     def _resampled(self, g: int, hits: Floats, trials: Floats, plan: Bootstrap) -> Record:
         rows = self._parts[g]
@@ -305,9 +306,8 @@ class Counts:
         whole &= ((n == 0) | (n == self.n[rows])).all()  # a count is one trial
         if plan.method == "percentile" and not plan.columns and whole:
             low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
-            method = "percentile bootstrap of calls, closed form"
-            return {"conf_low": low, "conf_high": high, "method": method, "flag": ""}
-        return resampled(self.where(rows), np.column_stack([k, n]), ratio, plan, self._keys[g])
+            return {"conf_low": low, "conf_high": high, "method": methods.CLOSED_FORM, "flag": ""}
+        return resampled(self.columns.take(rows), self.n[rows], np.column_stack([k, n]), ratio, plan, self._keys[g])
 
     def hits_and_trials(self, hit: str, ties: str, invalid: str, column: str = "outcome") -> tuple[Floats, Mask]:
         """Value of each outcome (1 for `hit`, 1/2 for a tie under ``ties="half"``, else 0), and whether it counts."""
@@ -325,20 +325,6 @@ class Counts:
             what: without & self.among(column, name)
             for name, what in (("invalid", "invalid call(s)"), ("tie", "tie(s)"))
         }
-
-
-def clustered_share(
-    k: Floats,
-    n: Floats,
-    column: str,
-    conf_level: float,
-    alike: Floats | None = None,
-    nearly_independent: float = NEARLY_INDEPENDENT,
-) -> Record:
-    """Cells of the interval of a pooled share, from the hits and the sizes of clusters, and the flag of these."""
-    ends, note = clustered_wilson(k, n, conf_level, alike), clusters_note(n, 1.0 if alike is None else alike)
-    few = flags.few_clusters(n, hits=k, alike=alike, nearly_independent=nearly_independent)
-    return with_interval(*ends, method=f"Wilson, clustered by {column} ({note})", flag=few)
 
 
 def size_flag(n: float) -> str:

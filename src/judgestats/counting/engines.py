@@ -14,19 +14,18 @@ from narwhals.stable.v2.typing import Frame
 from judgestats.counting.clustering import (
     ALIKE,
     CANDIDATES,
-    ENOUGH,
     MERGED_ABOVE,
     NAMED,
+    SAMPLED,
     Sharing,
     auto_cluster,
-    with_pair,
 )
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.pairing import coded_pairs, count_pairs, number_of_pairs, refuse_nameless
 from judgestats.counting.patterns import PATTERNS, SIDES, Pattern
 from judgestats.counting.selection import NAMES, chosen, coded_gold, refuse_unknown_gold, with_outcome
 from judgestats.counting.sides import CONTEST, SHOWN, of_candidates
-from judgestats.counting.study import Study
+from judgestats.counting.study import Study, with_pair
 from judgestats.schema.coding import as_scores, tidy
 from judgestats.schema.columns import COUNTS, By, N, names, required, unit_columns
 from judgestats.schema.declared_counts import counted
@@ -38,7 +37,7 @@ from judgestats.typing import Floats, LazyFrame
 def count_merged(
     data: LazyFrame, measure: str, by: By, cluster: tuple[str, ...] | None, stimulus: str | None
 ) -> tuple[Factors, Floats] | None:
-    """Clusters of a lazy frame with the same counts as one, for an analytic interval; None if few, or to be refused.
+    """Counts of a lazy frame with equal clusters merged, for an analytic interval; None if few, or to be refused.
 
     Above :data:`MERGED_ABOVE` clusters, the cluster column numbers the different ones, the counts are of the calls of
     all of them, and :data:`ALIKE` says how many they are: sums, squares and products over the clusters are the same.
@@ -47,7 +46,7 @@ def count_merged(
     column = cluster[0] if cluster else "item"
     needed = required("preferences") if pattern.frame == "preferences" else ["judge", "item"]
     lacking = {*needed, *names(by), column} - set(present)
-    others = {c for c in (*CANDIDATES, pattern.cluster) if c in present and c not in (*names(by), "item")}
+    others = {c for c in CANDIDATES if c in present and c not in (*names(by), "item")}
     if (
         cluster == ()
         or len(cluster or (column,)) > 1
@@ -107,7 +106,7 @@ def count_merged(
         or (count_of.sum(axis=1) != table["_all"].to_numpy(dtype=float)).any()
         or per_group.sum() <= MERGED_ABOVE
         or ("candidate" in keys and table["candidate"].isna().any())
-        or (cluster is None and (units_there <= per_group.sum() or per_group.median() < ENOUGH))
+        or (cluster is None and (units_there <= per_group.sum() or per_group.median() < SAMPLED))
     ):
         return None
     row, answer = np.nonzero(count_of)
@@ -160,13 +159,13 @@ def count_lazily(
         sharing = NAMED
     elif pattern.unit == "side":
         sides = Study.of(_sides(data, keys))
-        sharing = auto_cluster(study, keys, pattern.cluster, 2 * Study.of(data).n_calls, units=sides)
+        sharing = auto_cluster(study, keys, 2 * Study.of(data).n_calls, units=sides)
     elif "item" not in present:
         sharing = Sharing("", False)
     else:
         calls = study.part(data)
         n_units = number_of_pairs(data, groups) if pattern.unit == "pair" else calls.n_calls
-        sharing = auto_cluster(calls, [c for c in keys if c in present], pattern.cluster, n_units)
+        sharing = auto_cluster(calls, [c for c in keys if c in present], n_units)
     columns = cluster_columns(cluster, sharing)
     if "pair" in columns and "pair" not in present:
         data = with_pair(data)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.counting.panels import AnswerPanel
 from judgestats.counting.selection import with_two
 from judgestats.counting.splitting import differing, eager_splits, lazy_splits, refuse_splits, split_message, splits_of
 from judgestats.counting.study import Calls, Study
@@ -18,9 +18,9 @@ from judgestats.schema import coding
 from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import Coded
 from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, answer_column, grouping, kind_of, names
-from judgestats.schema.factors import Factor
+from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Column, Floats, Integers, LazyFrame, Mask
+from judgestats.typing import Column, Floats, Integers, Ints, LazyFrame, Mask
 
 #: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
@@ -34,45 +34,19 @@ UNEVEN_JUDGES = "The judges of one thing have different counts: they cannot be m
 _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Answers of the judges, sorted by the thing judged and the judge."""
-
-    kind: Kind
-    coded: dict[str, tuple[Integers, pd.Index]]  # of each row: codes and labels of the `by` columns and of those kept
-    unit: Integers  # (N,): thing judged (0 to U - 1), as `judge` and `answer` one per call
-    judge: Integers
-    answer: Integers  # -1 where there is none
-    row: Integers  # (U,): a row of the table that holds each thing
-    weight: Floats  # (U,): how many identical things each stands for
-    judges: pd.Index  # sorted names
-    answers: pd.Index  # sorted scores, or :data:`SIDES`
-    shared: bool  # whether units of one thing differ in order, repeat or condition, or are counted
-
-    def code(self, column: str) -> Coded:
-        """Code of each unit in a `by` or kept column, and how many there are."""
-        codes, labels = self.coded[column]
-        return codes[self.row], len(labels)
-
-    def label(self, column: str, units: Integers) -> pd.Index:
-        """Labels of some units in a `by` or kept column."""
-        codes, labels = self.coded[column]
-        return labels.take(codes[self.row[units]])
-
-
-def labels_of(frame: Calls, by: By = (), keep: Sequence[str] = ()) -> Labels:
+def answer_panel(frame: Calls, by: By = (), keep: Sequence[str] = ()) -> AnswerPanel:
     """Lay out the answers of all judges by the thing judged, sorted by the `by` columns.
 
     A preference is about item and candidates, whatever their order; its answer is one of :data:`SIDES`. A rating is
     about system, item and criterion; its answer is the score. `keep`: columns that are the same for all judges of a
-    thing. A judge with several calls on one thing has several units, which differ in their replicate (ratings) or in
-    replicate, strategy and other conditions, and last in the order shown (preferences).
+    thing. Repeats of a judge are several answers to one thing. Preferences of different conditions, and then of the two
+    orders shown, are about different things where a judge has several, and so are repeats where rows carry counts.
     """
     study = Study.of(frame)
-    return study.once(("labels", tuple(names(by)), tuple(keep)), lambda: _labels(study, by, keep))
+    return study.once(("answers", tuple(names(by)), tuple(keep)), lambda: _answer_panel(study, by, keep))
 
 
-def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
+def _answer_panel(study: Study, by: By, keep: Sequence[str]) -> AnswerPanel:
     if study.lazy:
         table, kind, groups = collected(study, by, keep)
         calls = Study.of(table)
@@ -84,33 +58,44 @@ def _labels(study: Study, by: By, keep: Sequence[str]) -> Labels:
         raise DesignError("The frame has no rows: there are no answers to compare. Check the filter or the file.")
     about = [c for c in ABOUT[kind] if c in calls.names]
     columns = list(dict.fromkeys([*groups, *about, "judge"]))
-    coded = dict(zip(columns, calls.columns.of(columns), strict=True))
-    codes, judges = coded.pop("judge")
+    codes, judges = calls.columns["judge"]
     judge = (codes, len(judges))
-    parts: list[Coded] = [(codes, len(labels)) for codes, labels in coded.values()]
+    parts: list[Coded] = [(f.code, len(f.labels)) for f in calls.columns.of([c for c in columns if c != "judge"])]
     reverse: Any = None
     if kind == "preferences":
         low, high, reverse = calls.ordered
         parts += [(low.code, len(low.labels)), (high.code, len(high.labels))]
     answer, answers = answer_codes(calls, kind)
     number, combos, shared = _unit_numbers(study, calls, kind, parts, judge, reverse, columns)
-    sorted_rows = np.empty(rows, dtype=np.int64)
-    sorted_rows[number] = np.arange(rows)
     unit, units = coding.compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
+    sorted_rows, share = np.empty(rows, dtype=np.int64), None
+    if combos.size < rows:
+        sorted_rows, cell, share = _shares_of_repeats(number, combos.size, answer, len(answers))
+        unit = unit[cell]
+    else:
+        sorted_rows[number] = np.arange(rows)
     first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
     weight = _weights(calls, unit, sorted_rows, first)
-    return Labels(
-        kind,
-        {c: coded[c] for c in groups},
-        unit,
-        codes[sorted_rows],
-        answer[sorted_rows],
-        sorted_rows[first],
-        weight,
-        judges,
-        answers,
-        shared or bool((weight > 1).any()),
-    )
+    things = Factors(factors={c: calls.columns[c].at(sorted_rows[first]) for c in groups}, rows=units.size)
+    shared = shared or bool((weight > 1).any())
+    return AnswerPanel(things, judges, unit, codes[sorted_rows], answer[sorted_rows], answers, share, weight, shared)
+
+
+def _shares_of_repeats(
+    cell: Integers, cells: int, answer: Integers, answers: int
+) -> tuple[Ints, Integers, Floats | None]:
+    """Distinct answers of a judge to a thing: a row of each, its `cell`, and its share (None where all are 1).
+
+    Calls without an answer count where there is no other.
+    """
+    answered = np.bincount(cell, answer >= 0, cells)
+    rows = np.flatnonzero((answer >= 0) | (answered[cell] == 0))
+    code, found = coding.compact(cell[rows].astype(np.int64) * (answers + 1) + answer[rows] + 1, cells * (answers + 1))
+    first = np.zeros(found.size, dtype=np.int64)
+    first[code[::-1]] = rows[::-1]
+    times, cell = np.bincount(code, minlength=found.size), found // (answers + 1)
+    share = times / np.bincount(cell, times, cells)[cell]
+    return first, cell, None if (share == 1).all() else share
 
 
 def answer_codes(calls: Study, kind: Kind) -> tuple[Integers, pd.Index]:
@@ -121,7 +106,7 @@ def answer_codes(calls: Study, kind: Kind) -> tuple[Integers, pd.Index]:
 
 
 def turned_codes(code: Integers, turned: Mask) -> Integers:
-    """Codes of slots as those of candidates in the order of their names, or back; those below 0 as they are."""
+    """Codes by slot as codes by candidate (ordered by name), or back; negative codes are unchanged."""
     return np.where(turned & (code >= 0), 2 - code, code).astype(np.int8)
 
 
@@ -206,7 +191,7 @@ def _scores(values: Column) -> tuple[Integers, pd.Index]:
 def _unit_numbers(
     study: Study, calls: Study, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
 ) -> tuple[Integers, Integers, bool]:
-    """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
+    """Each row's number by unit and judge, the codes of these numbers, and whether a thing has several units."""
     rows = len(calls.columns)
     number, combos = coding.compact(*coding.joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
@@ -214,9 +199,11 @@ def _unit_numbers(
             refuse_splits(lazy_splits(study.data, keys), keys)
         else:
             refuse_splits(eager_splits(study.data, number, combos.size, keys), keys)
-    further = [c for c in FURTHER[kind] if c in calls.names] + [""] * (reverse is not None)
-    shared = combos.size < rows
-    for name in further:
+    further = [c for c in FURTHER[kind] if c in calls.names]
+    if COUNTS not in calls.names:  # else a row is as many units
+        further = [c for c in further if c != "replicate"]
+    things = combos.size
+    for name in further + [""] * (reverse is not None):
         if combos.size == rows:
             break
         code, labels = calls.columns[name] if name else (reverse.astype(np.int8), range(2))
@@ -225,8 +212,27 @@ def _unit_numbers(
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
-        raise refusal(calls.columns.frame(), number, study.data)
-    return number, combos, shared
+        _refuse_same_repeats(study, calls, kind, number, combos.size, keys)
+    return number, combos, things < combos.size
+
+
+def _refuse_same_repeats(study: Study, calls: Study, kind: Kind, number: Integers, size: int, keys: list[str]) -> None:
+    """Raise where a judge has several answers to a unit, and the numbers of repeats do not distinguish them."""
+    rows, runs = len(calls.columns), "replicate" in calls.names and COUNTS not in calls.names
+    code, labels = calls.columns["replicate"] if runs else (np.zeros(rows, np.int8), range(1))
+    again, combos = coding.compact(*coding.joint([(number, size), (code, len(labels))], rows))
+    if combos.size < rows:
+        raise refusal(calls.columns.frame(), again, study.data)
+    if kind == "preferences":
+        keys = cell_columns(study, keys)
+        refuse_splits(splits_of(study, keys, kind), keys, kind)
+
+
+def cell_columns(study: Study, groups: Sequence[str]) -> list[str]:
+    """Columns in which the repeats of a judge are equal."""
+    about = ABOUT["ratings"] if kind_of(study.names) == "ratings" else ("item", "first", "second", *UNIT_COLUMNS)
+    keys = dict.fromkeys([*groups, "judge", *about])
+    return [c for c in keys if c in study.names and (c != "replicate" or c in groups)]
 
 
 def refusal(table: pd.DataFrame, number: Integers, frame: Calls | None = None) -> DesignError:

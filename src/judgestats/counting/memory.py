@@ -33,7 +33,7 @@ def count_study(
     keys: list[str],
     cluster: tuple[str, ...] | None,
 ) -> tuple[Factors, Floats, Sharing, tuple[str, ...]]:
-    """As :func:`judgestats.counting.engines.count_lazily`, in memory: patterns, counts, what is shared, columns."""
+    """As :func:`judgestats.counting.engines.count_lazily`, in memory: patterns, counts, what these share, columns."""
     if pattern.frame == "ratings":
         study = study.scores
     if pattern.frame == "ratings" and "gold" in study.names and "outcome" in pattern.columns:
@@ -89,12 +89,10 @@ def shared(study: Study, pattern: Pattern, groups: list[str], keys: list[str]) -
     if "item" not in present:
         return Sharing("", False)
     if pattern.unit == "side":
-        sides = ("sides", *keys, pattern.cluster)
-        return study.once(
-            sides, lambda: auto_cluster(study, keys, pattern.cluster, 2 * study.n_calls, units=_both_sides(study))
-        )
+        sides = ("sides", *keys)
+        return study.once(sides, lambda: auto_cluster(study, keys, 2 * study.n_calls, units=_both_sides(study)))
     n = float(_weight(study, _units(study, groups)).sum()) if pattern.unit == "pair" else study.n_calls
-    return auto_cluster(study, [c for c in keys if c in present], pattern.cluster, n)
+    return auto_cluster(study, [c for c in keys if c in present], n)
 
 
 def _both_sides(study: Study) -> Study:

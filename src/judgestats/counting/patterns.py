@@ -38,7 +38,6 @@ class Pattern:
     frame: Kind  # the canonical frame it is counted from
     unit: Literal["call", "side", "pair", "change", "cell", "raters"]  # what one count is
     columns: Mapping[str, tuple[str, ...] | None]  # the pattern columns and their allowed values (None: any)
-    cluster: str = "item"  # default cluster of a resampling interval
     stimulus: tuple[str, ...] = ()  # the stimuli it is about; empty for all, or a frame without such a column
     needs: tuple[str, ...] = ()  # further columns of the frame that the pattern columns are made from
     optional: tuple[str, ...] = field(default=())  # columns that join the pattern where the frame has them
@@ -57,26 +56,21 @@ _RIGHT = ("better", "correct", "wrong")
 #: Measure -> what it counts. A table of a pattern's columns and ``n`` is taken in place of the frame.
 PATTERNS: dict[str, Pattern] = {
     "dark_current": Pattern(
-        "preferences", "call", {"judge": None, "choice": CHOICES}, "task", ("vacuum",), optional=("vacuum_kind",)
+        "preferences", "call", {"judge": None, "choice": CHOICES}, ("vacuum",), optional=("vacuum_kind",)
     ),
-    "delta0": Pattern("preferences", "pair", _BOTH_ORDERS, "task", ("same_subset",)),
-    "consistency": Pattern("preferences", "pair", _BOTH_ORDERS, "item"),
-    "position_bias": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
+    "delta0": Pattern("preferences", "pair", _BOTH_ORDERS, ("same_subset",)),
+    "consistency": Pattern("preferences", "pair", _BOTH_ORDERS),
+    "position_bias": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, ordered=True),
     "option_position_bias": Pattern(
-        "ratings", "call", {"judge": None, "shown_at": None}, "item", optional=("n_options", "gold_at")
+        "ratings", "call", {"judge": None, "shown_at": None}, optional=("n_options", "gold_at")
     ),
-    "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
-    "target_sensitivity": Pattern(
-        "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT
-    ),
-    "detection_threshold": Pattern(
-        "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT
-    ),
+    "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}),
+    "target_sensitivity": Pattern("preferences", "call", _LADDER, ("ladder",), needs=("better",), against=_RIGHT),
+    "detection_threshold": Pattern("preferences", "call", _LADDER, ("ladder",), needs=("better",), against=_RIGHT),
     "d_prime": Pattern(
         "preferences",
         "call",
         {"judge": None, "delta": None, "target_slot": ("first", "second"), "choice": CHOICES},
-        "task",
         ("ladder",),
         needs=("better",),
         ordered=True,
@@ -85,27 +79,24 @@ PATTERNS: dict[str, Pattern] = {
         "preferences",
         "call",
         {"judge": None, "prompt": None, "stimulus": None, "outcome": (*OUTCOMES, "preference")},
-        "task",
         optional=("delta",),
     ),
     "gold_agreement": Pattern(
         "preferences",
         "call",
         {"judge": None, "outcome": OUTCOMES},
-        "item",
         needs=("gold",),
         beside=("answer", "gold_answer"),
         against=("gold", "correct", "wrong"),
     ),
     "rank_systems": Pattern(
-        "preferences", "call", {"system": None, "opponent": None, "outcome": SIDES}, "item", annotations=("judge",)
+        "preferences", "call", {"system": None, "opponent": None, "outcome": SIDES}, annotations=("judge",)
     ),
-    "preference_rate": Pattern("preferences", "side", {"judge": None, "candidate": None, "outcome": SIDES}, "item"),
+    "preference_rate": Pattern("preferences", "side", {"judge": None, "candidate": None, "outcome": SIDES}),
     "bias_score": Pattern(
         "preferences",
         "call",
         {"judge": None, "outcome": ("target", "other", "tie", "invalid")},
-        "item",
         needs=("target",),
         optional=("bias",),
         against=("target", "target", "other"),
@@ -119,7 +110,6 @@ PATTERNS: dict[str, Pattern] = {
             "baseline": ("target", "other", "tie", "invalid", "missing"),
             "outcome": ("target", "other", "tie", "invalid", "missing"),
         },
-        "item",
         needs=("target",),
         optional=("bias",),
         against=("target", "target", "other"),
@@ -130,7 +120,6 @@ PATTERNS: dict[str, Pattern] = {
         "preferences",
         "change",
         {"judge": None, "strategy": None, "baseline": CHANGED, "outcome": CHANGED},
-        "item",
         needs=("gold",),
         annotations=("pairs",),
         against=("gold", "correct", "wrong"),
@@ -155,19 +144,16 @@ PATTERNS: dict[str, Pattern] = {
         "preferences",
         "call",
         {"judge": None, "outcome": ("filler", "clean", "tie", "invalid")},
-        "task",
         ("filler",),
         needs=("target",),
         against=("target", "filler", "clean"),
     ),
-    "accuracy": Pattern("ratings", "call", {"judge": None, "outcome": ("correct", "wrong", "invalid")}, "item"),
-    "corrected_rate": Pattern("ratings", "call", {"judge": None, "verdict": VERDICTS, "label": LABELS}, "item"),
+    "accuracy": Pattern("ratings", "call", {"judge": None, "outcome": ("correct", "wrong", "invalid")}),
+    "corrected_rate": Pattern("ratings", "call", {"judge": None, "verdict": VERDICTS, "label": LABELS}),
     "corrected_difference": Pattern(
-        "ratings", "call", {"judge": None, "system": None, "verdict": VERDICTS, "label": LABELS}, "item"
+        "ratings", "call", {"judge": None, "system": None, "verdict": VERDICTS, "label": LABELS}
     ),
-    "kappa": Pattern(
-        "preferences", "raters", {"judge": None, "other": None, "answer": None, "other_answer": None}, "item"
-    ),
+    "kappa": Pattern("preferences", "raters", {"judge": None, "other": None, "answer": None, "other_answer": None}),
     "consensus_deviation": Pattern(
         "ratings", "cell", {"judge": None, "system": None, "mean": None}, optional=("item", "criterion", "sd", "runs")
     ),

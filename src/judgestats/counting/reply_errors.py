@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from judgestats.counting.cells import CellTable
+from judgestats.counting.panels import ScorePanel
 from judgestats.counting.study import Calls, Study
 from judgestats.kernels.proportions import quotient
-from judgestats.schema.coding import as_scores, compact, joint
+from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import CALL, COUNTS, key_columns
-from judgestats.schema.factors import Factors
+from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Integers, Mask
 
 
@@ -45,7 +45,7 @@ class ReplyErrors:
         return np.bincount(self.of_reply, squares, self.df.size).astype(np.float64)
 
     def variances_of_means(self, group: Integers, rows: Mask) -> Floats:
-        """Variance (G,) of the mean of those units of each group (U,) that a mask takes, were groups independent."""
+        """Variance (G,) of the mean of each group's selected units (U,), taking groups as independent."""
         size, n_groups = np.bincount(group[rows]), int(group.max(initial=-1)) + 1
         used = rows[self.unit]
         unit, reply, error = self.unit[used], self.reply[used], self.error[used]
@@ -68,22 +68,19 @@ class ReplyErrors:
         return np.bincount(self.block[pairs // self.block.size], covariance**2, self.df.size).astype(np.float64)
 
 
-def reply_errors(frame: Calls, table: CellTable) -> ReplyErrors:
-    """Errors of the units of a table by the reply of each score, as the column ``call`` says.
+def reply_errors(frame: Calls, panel: ScorePanel) -> ReplyErrors:
+    """Errors of the entries of a panel, its units, by the reply of each score, as the column ``call`` says.
 
     Without that column a reply is what all key columns but the criterion say. Where neither the one nor the others
     number the repeats, or the frame has means or counts, the errors of a reply have the same sign in all its criteria.
     """
     study = Study.of(frame)
     scored = bool({"score", "correct"} & set(study.names)) and COUNTS not in study.names
-    keys = [k for k in (*table.keys, "judge") if k in study.names]
+    keys = [k for k in (*panel.things.names, "judge") if k in study.names]
     of_reply = [k for k in dict.fromkeys([*key_columns("ratings", study.names), *keys]) if k != "criterion"]
-    columns = study.scores.columns
-    if study.lazy:
-        others = [c for c in ("criterion", CALL, "score") if c in study.names or (c == "score" and scored)]
-        data = as_scores(study.data) if scored else study.data
-        columns = Factors(data.select(*of_reply, *others).collect(backend="pandas").to_native())
-    unit, reply, runs = _units(columns, keys, table), _replies(columns, of_reply), np.asarray(table.runs, dtype=float)
+    others = [c for c in ("criterion", CALL, "score") if c in study.scores.names]
+    columns = study.scores.in_memory([*of_reply, *others]).columns
+    unit, reply, runs = _units(columns, keys, panel), _replies(columns, of_reply), np.asarray(panel.runs, dtype=float)
     of_criteria = [(f.code, len(f.labels)) for f in columns.of([c for c in ("criterion",) if c in columns])]
     place, size = joint([(reply, int(reply.max(initial=0)) + 1), *of_criteria], reply.size)
     if not scored or (CALL not in columns and compact(place, size)[1].size < reply.size):
@@ -91,14 +88,14 @@ def reply_errors(frame: Calls, table: CellTable) -> ReplyErrors:
         of_unit = np.zeros(runs.size, dtype=np.int64)
         of_unit[unit[unit >= 0]] = of_row[unit >= 0]
         block, blocks = compact(of_unit, int(of_unit.max(initial=0)) + 1)
-        error = np.sqrt(quotient(table.sd**2, runs, runs > 1))
+        error = np.sqrt(quotient(panel.sd**2, runs, runs > 1))
         return ReplyErrors(np.arange(runs.size), block, error, block, _mean_df(block, runs), blocks.size == runs.size)
     score = columns.series("score").to_numpy(dtype=float)
     used = (unit >= 0) & ~np.isnan(score)
     unit, reply, score = unit[used], compact(reply[used], int(reply.max(initial=0)) + 1)[0], score[used]
     n = runs[unit]
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = (score - table.mean[unit]) * np.sqrt(n / (n - 1)) / n
+        error = (score - panel.mean[unit]) * np.sqrt(n / (n - 1)) / n
     connected = _connected(unit, reply, runs.size)
     return ReplyErrors(unit, reply, error, connected, _mean_df(connected, runs), certain=True)
 
@@ -118,12 +115,12 @@ def _replies(columns: Factors, keys: list[str]) -> Integers:
     return compact(np.where(missing, of_keys.code + len(labels), call), of_keys.size + len(labels))[0]
 
 
-def _units(columns: Factors, keys: list[str], table: CellTable) -> Integers:
+def _units(columns: Factors, keys: list[str], panel: ScorePanel) -> Integers:
     """Unit of each row, -1 for none."""
-    n_units, parts = table.judge.size, []
+    n_units, parts = panel.judge.size, []
     for k, factor in zip(keys, columns.of(keys), strict=True):
-        code = table.judge if k == "judge" else table.keys[k][table.cell]
-        parts.append((np.concatenate([code, factor.code]), max(len(factor.labels), len(table.labels[k]))))
+        of_unit = Factor(panel.judge, panel.judges) if k == "judge" else panel.things[k].at(panel.thing)
+        parts.append((np.concatenate([of_unit.code, factor.code]), max(len(factor.labels), len(of_unit.labels))))
     code, codes = compact(*joint(parts, n_units + len(columns)))
     of_code = np.full(codes.size, -1)
     of_code[code[:n_units]] = np.arange(n_units)

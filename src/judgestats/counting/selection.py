@@ -49,6 +49,11 @@ def gathered(frame: Calls, wanted: Iterable[str] = ()) -> pd.DataFrame:
     return table[table[COUNTS] != 0] if COUNTS in table and (table[COUNTS] == 0).any() else table
 
 
+def gathered_study(study: Study, wanted: Iterable[str] = ()) -> Study:
+    """The study with its rows in memory, as :func:`gathered` takes them of a lazy frame."""
+    return Study.of(gathered(study, wanted)) if study.lazy else study
+
+
 def selected(data: FrameT, pattern: Pattern, measure: str, stimulus: str | None) -> FrameT:
     """Return the rows that a measure counts, with its pattern columns; refuse data that cannot answer it."""
     return with_outcome(chosen(data, pattern, measure, stimulus), pattern)
@@ -72,8 +77,8 @@ def with_two(data: FrameT, *, gold: bool = False) -> FrameT:
 
 
 def between_two(*, gold: bool = False) -> nw.Expr:
-    """Rows that a preference between candidates can be read from: two of them, or a tie that is the right answer."""
-    two = _text("first") != _text("second")
+    """Rows that can show a preference: those with two candidates, or whose right answer is a tie."""
+    two = (_text("first") != _text("second")).fill_null(True)  # one that is missing is refused where it matters
     return two | (_text("gold") == "tie").fill_null(False) if gold else two
 
 
@@ -91,7 +96,7 @@ def with_outcome(data: FrameT, pattern: Pattern) -> FrameT:
 
 
 def made_factors(study: Study, pattern: Pattern) -> dict[str, Factor]:
-    """The pattern columns of calls in memory that are made from others: each combination of these is looked at once."""
+    """Pattern columns derived from other columns of calls in memory, evaluated once for each combination of these."""
     if "shown_at" in pattern.columns:
         return {"shown_at": _place(study)}
     by_name = rules(pattern, study.names)
@@ -218,7 +223,7 @@ class _Of(str):
 _Cases = list[tuple[str, _Case]]
 
 
-class Rule(NamedTuple):
+class PatternRule(NamedTuple):
     """A pattern column that is made from others of a frame."""
 
     cases: Callable[[Any], _Cases]
@@ -294,40 +299,44 @@ def _place(study: Study) -> Factor:
     return Factor(np.where(there, place.code, len(labels) - 1).astype(np.int32), labels)
 
 
-def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+def rules(pattern: Pattern, present: Sequence[str]) -> dict[str, PatternRule]:
     """The pattern columns that are made from others of a frame with these columns."""
     if pattern.frame == "ratings":
         return _rules_of_verdicts(pattern, present)
     if "target_slot" in pattern.columns:
-        return {"target_slot": Rule(lambda c: [("first", c.is_first)], "second", "better")}
+        return {"target_slot": PatternRule(lambda c: [("first", c.is_first)], "second", "better")}
     if pattern.unit not in ("call", "change") or "outcome" not in pattern.columns or "opponent" in pattern.columns:
         return {}
     choice = _Of("choice")
     if pattern.against is None and "stimulus" not in pattern.columns:
-        return {"outcome": Rule(_chosen, choice, "")}
+        return {"outcome": PatternRule(_chosen, choice, "")}
     if pattern.against is None:
         has_better = "better" in present
-        return {"outcome": Rule(_against_better if has_better else _preferred, choice, "better" if has_better else "")}
+        return {
+            "outcome": PatternRule(
+                _against_better if has_better else _preferred, choice, "better" if has_better else ""
+            )
+        }
     candidate, hit, miss = pattern.against
     if candidate != "gold":
-        return {"outcome": Rule(lambda c: [*_no_side(c), *_against(c, hit, miss)], choice, candidate)}
+        return {"outcome": PatternRule(lambda c: [*_no_side(c), *_against(c, hit, miss)], choice, candidate)}
     beside = {
-        "answer": Rule(lambda c: [*_no_side(c), ("first", c.first), ("second", c.second)], choice, candidate),
-        "gold_answer": Rule(lambda c: [("first", c.is_first), ("second", c.is_second)], "tie", candidate),
+        "answer": PatternRule(lambda c: [*_no_side(c), ("first", c.first), ("second", c.second)], choice, candidate),
+        "gold_answer": PatternRule(lambda c: [("first", c.is_first), ("second", c.is_second)], "tie", candidate),
     }
-    return {"outcome": Rule(_against_gold, choice, candidate)} | {name: beside[name] for name in pattern.beside}
+    return {"outcome": PatternRule(_against_gold, choice, candidate)} | {name: beside[name] for name in pattern.beside}
 
 
-def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Rule]:
+def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, PatternRule]:
     """A verdict is right by its own value, or compared with the gold; beside a label both are yes or no.
 
     Another number stays as it is, and is refused when counted.
     """
 
-    def yes_or_no(column: str, missing: str) -> Rule:
+    def yes_or_no(column: str, missing: str) -> PatternRule:
         if column not in present:
-            return Rule(lambda _: [], missing, "score", verdict=True)
-        words = Rule(lambda v: [(missing, v.missing), ("yes", v.one), ("no", v.zero)], _Of(column), column)
+            return PatternRule(lambda _: [], missing, "score", verdict=True)
+        words = PatternRule(lambda v: [(missing, v.missing), ("yes", v.one), ("no", v.zero)], _Of(column), column)
         return words._replace(verdict=True)
 
     if "label" in pattern.columns:
@@ -339,9 +348,9 @@ def _rules_of_verdicts(pattern: Pattern, present: Sequence[str]) -> dict[str, Ru
             problem="needs single verdicts, and these are means over runs",
         )
     if "gold" in present:
-        cases = Rule(lambda v: [("invalid", v.missing), ("correct", v.right)], "wrong", "score", verdict=True)
+        cases = PatternRule(lambda v: [("invalid", v.missing), ("correct", v.right)], "wrong", "score", verdict=True)
     else:
-        cases = Rule(
+        cases = PatternRule(
             lambda v: [("invalid", v.missing), ("correct", v.one), ("wrong", v.zero)], _Of("score"), "score", True
         )
     return {"outcome": cases}

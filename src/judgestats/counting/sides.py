@@ -23,7 +23,7 @@ class Doubled(Factors):
 
 
 def of_candidates(columns: Factors, n: Floats, pattern: Pattern, wanted: list[str]) -> tuple[Factors, Floats]:
-    """Counted calls for the candidate in the first slot against the other, or once for each of the two."""
+    """Counted calls from the side of the candidate in the first slot, or once from each side."""
     first, second, choice = columns.of(SHOWN)
     choice = Factor(choice.code, [None if x is None else str(x) for x in choice.labels])
     if pattern.unit != "side":

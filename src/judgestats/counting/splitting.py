@@ -361,11 +361,10 @@ def _few(values: Sequence[str], most: int = 5) -> str:
 
 def reference_as_runs(reference: Any, average_over: By) -> Any:
     """:func:`as_runs` of a reference, for the columns that it has; anything but a frame is returned as it is."""
-    try:
-        present = Study.of(reference).names
-    except TypeError:
+    study = Study.of_any(reference)
+    if study is None:
         return reference
-    return as_runs(reference, [c for c in names(average_over) if c in present])
+    return as_runs(reference, [c for c in names(average_over) if c in study.names])
 
 
 def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:

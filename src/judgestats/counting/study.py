@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from narwhals.stable.v2.typing import Frame, IntoFrame
+from narwhals.stable.v2.typing import Frame, FrameT, IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
@@ -18,9 +18,10 @@ from judgestats.schema.columns import COUNTS, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factor, Factors
 from judgestats.schema.findings import Finding
-from judgestats.schema.opening import in_memory
+from judgestats.schema.label_columns import in_one_way, label_columns, lazy_in_one_way
+from judgestats.schema.opening import in_memory, narwhals_frame, opened
 from judgestats.schema.validation import faults_of, findings, in_codes
-from judgestats.typing import EagerFrame, Floats, Mask
+from judgestats.typing import EagerFrame, Floats, LazyFrame, Mask
 
 R = TypeVar("R")
 
@@ -41,8 +42,9 @@ class Study:
     """A frame of calls, ratings or counts: in memory each column is coded, and each pattern counted, once."""
 
     def __init__(self, columns: Factors, frame: Any = None, origin: Study | None = None) -> None:
-        self.columns = columns
+        self._columns = columns
         self.origin = self if origin is None else origin  # of which these are rows: it decides what clusters intervals
+        self.notes: list[Finding] = []  # what check says of labels that were written in one way
         self._frame = frame
         self._cache: dict[Hashable, Any] = {}
 
@@ -52,11 +54,34 @@ class Study:
         if isinstance(frame, Study):
             return frame
         if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
-            return cls(Factors(frame), frame)
-        data = nw.from_native(frame)
+            return cls(Factors(frame), frame).in_one_way()[0]
+        data = narwhals_frame(frame)
+        if isinstance(data, nw.LazyFrame):
+            return cls(Factors(rows=0), data)
         native = data.to_native()
-        table = native if isinstance(native, pd.DataFrame) else data
-        return cls(Factors(rows=0) if isinstance(data, nw.LazyFrame) else Factors(table), data)
+        data = data if isinstance(native, pd.DataFrame) else opened(data)
+        return cls(Factors(native if isinstance(native, pd.DataFrame) else data), data).in_one_way()[0]
+
+    def in_one_way(self, *others: Study) -> tuple[Study, ...]:
+        """The study, and others beside it, with the labels of classes written in one way (`schema/class_labels.py`)."""
+        studies = (self, *others)
+        if any(study.lazy for study in studies) or not all(label_columns(study.names) for study in studies):
+            return studies
+        columns, notes = in_one_way(*(study.columns for study in studies))
+        new = [study._with_labels(own) if own else study for study, own in zip(studies, columns, strict=True)]
+        new[0].notes = [*self.notes, *notes]
+        return tuple(new)
+
+    def _with_labels(self, columns: Mapping[str, NDArray[np.object_]]) -> Study:
+        """The study with columns of labels written otherwise."""
+        native = self.data.to_native()
+        if isinstance(native, pd.DataFrame):
+            table = native.assign(**columns)
+            return Study(Factors(table), table, None if self.origin is self else self.origin)
+        backend = self.data.implementation
+        new = (nw.new_series(name, list(labels), nw.String, backend=backend) for name, labels in columns.items())
+        data = self.data.with_columns(*new)
+        return Study(Factors(data), data, None if self.origin is self else self.origin)
 
     @classmethod
     def of_any(cls, frame: object) -> Study | None:
@@ -79,12 +104,31 @@ class Study:
         """The frame, as Narwhals has it."""
         if isinstance(self._frame, pd.DataFrame):
             return nw.from_native(self.columns.table, eager_only=True)
-        return nw.from_native(self.columns.frame(), eager_only=True) if self._frame is None else self._frame
+        if self._frame is None:
+            return nw.from_native(self.columns.frame(), eager_only=True)
+        return lazy_in_one_way(self._frame) if self.lazy else self._frame
 
     @property
     def lazy(self) -> bool:
         """Whether the frame is counted where it lies."""
         return isinstance(self._frame, nw.LazyFrame)
+
+    @property
+    def columns(self) -> Factors:
+        """The columns in memory; a lazy frame has none."""
+        if self.lazy:
+            raise TypeError(
+                "The rows of a lazy study are not in memory. `counted(names)` counts them in their engine, "
+                "`in_memory(names)` collects some columns, and `names` and `n_calls` hold of every study."
+            )
+        return self._columns
+
+    def in_memory(self, names: Iterable[str], *, distinct: bool = False) -> Study:
+        """A study in memory: this one, or some columns of a lazy frame, whose rows may be taken once each."""
+        if not self.lazy:
+            return self
+        rows = self.data.select(*dict.fromkeys(names))
+        return Study.of((rows.unique() if distinct else rows).collect(backend="pandas").to_native())
 
     @cached_property
     def names(self) -> list[str]:
@@ -150,8 +194,9 @@ class Study:
 
     @cached_property
     def occurring(self) -> Study:
-        """The rows in memory that stand for a call or more; all of them where none does."""
-        return self if self.lazy or self.weight is None or not self.weight.any() else self.where(self.weight > 0)
+        """The rows that stand for a call or more; all of them where none does."""
+        some = COUNTS in self.names and self.n_calls > 0
+        return self.filtered([COUNTS], (nw.col(COUNTS) != 0).fill_null(True)) if some else self
 
     @cached_property
     def n_calls(self) -> float:
@@ -162,8 +207,21 @@ class Study:
         return float(len(self.columns) if self.weight is None else self.weight.sum())
 
     def counted(self, names: Sequence[str]) -> tuple[Factors, Floats]:
-        """Distinct combinations of labels in memory, sorted, and how many calls there are of each."""
-        return self.columns.counted(names, self.weight)
+        """Distinct combinations of labels, sorted, and how many calls there are of each; a lazy frame is grouped."""
+        if not self.lazy:
+            return self.columns.counted(names, self.weight)
+        calls = nw.col(COUNTS).sum() if COUNTS in self.names else nw.len()
+        table = self.data.group_by(*names).agg(calls.alias("_calls")).collect(backend="pandas").to_native()
+        return Factors(table).counted(names, table["_calls"].to_numpy(dtype=float))
+
+    def n_distinct(self, names: Sequence[str]) -> int:
+        """How many combinations of labels there are."""
+        return _size(self.data.select(*names).unique()) if self.lazy else self.columns.n_distinct(names)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows there are, each counted once."""
+        return _size(self.data) if self.lazy else len(self.columns)
 
     @cached_property
     def scores(self) -> Study:
@@ -181,7 +239,7 @@ class Study:
 
     def check(self) -> pd.DataFrame:
         """The rows of :func:`judgestats.check`."""
-        return findings(self._in_codes, self.faults, self.data.to_native())
+        return findings(self._in_codes, [*self.faults, *self.notes], self.data.to_native())
 
     @cached_property
     def of_two(self) -> Study:
@@ -254,8 +312,10 @@ class Study:
 
     def with_pair(self, *, labels: bool = True) -> Study:
         """The study with the column ``pair``: item and candidates as one label, or without need of it by number."""
-        if "pair" in self.columns:
+        if "pair" in self.names:
             return self
+        if self.lazy:
+            return self.part(with_pair(self.data))
         code, first = self.pairs.code, self.pairs.first
         if not labels:
             return self.part(self.columns.but(pair=Factor(code, range(first.size))))
@@ -264,3 +324,19 @@ class Study:
         text = pd.Series([f"{'' if i is None else i}|{a}|{b}" for i, a, b in zip(*parts, strict=True)])
         label, names = pd.factorize(text, sort=True)
         return self.part(self.columns.but(pair=Factor(label.astype(np.int32)[code], pd.Index(names))))
+
+
+def with_pair(data: FrameT) -> FrameT:
+    """Add the column ``pair``: the item and the two candidates, whatever their order."""
+    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
+    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
+    return data.with_columns(pair_label(item, low, high).alias("pair"))
+
+
+def pair_label(item: nw.Expr, low: nw.Expr, high: nw.Expr) -> nw.Expr:
+    """The label of a pair, from its item and its candidates in the order of their names."""
+    return nw.concat_str(item.cast(nw.String), low, high, separator="|")
+
+
+def _size(data: LazyFrame) -> int:
+    return int(data.select(nw.len().alias(N)).collect(backend="pandas").to_native()[N].iloc[0])

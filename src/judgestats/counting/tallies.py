@@ -9,27 +9,39 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.counting.cells import cells
 from judgestats.counting.changes import count_changes, lazy_changes
-from judgestats.counting.clustering import ALIKE, CANDIDATES, NAMED, Cluster, Sharing, auto_cluster, clusters, with_pair
+from judgestats.counting.clustering import (
+    ALIKE,
+    CANDIDATES,
+    NAMED,
+    UNIT,
+    Cluster,
+    Sharing,
+    auto_cluster,
+    clusters,
+    fixed_levels,
+)
 from judgestats.counting.clusters import Clusters, cluster_columns, cluster_of_counts
 from judgestats.counting.counts import Counts
 from judgestats.counting.engines import count_lazily, count_merged
 from judgestats.counting.memory import count_study, counted_rows, matched_pairs
 from judgestats.counting.patterns import PATTERNS, Pattern, Query
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE, count_raters, every_pair, refuse_no_pairs
-from judgestats.counting.repeats import one_answer
-from judgestats.counting.selection import NAMES, chosen, gathered, made_factors, with_outcome
+from judgestats.counting.repeats import one_call_each, single_answers
+from judgestats.counting.selection import NAMES, chosen, gathered_study, made_factors, with_outcome
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required, unit_columns
 from judgestats.schema.declared_counts import call_counts
-from judgestats.schema.factors import Factors
+from judgestats.schema.factors import Factors, factor_of
 from judgestats.schema.opening import engine_errors, refuse_nested
 from judgestats.typing import Floats, Record
 
 
+@checked_arguments
 @engine_errors
 def tally(
     frame: IntoFrame,
@@ -49,14 +61,15 @@ def tally(
     frame : frame
         A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies); a row stands for as many
         calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). For pairs of judges
-        repeats of a judge on one unit (``replicate``) are put together first, by their mode, as in
-        :func:`judgestats.kappa`; not beside gold, or where a row carries a count. Or a tally already: a table with the
+        repeats of a judge on one unit (``replicate``) are shares of one answer, as in :func:`judgestats.kappa`, so that
+        counts need not be whole; ``_unit`` then numbers the units, if there is no other cluster. Not so beside gold, or
+        where a row carries a count. Or a tally already: a table with the
         columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`, `cluster` nor the pattern
         names.
     measure : str
         A name in :data:`PATTERNS`.
     by : str or sequence of str
-        Further columns that split the counts; ``judge`` always does.
+        Further grouping columns. ``judge`` always is one.
     cluster : "auto", str, sequence of str, or False
         Columns to be kept beside the patterns, so that a clustered interval can be taken from the tally. ``"auto"``
         keeps the one that a measure would choose for the frame; False keeps none.
@@ -108,9 +121,10 @@ def tally(
     options: Record = {"cluster": cluster, "stimulus": stimulus, "baseline": baseline}
     study = Study.of(frame)
     counts = count(study, measure, by, beside=beside, **options)
-    if counts.clusters.items:  # the table carries what its clusters are levels of
-        above = [c for c in dict.fromkeys(["item", pattern.cluster]) if c in study.names]
-        counts = count(study, measure, by, beside=[*names(beside), *above], **options)
+    if counts.clusters.auto and (column := counts.clusters.column):
+        fixed = fixed_levels(study, counts.groups, column)
+        if fixed is not None and fixed[0] in study.names:  # the table carries for what levels it holds
+            counts = count(study, measure, by, beside=[*names(beside), fixed[0]], **options)
     return counts.table
 
 
@@ -156,34 +170,36 @@ def _of_tally(study: Study, query: Query) -> _Tallied:
     """A table that is counted already."""
     pattern, cluster, present = query.pattern, query.cluster, study.names
     sharing = shared_counts(study, pattern, query.keys(present))
-    by_column = cluster_columns(cluster, sharing)
+    by_column = cluster_columns(cluster, sharing) or ((UNIT,) if UNIT in present else ())
     refuse_further(present, query.measure, query.split, cluster or ())
     groups = query.groups(present, query.split, by_column, "tally")
     columns = list(dict.fromkeys([*groups, *pattern.columns, *(c for c in pattern.beside if c in present)]))
-    if study.lazy:
-        study = Study.of(study.data.select(*columns, N).collect(backend="pandas").to_native())
-    return *study.columns.counted(columns, call_counts(study.columns.series(N))), sharing, by_column
+    rows = study.in_memory([*columns, N]).columns
+    n = call_counts(rows.series(N), whole=pattern.unit != "raters")  # else shares of repeats
+    return *rows.counted(columns, n), sharing, by_column
 
 
 def _of_raters(study: Study, query: Query, baseline: Any) -> _Tallied:
-    """Pairs of judges, repeats of a judge put together unless they are compared with gold."""
+    """Pairs of judges: of repeats each answer counts by its share, and their units are clusters if nothing else is."""
     cluster = query.cluster
-    if baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE)):
-        study = study.part(one_answer(study, "mode", [*query.by, *(cluster or ()), *query.beside])[0])
     sharing = NAMED if cluster else Sharing("", False)
+    among_judges = baseline is None or (isinstance(baseline, str) and baseline not in (GOLD, GOLD_CANDIDATE))
     if not cluster and {"judge", "item"} <= {*study.names}:  # else refused when counted
         groups = [c for c in query.keys(study.names) if c != "other"]
-        sharing = auto_cluster(study, groups, query.pattern.cluster, study.n_calls)
+        calls = one_call_each(study, query.split) if among_judges else study
+        sharing = auto_cluster(calls, groups, calls.n_calls)
     by_column = cluster_columns(cluster, sharing)
-    if "pair" in by_column and "pair" not in study.names:
-        study = Study.of(with_pair(study.data)) if study.lazy else study.with_pair()
+    if "pair" in by_column:
+        study = study.with_pair()
     split = list(dict.fromkeys([*query.by, *by_column, *query.beside]))
+    by_unit = among_judges and not by_column and bool(single_answers(study, split).differing)
     if baseline is None and not study.lazy:
-        columns, n, shared = every_pair(study, split)
+        columns, n, shared = every_pair(study, split, by_unit=by_unit)
         refuse_no_pairs(len(columns))
     else:
-        table, shared = count_raters(study, split, None, baseline)
+        table, shared = count_raters(study, split, None, baseline, by_unit=by_unit)
         columns, n = Factors(table), table[N].to_numpy(dtype=float)
+    by_column = by_column or ((UNIT,) if UNIT in columns else ())
     return columns, n, Sharing(sharing.column, shared or sharing.shared), by_column
 
 
@@ -243,10 +259,10 @@ def clustered(study: Study, groups: Sequence[str], cluster: Cluster) -> tuple[St
     grouping(cluster_names or (), study.names)
     sharing = NAMED if cluster_names else None
     if not cluster_names and "item" in study.names:
-        sharing = auto_cluster(study, groups, "item", study.n_calls)
+        sharing = auto_cluster(study, groups, study.n_calls)
     by_column = cluster_columns(cluster_names, sharing)
-    if "pair" in by_column and "pair" not in study.names:
-        study = study.part(with_pair(study.data)) if study.lazy else study.with_pair()
+    if "pair" in by_column:
+        study = study.with_pair()
     return study, Clusters.of(by_column, sharing, auto=cluster_names is None)
 
 
@@ -257,12 +273,10 @@ def shared_counts(study: Study, pattern: Pattern, keys: list[str]) -> Sharing | 
     beside = [c for c in CANDIDATES if c in present and c not in own]
     if not beside:
         return None
-    columns = study.columns
-    if study.lazy:
-        wanted = dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present), N])
-        columns = Factors(study.data.select(*wanted).collect(backend="pandas").to_native())
-    n = call_counts(columns.series(N))
-    counts = Study(columns.but(**{COUNTS: columns[N]}).take(n > 0))
+    wanted = list(dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present)]))
+    columns = study.in_memory([*wanted, N]).columns
+    columns, n = columns.counted(wanted, call_counts(columns.series(N), whole=pattern.unit != "raters"))
+    counts = Study(columns.but(**{COUNTS: factor_of(n)}).take(n > 0))
     sharing = cluster_of_counts(counts, counts, keys, pattern)
     return sharing if sharing.column or {"pair", "item"} & set(beside) else None
 
@@ -278,7 +292,15 @@ def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: B
     """Raise if a tally has a further column: it may split the counts, or belong to a raw frame."""
     pattern = PATTERNS[measure]
     by_and_cluster = [*names(by), *names(cluster)]
-    own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CANDIDATES}
+    own = {
+        N,
+        *pattern.columns,
+        *pattern.optional,
+        *pattern.beside,
+        *pattern.annotations,
+        *CANDIDATES,
+        UNIT,
+    }
     further = [c for c in columns if c not in own and c not in by_and_cluster]
     if further:
         one, many = ("it", "it") if len(further) == 1 else ("each", "them")
@@ -298,9 +320,7 @@ def units(frame: Calls, measure: str, *, beside: By = (), stimulus: str | None =
     if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
         what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
         raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
-    study = Study.of(frame)
-    if study.lazy:
-        study = Study.of(gathered(frame, names(beside)))
+    study = gathered_study(Study.of(frame), names(beside))
     if pattern.unit == "call":
         calls, columns = called(study, measure, beside, stimulus)
         keys = unit_columns(calls.names, names(beside))

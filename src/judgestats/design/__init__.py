@@ -1,7 +1,8 @@
 """Planning a study: stimuli and prompts, plans of calls, their export to a runner and the answers that come back; and
 simulated judges with known properties, with the effects a test can detect.
 
-It never calls a model. May import ingest, metrics, verdicts, schema, results, kernels and errors.
+It never calls a model. May import the packages ingest, metrics, models, verdicts, counting, schema and
+kernels.
 """
 
 from judgestats.loading import names_of

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from judgestats.errors import DesignError
+from judgestats.outputs import text_read
 
 Change = Literal["reorder", "restyle", "rename"]
 CHANGES: tuple[Change, ...] = ("reorder", "restyle", "rename")
@@ -116,7 +117,7 @@ def checklists(path: str | Path | None = None) -> tuple[list[Checklist], list[st
     (10, 'picnic')
     """
     try:
-        text = Path(path).read_text(encoding="utf-8") if path is not None else _STIMULI.read_text(encoding="utf-8")
+        text = text_read(path) if path is not None else _STIMULI.read_text(encoding="utf-8")
         document = tomllib.loads(text)
         tasks = [Checklist(**task) for task in document["task"]]
     except (OSError, ValueError, RecursionError, KeyError, TypeError) as problem:

@@ -38,7 +38,7 @@ from judgestats.ingest.json_values import member_object
 from judgestats.ingest.record_fields import object_in
 from judgestats.ingest.replies import parse_verdicts
 from judgestats.ingest.reply_meaning import AnswerKind
-from judgestats.ingest.sources import resolve
+from judgestats.ingest.sources import Files, resolve
 from judgestats.ingest.text_blocks import BrokenRow
 from judgestats.schema import preferences, ratings
 from judgestats.schema.account import Account, Exclusion
@@ -53,7 +53,7 @@ _ANSWERS = {"choice", "score", "mean", "sd", "strength"}
 LISTED = {"[1,2]": "first", "[2,1]": "second"}
 
 
-class Reading(NamedTuple):
+class ReplyReading(NamedTuple):
     """How replies are read: as in :func:`judgestats.parse_verdicts`; and whether the schema of the prompt counts."""
 
     form: Any
@@ -133,11 +133,11 @@ def collect(
     [['tie', 'ok'], ['invalid', 'missing']]
     """
     plan = opened(plan)
-    how = Reading(form, labels, scale, schema and not callable(form))
+    how = ReplyReading(form, labels, scale, schema and not callable(form))
     return verdicts_in(plan, matched(plan, answers).required(), how, texts)
 
 
-class Matched(NamedTuple):
+class MatchedReplies(NamedTuple):
     """The first sound answer to each call, with its place; the records that are excluded; the number of all."""
 
     answered: dict[str, tuple[str, Reply]]
@@ -149,8 +149,10 @@ class Matched(NamedTuple):
         """The text of the reply to each call that has one."""
         return {call: reply.text for call, (_, reply) in self.answered.items() if reply.text}
 
-    def required(self) -> Matched:
+    def required(self) -> MatchedReplies:
         """These; a DesignError if there is no answer to the plan among them."""
+        if not self.n:
+            raise DesignError("No answers were given: what was given holds no record. Give the files that came back.")
         if not self.answered:
             first = next((f"; the first is {e.place}: {e.reason}" for e in self.excluded), "")
             raise DesignError(
@@ -172,7 +174,9 @@ class Matched(NamedTuple):
         return plan.rows(~plan.calls[CALL].isin(done))
 
 
-def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: bool = False) -> pd.DataFrame:
+def verdicts_in(
+    plan: Plan, sorted_answers: MatchedReplies, how: ReplyReading, with_texts: bool = False
+) -> pd.DataFrame:
     """The verdicts, scores or texts in the answers, with their account."""
     answered, excluded, n = sorted_answers
     kind = plan.kind
@@ -215,7 +219,7 @@ def verdicts_in(plan: Plan, sorted_answers: Matched, how: Reading, with_texts: b
             parts += _read(prompt, calls, part, prompt_reading)
     order = pd.concat(parts).sort_index(kind="stable")
     if kind == "preferences":
-        order = _with_scores(plan, answered, order)
+        order = _with_scores(plan, answered, order, how)
     everywhere = [places[i] for i in order.index]
     rows = order.reset_index(drop=True)
     rows = rows.assign(**{c: rows[c].map(dict(plan.texts)) for c in TEXTS.values() if c in rows})
@@ -245,34 +249,47 @@ def _with_tokens(rows: pd.DataFrame, replies: Sequence[Reply]) -> pd.DataFrame:
     return rows.assign(input_tokens=tokens[:, 0], output_tokens=tokens[:, 1])
 
 
-def _with_scores(plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd.DataFrame) -> pd.DataFrame:
+def _with_scores(
+    plan: Plan, answered: Mapping[str, tuple[str, Reply]], rows: pd.DataFrame, how: ReplyReading
+) -> pd.DataFrame:
     """Verdicts with the mean scores of both candidates in the reply, or in one before it, and whether these agree."""
     parts = {name: p.schema.get("properties", {}) for name, p in plan.prompts.items()}
     if not (scored := [name for name, fields in parts.items() if any(k.startswith("scores") for k in fields)]):
         return rows
     before = dict(zip(plan.calls[CALL], plan.calls["after"], strict=True)) if "after" in plan.calls else {}
-    means = {}
-    for call in plan.calls.loc[plan.calls["prompt"].isin(scored), CALL]:
-        sides = side_scores(answered[call][1].text or "") if call in answered else {}
-        if all(sides.get(side) for side in SIDES):
+    means: dict[str, list[float]] = {}
+    faults: dict[str, str] = {}
+    scoring = plan.calls[plan.calls["prompt"].isin(scored) & plan.calls[CALL].isin(set(answered))]
+    for call, name in zip(scoring[CALL], scoring["prompt"], strict=True):
+        reply = answered[call][1]
+        if fault := next(iter(_faults(plan.prompts[name], reply, how).values()), ""):
+            faults[call] = fault
+        elif all((sides := side_scores(reply.text or "")).get(side) for side in SIDES):
             means[call] = [float(np.mean([*sides[side].values()])) for side in SIDES]
     nothing = [np.nan, np.nan]
 
     def of(call: object) -> list[float]:
         return means[str(call)] if call in means else of(before[call]) if call in before else nothing
 
+    def fault_before(call: object) -> str:
+        return faults[str(call)] if call in faults else fault_before(before[call]) if call in before else ""
+
     first, second = np.array([of(call) for call in rows[CALL]]).T
     difference = np.where(abs(first - second) < 1e-9, 0, first - second)
-    by_score = np.select([difference > 0, difference < 0, difference == 0], ["first", "second", "tie"], "")
-    conflict = (by_score != "") & (rows["status"] == "ok").to_numpy() & (by_score != rows["choice"].to_numpy())
+    better = np.select([difference > 0, difference < 0, difference == 0], ["first", "second", "tie"], "")
+    conflict = (better != "") & (rows["status"] == "ok").to_numpy() & (better != rows["choice"].to_numpy())
     rows = rows.assign(score_first=first, score_second=second, score_conflict=conflict)
-    strict = conflict & rows["prompt"].map({n: p.by_scores for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+    by_scores = rows["prompt"].map({n: p.by_scores for n, p in plan.prompts.items()}).to_numpy(dtype=bool)
+    strict = conflict & by_scores
     what = "the verdict is not that of the scores"
     rows.loc[strict, ["choice", "status", "reply_note"]] = ["invalid", "semantic", what]
+    wrong = rows[CALL].map(fault_before).where(by_scores & (rows["status"] == "ok"), "")
+    rows.loc[wrong != "", ["choice", "status"]] = ["invalid", "schema"]
+    rows["reply_note"] = rows["reply_note"].mask(wrong != "", "scores: " + wrong)
     return rows
 
 
-def _read(prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading) -> Iterator[pd.DataFrame]:
+def _read(prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: ReplyReading) -> Iterator[pd.DataFrame]:
     """The answers to a prompt, or to each of its criteria; a reply that came several times is looked into once."""
     compared = prompt.frame == "preferences" and not prompt.criteria
     listed = '"[1,2]"' in json.dumps(dict(prompt.schema))  # the prompt says what it means: the first is preferred
@@ -309,9 +326,11 @@ def _score_of(marks: Mapping[str | None, Mapping[str, Mark]], criterion: str, te
     return marks[text][criterion][0]
 
 
-def _faults(prompt: Prompt, reply: Reply, how: Reading) -> dict[str, str]:
+def _faults(prompt: Prompt, reply: Reply, how: ReplyReading) -> dict[str, str]:
     """What is wrong with the form of a reply, where that counts."""
-    return {} if not how.schema or reply.by_hand or not reply.text else schema_faults(prompt.schema, reply.text)
+    if not how.schema or reply.by_hand or not reply.text:
+        return {}
+    return schema_faults(prompt.schema, reply.text, [str(label) for label in how.labels or ()])
 
 
 def _with_states(read: pd.DataFrame, replies: Sequence[Reply], faults: Sequence[str]) -> pd.DataFrame:
@@ -327,7 +346,9 @@ def _with_states(read: pd.DataFrame, replies: Sequence[Reply], faults: Sequence[
     return read
 
 
-def _by_rubric(plan: Plan, prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: Reading) -> pd.DataFrame:
+def _by_rubric(
+    plan: Plan, prompt: Prompt, calls: pd.DataFrame, replies: Sequence[Reply], how: ReplyReading
+) -> pd.DataFrame:
     """The scores of each dimension of the rubric that the call shows, with their weights."""
     if how.form is not None:
         raise DesignError(
@@ -390,7 +411,7 @@ def remaining(plan: Plan | str | Path, answers: Answers) -> Plan:
     return matched(plan, answers).left(plan)
 
 
-def _replies(answers: Answers, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
+def _replies(answers: Answers | Files, plan: Plan) -> Iterator[tuple[str, Reply] | Exclusion]:
     """The answers with their places, and what is none; a SchemaError if nothing is an answer."""
     calls = set(plan.calls[CALL])
     criteria = {c for p in plan.prompts.values() for c in p.criteria}
@@ -420,12 +441,12 @@ def _replies(answers: Answers, plan: Plan) -> Iterator[tuple[str, Reply] | Exclu
         raise problem
 
 
-def _entries(answers: Answers) -> Iterator[tuple[str, object]]:
+def _entries(answers: Answers | Files) -> Iterator[tuple[str, object]]:
     """What a source of answers holds, with its place; a SchemaError stands for what cannot be read."""
-    if isinstance(answers, list | tuple) and any(isinstance(a, Mapping) for a in answers):
+    if isinstance(answers, list | tuple) and (not answers or any(isinstance(a, Mapping) for a in answers)):
         yield from ((f"answers, record {i}", record) for i, record in enumerate(answers, start=1))
         return
-    for file in resolve(answers).files:
+    for file in (answers if isinstance(answers, Files) else resolve(answers)).files:
         for place, record in _records(file):
             inside = _inside(record)
             parts = [(place, record)] if inside is None else [(f"record {i}", r) for i, r in enumerate(inside, start=1)]
@@ -474,35 +495,43 @@ def _samples(file: File) -> Iterator[tuple[str, object]]:
             yield f"member {name}", sample
 
 
-def matched(plan: Plan, answers: Answers) -> Matched:
-    """The answers to the calls of a plan."""
+def matched(plan: Plan, answers: Answers | Files, earlier: Sequence[Path] = ()) -> MatchedReplies:
+    """The answers to the calls of a plan; those of `earlier` files, the newest first, to calls without one. An earlier
+    file that only repeats what newer ones answer counts as read with these.
+    """
     planned = dict(zip(plan.calls[CALL], plan.calls["prompt"], strict=True))
     sent: dict[str, tuple[str, ...]] = {}
     answered: dict[str, tuple[str, Reply]] = {}
     excluded: list[Exclusion] = []
     n = 0
-    for entry in _replies(answers, plan):
-        n += 1
-        if isinstance(entry, Exclusion):
-            excluded.append(entry)
-            continue
-        place, reply = entry
-        if f"{ID_LETTER}{reply.call}" in planned:  # an id from before ids began with a letter
-            reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
-        if reply.blank and reply.call in planned:
-            criteria = plan.prompts[planned[reply.call]].criteria
-            reply = replace(reply, blank=tuple(c for c in reply.blank if c in criteria))
-        before = answered.get(reply.call)
-        sent = sent or (_sent(plan) if reply.messages is not None else {})
-        if why := _unusable(reply, planned, sent, None if before is None else before[1]):
-            excluded.append(Exclusion(place, *why))
-            continue
-        if before is not None:
-            of_form = "was answered in part" if before[1].blank else "had an empty reply"
-            what = "failed" if before[1].text is None else of_form
-            excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
-        answered[reply.call] = (place, reply)
-    return Matched(answered, excluded, n)
+    for source in (answers, *earlier):
+        n_newer, excluded_newer, adds, repeats = n, len(excluded), source is answers, False
+        for entry in _replies(source, plan):
+            n += 1
+            if isinstance(entry, Exclusion):
+                excluded.append(entry)
+                continue
+            place, reply = entry
+            if f"{ID_LETTER}{reply.call}" in planned:  # an id from before ids began with a letter
+                reply = replace(reply, call=f"{ID_LETTER}{reply.call}")
+            if reply.blank and reply.call in planned:
+                criteria = plan.prompts[planned[reply.call]].criteria
+                reply = replace(reply, blank=tuple(c for c in reply.blank if c in criteria))
+            before = answered.get(reply.call)
+            sent = sent or (_sent(plan) if reply.messages is not None else {})
+            repeats = repeats or before is not None
+            if why := _unusable(reply, planned, sent, None if before is None else before[1]):
+                excluded.append(Exclusion(place, *why))
+                continue
+            if before is not None:
+                of_form = "was answered in part" if before[1].blank else "had an empty reply"
+                what = "failed" if before[1].text is None else of_form
+                excluded.append(Exclusion(before[0], f"the call {what} and was answered later", ""))
+            answered[reply.call] = (place, reply)
+            adds = True
+        if repeats and not adds:
+            n, excluded = n_newer, excluded[:excluded_newer]
+    return MatchedReplies(answered, excluded, n)
 
 
 def _unusable(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import SEED
 from judgestats.design.pair_files import PAIR_SOURCES, read_controlled
 from judgestats.design.pair_kinds import EVERY_KIND, controlled_pairs, possible_pairs
@@ -82,6 +83,7 @@ def controlled(
     return plan_strategies(judges, table, strategies=strategies, panel=panel, temperature=temperature)
 
 
+@checked_arguments
 def annotation_form(
     annotators: Sequence[str], pairs: pd.DataFrame, *, n: int = 30, bias_type: str = "style", seed: int = SEED
 ) -> Plan:
@@ -98,7 +100,7 @@ def annotation_form(
     bias_type : str
         Their kind.
     seed : int
-        Of the draw; with the annotator's name, of the slots and of the order of the pairs, for each on its own.
+        Seed of the draw; with the annotator's name, of the slots and of the order of the pairs, for each on its own.
 
     Returns
     -------

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import SEED
 from judgestats.design.attacks import Attack, Keeps, attacked, lost_content
 from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
@@ -29,6 +30,7 @@ SCHEMES: dict[str, tuple[str | Path | Prompt, ...]] = {
 _REVEAL = "corrected_labels"
 
 
+@checked_arguments
 def cues(
     judges: str | Sequence[str],
     pairs: pd.DataFrame | str | Path,

@@ -14,8 +14,9 @@ from typing import IO, NamedTuple
 
 import pandas as pd
 
-from judgestats.csv_files import as_csv, guarded, write_rows
-from judgestats.design.plan_files import write_plan
+from judgestats.arguments import checked_arguments
+from judgestats.csv_files import write_rows
+from judgestats.design.plan_files import as_written, manifest_of, note_files, plan_files, write_plan
 from judgestats.design.plans import CALL, TEXTS, Plan, by_people
 from judgestats.design.prompt_templates import NEEDED
 from judgestats.errors import DesignError, refuse_unknown
@@ -118,6 +119,7 @@ MOST = {"openai": 50_000, "anthropic": 100_000}
 _STEM_BYTES = 160
 
 
+@checked_arguments
 def export(
     plan: Plan, folder: str | Path, format: str = "jsonl", *, overwrite: bool = False, inputs: Iterable[Source] = ()
 ) -> list[Path]:
@@ -139,7 +141,8 @@ def export(
         beside judges (``rater_type``) have forms in any case. In forms and in ``csv``, a text that a spreadsheet would
         run (it begins with ``=``, ``+``, ``-``, ``@`` or a tab) has a quote before it.
     overwrite : bool
-        Whether files with other calls may be replaced. One with answers in it never is.
+        Whether files with other calls may be replaced, in the folder of a plan (:meth:`Plan.write`), whose manifest
+        says how they were written. A file that was changed since, or of which nothing is known, never is.
     inputs : iterable of path
         Files, folders and globs that are not written over, even so.
 
@@ -164,17 +167,33 @@ def export(
     >>> [p.name for p in export(vacuum("my-model"), getfixture("tmp_path"), "openai")]
     ['calls.openai.my-model.jsonl']
     """
-    files = _writers(plan, Path(folder), format)
-    with Outputs(inputs, overwrite=overwrite, folder=Path(folder)) as outputs:
+    folder = Path(folder)
+    files = _writers(plan, folder, format)
+    manifest = manifest_of(folder)
+    with Outputs(inputs, overwrite=overwrite, intact=as_written(folder, manifest), folder=folder) as outputs:
         _write(plan, files, outputs)
+        written = outputs.digests()
+    if manifest:
+        note_files(folder, written)
     return list(files)
 
 
 def write_with_calls(plan: Plan, folder: Path, format: str, *, overwrite: bool, inputs: Iterable[Source]) -> list[Path]:
     """Write a plan and its calls for a runner, people's as forms; a new folder appears when all is in it."""
-    files = _writers(plan, folder, "form" if by_people(plan.calls).all() else format)
-    write_plan(plan, folder, overwrite=overwrite, inputs=tuple(inputs), further=partial(_write, plan, files))
+    files = _writers(plan, folder, _form_or(format, plan))
+    write_plan(plan, folder, plan.kind, overwrite=overwrite, inputs=tuple(inputs), further=partial(_write, plan, files))
     return list(files)
+
+
+def files_with_calls(plan: Plan, folder: Path, format: str) -> list[Path]:
+    """The files of a plan and of its calls in a folder, whether they are there or not, and new folders."""
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
+    return [*new, *plan_files(folder), *_writers(plan, folder, _form_or(format, plan))]
+
+
+def _form_or(format: str, plan: Plan) -> str:
+    """The format of the calls of a plan: people's are forms."""
+    return "form" if by_people(plan.calls).all() else format
 
 
 def _writers(plan: Plan, folder: Path, format: str) -> dict[Path, _Writer]:
@@ -256,15 +275,16 @@ def _form(plan: Plan, annotator: Hashable, out: IO[str]) -> int:
     if "alias" in calls:  # an arm without an alias names the author
         label = calls["alias"].fillna(calls["system"])
     table = calls[[CALL]].assign(label=label)
-    table = table.assign(**{p: calls[c].map(dict(plan.texts)).map(guarded) for p, c in columns.items()})
-    out.write(as_csv(table.assign(**dict.fromkeys([*blank, "comment"], ""))))
+    table = table.assign(**{p: calls[c].map(dict(plan.texts)) for p, c in columns.items()})
+    table = table.assign(**dict.fromkeys([*blank, "comment"], ""))
+    write_rows(out, table.columns, table.itertuples(index=False, name=None))
     return len(calls)
 
 
 def _table(plan: Plan, out: IO[str]) -> int:
     earlier = ["earlier"] if "earlier_text" in plan.calls else []
     names = ["call", "judge", "system", "user", "temperature", *earlier]
-    write_rows(out, names, ([guarded(LINES["csv"](row)[name]) for name in names] for row in _rows(plan)))
+    write_rows(out, names, ([LINES["csv"](row)[name] for name in names] for row in _rows(plan)))
     return len(plan)
 
 

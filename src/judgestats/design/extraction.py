@@ -62,7 +62,7 @@ def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "
     for i, document in enumerate(documents):
         if not (texts := split(document)):
             raise DesignError(f"Document {i + 1} is empty, so it has no sentences to extract.")
-        if len(texts) > sentences and not any(map(_Words.to_words, texts)):
+        if len(texts) > sentences and not any(map(_SentenceWords.to_words, texts)):
             raise DesignError(f"Document {i + 1} has no words: {document[:60]!r}.")
         if len(texts) > sentences and summarise is not None:
             texts = _chosen(summarise, texts, sentences)
@@ -79,7 +79,7 @@ def extracts(documents: Iterable[str], *, sentences: int = 3, method: Method = "
     return summaries
 
 
-class _Words:
+class _SentenceWords:
     """Words of a sentence, for sumy."""
 
     @staticmethod
@@ -101,5 +101,5 @@ def _chosen(summarise: Any, texts: list[str], n: int) -> list[str]:
     """The sentences that sumy chooses, in their order; those of no word are not offered."""
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
 
-    offered = [Sentence(text, _Words()) for text in texts if _Words.to_words(text)]
+    offered = [Sentence(text, _SentenceWords()) for text in texts if _SentenceWords.to_words(text)]
     return [str(s) for s in summarise(ObjectDocumentModel([Paragraph(offered)]), n)]

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
@@ -22,7 +23,7 @@ from judgestats.kernels.proportions import newcombe, normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.correctness.label_sources import Labelled, labelled_levels
-from judgestats.metrics.correctness.labelled_samples import Reading, TiesOfWins
+from judgestats.metrics.correctness.labelled_samples import LabelReading, TiesOfWins
 from judgestats.metrics.correctness.rogan_gladen import without_rate
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
@@ -38,6 +39,7 @@ _COLUMNS = (
 )
 
 
+@checked_arguments
 @engine_errors
 def label_plan(
     pilot: IntoFrame,
@@ -81,7 +83,7 @@ def label_plan(
     replications : int
         Simulated studies.
     seed : int or Generator
-        Of the draws and of the simulated studies.
+        Seed of the draws and of the simulated studies.
     conf_level : float
         Coverage of the interval that is planned.
 
@@ -149,7 +151,7 @@ def label_plan(
         raise DesignError(f"replications={replications!r} is not a number of studies. Allowed: 1 or more.")
     keys = ["judge", *dict.fromkeys(names(by))]
     rows = []
-    reading = Reading("corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties)
+    reading = LabelReading("corrected_rate", keys, keys, sampling, cluster, gold, candidate, ties)
     for part in labelled_levels(pilot, calibration, reading):
         rng = generator(seed, ("label_plan", *map(str, part.labels.values())))
         study = _ByClass(part, conf_level) if sampling == "by class" else _Random(part, conf_level)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import SEED
-from judgestats.design.plan_files import read_parts, write_plan
+from judgestats.design.plan_files import PlanParts, read_parts, stage_folders, write_plan
 from judgestats.design.prompt_templates import NEEDED, REPLIES, AnswerKind, Prompt, by_name, digest
 from judgestats.errors import DesignError, choose, masked, refuse_unknown
 from judgestats.ingest.tables import as_table
@@ -59,7 +60,7 @@ _KEPT = 200_000_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(PlanParts):
     """Calls to be made, without answers: the table, the texts and the prompts.
 
     Builders such as :func:`judgestats.design.vacuum` return one; plans of one kind are joined by ``+``.
@@ -94,12 +95,6 @@ class Plan:
     >>> len(plan), plan.kind, list(plan.prompts)
     (12, 'preferences', ['pairwise'])
     """
-
-    calls: pd.DataFrame
-    texts: Mapping[str, str]
-    prompts: Mapping[str, Prompt]
-    about: Mapping[str, Any] = field(default_factory=dict)
-    later: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def kind(self) -> AnswerKind:
@@ -490,7 +485,8 @@ class Plan:
         folder : path
             Made if it does not exist.
         overwrite : bool
-            Whether another plan, or other files of these names, may be replaced. A plan with stages never is.
+            Whether another plan may be replaced. One whose folder has more in it than was written with it (later
+            stages, answers, a file that was changed) never is.
         inputs : iterable of path
             Files, folders and globs that are not written over, even so.
 
@@ -505,7 +501,7 @@ class Plan:
             If the folder holds another plan, or cannot be written.
         """
         folder = Path(folder)
-        write_plan(self, folder, overwrite=overwrite, inputs=tuple(inputs))
+        write_plan(self, folder, self.kind, overwrite=overwrite, inputs=tuple(inputs))
         return folder
 
     @classmethod
@@ -528,8 +524,8 @@ class Plan:
         DesignError
             If a file is missing, is a link, or does not have the digest that the manifest gives.
         """
-        calls, texts, prompts, about, later = read_parts(Path(folder), trust)
-        return cls(calls, texts, {p.name: p for p in prompts}, about, later)
+        parts = read_parts(Path(folder), trust)
+        return cls(parts.calls, parts.texts, parts.prompts, parts.about, parts.later)
 
 
 class _HiddenWords:
@@ -555,9 +551,8 @@ def opened(plan: Plan | str | Path, trust: bool = False) -> Plan:
     if isinstance(plan, Plan):
         return plan
     whole = Plan.read(plan, trust=trust)
-    stages = Path(plan).glob("stage*/manifest.json")  # stage2, stage2-2, stage3: what a later one says of calls counts
-    for path in sorted(stages, key=lambda p: [int(n) for n in re.findall(r"\d+", p.parent.name)]):
-        whole = whole + Plan.read(path.parent, trust=trust)
+    for stage in stage_folders(Path(plan)):  # stage2, stage2-2, stage3: what a later one says of calls counts
+        whole = whole + Plan.read(stage, trust=trust)
     return whole
 
 
@@ -600,6 +595,7 @@ def need_columns(table: pd.DataFrame, names: Iterable[str], what: str = "table",
         refuse_unknown(name, table, f"The {what} has no column {name!r}", "It has", remedy=remedy)
 
 
+@checked_arguments
 def build(
     table: pd.DataFrame | str | Path,
     *,

@@ -19,6 +19,7 @@ from jinja2 import StrictUndefined, TemplateError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judgestats.errors import DesignError, choose, refuse_unknown
+from judgestats.outputs import text_read
 from judgestats.schema.columns import Kind
 from judgestats.typing import JsonSchema, Record
 
@@ -300,7 +301,7 @@ def prompt(name: str | Path | Prompt) -> Prompt:
     path = Path(name)
     if path.suffix == ".toml":
         try:
-            return _read(path.stem, path.read_text(encoding="utf-8"))
+            return _read(path.stem, text_read(path))
         except (OSError, ValueError) as problem:  # ValueError: not in UTF-8
             said = getattr(problem, "strerror", None) or "it is not in UTF-8"
             raise DesignError(f"Prompt {str(name)!r} cannot be opened ({said}).") from None

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import SEED
 from judgestats.design.plans import Plan, build, need_columns, opened_table, seed_noted
 from judgestats.design.prompt_templates import Prompt
@@ -31,6 +32,7 @@ _LISTED = re.compile(
 )
 
 
+@checked_arguments
 def rankings(
     judges: str | Sequence[str],
     responses: pd.DataFrame | str | Path,

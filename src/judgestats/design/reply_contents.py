@@ -10,6 +10,7 @@ from judgestats.design.rubric_dimensions import plain
 from judgestats.ingest.json_replies import json_objects
 from judgestats.ingest.record_fields import to_number
 from judgestats.ingest.reply_meaning import DIGITS, PLUS_MINUS
+from judgestats.ingest.reply_thoughts import without_thoughts
 from judgestats.typing import Record
 
 #: A value that a reply names, its reason; and with its name before both.
@@ -28,19 +29,20 @@ _LINE = re.compile(
 
 @lru_cache(maxsize=16)  # several parts of one reply are read in turn
 def objects(text: str) -> list[Record]:
-    """The JSON objects of a reply; an object within one is a list of tuples."""
-    return [dict(pairs) for _, _, pairs, _ in json_objects(text) if isinstance(pairs, list)]
+    """The JSON objects of a reply, not of its reasoning; an object within one is a list of tuples."""
+    return [dict(pairs) for _, _, pairs, _ in json_objects(without_thoughts(text)[0]) if isinstance(pairs, list)]
 
 
 def contents(text: str) -> list[Record]:
     """The JSON objects of a reply, objects within them too."""
-    return [{key: _nested(value) for key, value in each.items()} for each in objects(text)]
+    return [{key: nested(value) for key, value in each.items()} for each in objects(text)]
 
 
-def _nested(value: object) -> object:
+def nested(value: object) -> object:
+    """JSON whose objects are lists of pairs, with objects."""
     if isinstance(value, list) and value and all(isinstance(x, tuple) for x in value):
-        return {k: _nested(v) for k, v in value}
-    return [_nested(v) for v in value] if isinstance(value, list) else value
+        return {k: nested(v) for k, v in value}
+    return [nested(v) for v in value] if isinstance(value, list) else value
 
 
 def part_of(text: str, key: str) -> object:
@@ -80,7 +82,7 @@ def _agreed(entries: Iterable[Entry]) -> dict[str, Mark]:
 
 def line_marks(text: str) -> dict[str, Mark]:
     """Score and reason of each criterion that has a line of its own, by its plain name."""
-    lines = (m.group("name", "score", "reason") for m in _LINE.finditer(text))
+    lines = (m.group("name", "score", "reason") for m in _LINE.finditer(without_thoughts(text)[0]))
     return _agreed((plain(n), float(s) if s.isdigit() else s, reason.strip() or None) for n, s, reason in lines)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from judgestats.design.reply_contents import contents
+from judgestats.design.reply_contents import nested
 from judgestats.design.rubric_dimensions import plain
 from judgestats.errors import DesignError
-from judgestats.ingest.explicit_forms import ANSWER_KEY_ONLY
+from judgestats.ingest.json_replies import answered_json
 from judgestats.ingest.reply_meaning import NUMBER
-from judgestats.typing import JsonSchema, Record
+from judgestats.ingest.reply_thoughts import without_thoughts
+from judgestats.typing import JsonSchema
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -19,22 +20,27 @@ if TYPE_CHECKING:
 WHOLE = ""
 
 
-def schema_faults(schema: JsonSchema, text: str) -> dict[str, str]:
+def schema_faults(schema: JsonSchema, text: str, labels: Collection[str] = ()) -> dict[str, str]:
     """What is wrong with the JSON of a reply: of it all under ``WHOLE``, of a criterion under its plain name; of
-    several objects the last counts, unless one is as it should be.
+    several values the last counts, unless one is as it should be. `labels`: answers that are allowed, too.
     """
     from jsonschema import Draft202012Validator
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     parts = schema.get("properties", {})
-    answers = [each for each in contents(text) if parts.keys() & each.keys()] if schema else []
     validator = Draft202012Validator(dict(schema), registry=Registry())
     faults: dict[str, str] = {}
-    for answer in answers:
+    for answer, counts in answered_json(without_thoughts(text)[0]) if schema else ():
+        answer = nested(answer)
+        if not counts and not (isinstance(answer, dict) and parts.keys() & answer.keys()):
+            continue  # the JSON of a task
+        faults = {WHOLE: "no valid JSON"}
+        if answer is None:
+            continue
         faults = {}
         try:
-            for criterion, fault in _faults(validator, answer):
+            for criterion, fault in _faults(validator, answer, labels):
                 faults.setdefault(criterion, fault)
         except (Unresolvable, RecursionError) as problem:
             raise DesignError(f"The schema of a prompt refers to a part that it does not have: {problem}.") from None
@@ -43,23 +49,23 @@ def schema_faults(schema: JsonSchema, text: str) -> dict[str, str]:
     return faults
 
 
-def _faults(validator: Draft202012Validator, answer: Record) -> Iterator[tuple[str, str]]:
+def _faults(validator: Draft202012Validator, answer: object, labels: Collection[str]) -> Iterator[tuple[str, str]]:
     for error in sorted(validator.iter_errors(answer), key=lambda e: len(e.absolute_path)):
         path = list(error.absolute_path)
-        value = error.instance
-        if error.validator == "type" and isinstance(value, str) and NUMBER.fullmatch(value.strip()):
+        number = NUMBER.fullmatch(error.instance.strip()) if isinstance(error.instance, str) else None
+        if number and validator.evolve(schema=error.schema).is_valid(float(number[1])):
             continue  # a number as text, or with its spread
-        if path and len(path) == 1 and error.validator in ("enum", "type") and ANSWER_KEY_ONLY.fullmatch(str(path[0])):
-            continue  # the answer itself: the reader says whether it is known
+        if error.validator in ("enum", "type") and isinstance(error.instance, str) and error.instance in labels:
+            continue
         where = ".".join(map(str, path))
         said = f"{where}: {error.message}" if where else error.message
         for criterion in _criteria(error, path, answer):
             yield criterion, said[:200]
 
 
-def _criteria(error: ValidationError, path: Sequence[str | int], answer: Record) -> list[str]:
+def _criteria(error: ValidationError, path: Sequence[str | int], answer: object) -> list[str]:
     """The criteria that an error is about; ``WHOLE`` where it is about the reply."""
-    if not path or path[0] not in ("scores", "reasons"):
+    if not isinstance(answer, dict) or not path or path[0] not in ("scores", "reasons"):
         return [WHOLE]
     part = answer[path[0]]
     if len(path) == 1:

@@ -24,7 +24,7 @@ _POINTS = re.compile(
 )
 
 
-class Part(NamedTuple):
+class ReplyPart(NamedTuple):
     """A number or a text of a reply, and where it stands."""
 
     part: str
@@ -90,27 +90,29 @@ def parts_of(plan: Plan, replies: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     for row in plan.calls[plan.calls[CALL].isin(set(replies))][columns].to_dict("records"):
         rows += [row | part._asdict() for part in _parts(replies[row[CALL]], row)]
-    return pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *Part._fields]))).dropna(axis="columns", how="all")
+    return pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *ReplyPart._fields]))).dropna(
+        axis="columns", how="all"
+    )
 
 
-def _parts(text: str, row: Mapping[str, object]) -> Iterator[Part]:
+def _parts(text: str, row: Mapping[str, object]) -> Iterator[ReplyPart]:
     several = contents(text)
     for each in several:
         for name, value in each.items():
             side = name[-1].upper() if name.endswith(("_a", "_b")) else ""
             who = str(row.get(SIDES.get(side, ""), ""))
-            yield from _leaves(value, Part(name[:-2] if side else name, response=who), row)
+            yield from _leaves(value, ReplyPart(name[:-2] if side else name, response=who), row)
     if several:
         return
     for criterion, (score, reason) in line_marks(text).items():
         value = float(str(score).split("±")[0].split("+")[0])
-        yield Part("scores", criterion=criterion, value=value, text=reason)
+        yield ReplyPart("scores", criterion=criterion, value=value, text=reason)
     for match in _POINTS.finditer(text):
         points = [line.strip(" \t-*•") for line in match["points"].splitlines() if line.strip()]
-        yield from (Part(match["part"].lower(), place=i, text=point) for i, point in enumerate(points, start=1))
+        yield from (ReplyPart(match["part"].lower(), place=i, text=point) for i, point in enumerate(points, start=1))
 
 
-def _leaves(value: object, part: Part, row: Mapping[str, object]) -> Iterator[Part]:
+def _leaves(value: object, part: ReplyPart, row: Mapping[str, object]) -> Iterator[ReplyPart]:
     """The numbers and texts of a value in JSON."""
     if isinstance(value, dict):
         about = next((str(value[k]) for k in _ABOUT if isinstance(value.get(k), str)), part.criterion)

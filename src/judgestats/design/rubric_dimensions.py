@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from judgestats.design.prompt_templates import Prompt
 from judgestats.ingest.json_replies import json_objects
+from judgestats.ingest.reply_thoughts import without_thoughts
 from judgestats.typing import Record
 from judgestats.verdicts.composites import WHOLES
 
@@ -62,7 +63,7 @@ def plain(name: str) -> str:
 
 def read_dimensions(text: str, template: Prompt | None = None) -> Dimensions:
     """The rubric in a reply, as the schema of its prompt has it; without one, weights that lack are equal."""
-    objects = [dict(p) for _, _, p, _ in json_objects(text) if isinstance(p, list)]
+    objects = [dict(p) for _, _, p, _ in json_objects(without_thoughts(text)[0]) if isinstance(p, list)]
     several = [o["dimensions"] for o in objects if isinstance(o.get("dimensions"), list)]
     if len(several) != 1:
         return Dimensions(fault="several rubrics in the reply" if several else "no JSON object with dimensions")

@@ -142,9 +142,11 @@ def rubric_similarity(
     rubrics, embed
         As in :func:`matched_dimensions`.
     by : str or sequence of str
-        Further grouping columns, such as ``domain``; each has one value for an item.
-    n_resamples, seed, conf_level
-        Of the bootstrap of items, and coverage.
+        Further grouping columns. Each (``domain``, say) has one value for an item.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws. The bootstrap draws items.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------

@@ -18,6 +18,7 @@ from judgestats.design.plans import Plan, build, need_columns, opened_table
 from judgestats.design.prompt_templates import Prompt, prompt
 from judgestats.design.rubric_dimensions import Criterion, rubric_json
 from judgestats.errors import DesignError, refuse_unknown
+from judgestats.outputs import text_read
 from judgestats.typing import Record
 
 _FILE = files("judgestats.design") / "stimuli" / "rubrics.toml"
@@ -108,7 +109,7 @@ class Rubric:
             return name
         own = Path(name).suffix == ".toml"
         try:
-            tables = tomllib.loads(Path(name).read_text("utf-8") if own else _FILE.read_text("utf-8"))
+            tables = tomllib.loads(text_read(name) if own else _FILE.read_text("utf-8"))
             chosen = next(iter(tables), "") if own else str(name)
             if own and len(tables) != 1:
                 raise DesignError(f"{name} holds {len(tables)} tables; a file of a rubric holds one, with its name.")

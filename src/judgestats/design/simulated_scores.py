@@ -27,7 +27,7 @@ _EFFECTS = {
 
 
 def system_quality(rows: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
-    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``)."""
+    """Quality of each row's system, and the sd of what is still to be drawn (0 unless ``seed=None``)."""
     if "quality" in rows:
         return rows.number("quality"), 0.0
     if isinstance(quality, Mapping):

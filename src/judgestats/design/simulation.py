@@ -46,8 +46,8 @@ def simulate(
     judges : Judge, list of Judge, or mapping
         ``[Judge("g", dark_current=0.2)]``, or ``{"g": {"dark_current": 0.2}}``.
     seed : int or numpy.random.Generator
-        The same seed gives the same answers, whatever the order of the rows and of the judges, and whichever other
-        judges there are.
+        Seed of the answers. It gives the same answers whatever the order of the rows and of the judges, and whichever
+        other judges there are.
     replicates : int
         Ask each row so often; the repeats are numbered in ``replicate``.
     quality : mapping of str to float, or float

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judgestats.design.collection import Matched, matched, rubric_faults
+from judgestats.design.collection import MatchedReplies, matched, rubric_faults
 from judgestats.design.controlled_calls import possible_calls
 from judgestats.design.plans import CALL, UNANSWERED, WRITES, Plan, following, goes_on, opened
 from judgestats.design.prompt_templates import digest
@@ -99,7 +99,7 @@ def requests(plan: Plan | str | Path, answers: Answers) -> tuple[Plan | None, Pl
     return requests_after(plan, matched(plan, answers))
 
 
-def requests_after(plan: Plan, said: Matched) -> tuple[Plan | None, Plan]:
+def requests_after(plan: Plan, said: MatchedReplies) -> tuple[Plan | None, Plan]:
     """What is to be asked next, after these answers."""
     return (_next(plan, said.usable(plan)) if goes_on(plan) else None), said.left(plan)
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.design.controlled_calls import controlled as controlled_calls
 from judgestats.design.controlled_calls import drawn_pairs, forms, written_pairs
 from judgestats.design.cue_probes import cues
@@ -31,7 +32,7 @@ Table: TypeAlias = pd.DataFrame | str | Path
 
 
 @dataclass(frozen=True)
-class Study:
+class Recipe:
     """How a study is planned: its function, the argument with its table, other options, those `instead` of a table."""
 
     plan: Callable[..., Plan]
@@ -159,20 +160,20 @@ def _texts(
 
 
 STUDIES = {
-    "dark-current": Study(dark_current, takes=("strict", "prompts", "temperature", "seed")),
-    "vacuum": Study(vacuum, takes=("prompts", "temperature")),
-    "ladder": Study(ladder, takes=("prompts", "temperature", "seed")),
-    "debiasing": Study(
+    "dark-current": Recipe(dark_current, takes=("strict", "prompts", "temperature", "seed")),
+    "vacuum": Recipe(vacuum, takes=("prompts", "temperature")),
+    "ladder": Recipe(ladder, takes=("prompts", "temperature", "seed")),
+    "debiasing": Recipe(
         _debiasing,
         "pairs",
         ("controlled", "writer", "models", "annotators", "strategies", "panel", "temperature", "sample", "seed"),
         ("controlled", "writer"),
     ),
-    "cues": Study(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
-    "explanations": Study(_texts, "categories", ("levels", "temperature")),
-    "rubric": Study(_ratings, "responses", ("by", "arms", "runs", "annotators", "alias", "prompts", "temperature")),
-    "rankings": Study(rankings, "responses", ("prompts", "temperature", "seed")),
-    "merg": Study(_variants, "responses", ("variants", "rubric_judge", "rubrics", "temperature")),
+    "cues": Recipe(cues, "pairs", ("attacks", "labels", "temperature", "seed")),
+    "explanations": Recipe(_texts, "categories", ("levels", "temperature")),
+    "rubric": Recipe(_ratings, "responses", ("by", "arms", "runs", "annotators", "alias", "prompts", "temperature")),
+    "rankings": Recipe(rankings, "responses", ("prompts", "temperature", "seed")),
+    "merg": Recipe(_variants, "responses", ("variants", "rubric_judge", "rubrics", "temperature")),
 }
 
 
@@ -185,6 +186,7 @@ def takers(option: str) -> tuple[str, ...]:
     return tuple(name for name, options in taken.items() if option in options)
 
 
+@checked_arguments
 def study(
     name: str, judges: str | Sequence[str], *, sample: int | None = None, seed: int | None = None, **options: object
 ) -> Plan:
@@ -206,7 +208,7 @@ def study(
         Items that are drawn, of studies with a table; spread over ``language`` and ``domain`` where it has them. Of
         controlled pairs, all are asked.
     seed : int, optional
-        Of the draw, and of what the study draws itself.
+        Seed of the draw, and of what the study draws itself.
     **options
         Those of the study: a table (or a file with one), and arguments of the function that plans it.
 

@@ -7,6 +7,8 @@ import re
 from judgestats.errors import DesignError
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.M)
+_FENCED = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*([\w+-]*)")
+_MARKDOWN, _ANY_TEXT = ("markdown", "md"), ("", "markdown", "md", "text", "txt", "plaintext")
 _NUMBERED = re.compile(r"^([ \t>]*(?:#{1,6}[ \t]+)?(?:[-*+][ \t]+)?(?:\*\*|__)?)\d{1,3}[.)][ \t]+", re.M)
 _SENTENCE_END = re.compile(r"[.!?][\"')\]*_”’]*(?=\s|$)")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|vs|etc|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|\d{1,2})\.$")
@@ -70,6 +72,7 @@ def without_markdown(text: str) -> str:
     -------
     str
         Paragraphs. The numbers of a numbered list, the language of a code block and the addresses of links are gone.
+        What stands in a fence of Markdown, or in one around the whole text, is text; other fences are code and stay.
 
     Raises
     ------
@@ -86,10 +89,11 @@ def without_markdown(text: str) -> str:
     'Tea.\\n\\nBoil water. Add the leaves.'
     """
     blocks: list[str] = []
+    fenced, text = text, _unfenced(text)
     for i, part in enumerate(re.split(r"^[ \t]*(?:```|~~~).*\n?", text, flags=re.M)):
         blocks += [part.strip("\n")] if i % 2 else [_paragraph(b) for b in re.split(r"\n\s*\n", part)]
     result = "\n\n".join(b for b in blocks if b.strip())
-    if result == text.strip():
+    if result == fenced.strip():
         raise DesignError(f"There is no Markdown in {text[:60]!r}, so a pair would have two equal texts.")
     _require_words(text, result, "Taking the Markdown out")
     return result
@@ -127,6 +131,25 @@ def with_markdown(text: str) -> str:
     result = "\n".join([f"**{first}**", "", *(f"- {s}" for s in rest)])
     _require_words(text, result, "Putting Markdown in")
     return result
+
+
+def _unfenced(text: str) -> str:
+    """A text without the fences around Markdown, and without one around the whole text."""
+    lines = text.strip("\n").split("\n")
+    for start, line in enumerate(lines):
+        match = _FENCED.match(line)
+        if match is None or match[1].lower() not in (_ANY_TEXT if not "".join(lines[:start]).strip() else _MARKDOWN):
+            continue
+        depth, end = 1, len(lines)
+        for at in range(start + 1, len(lines)):
+            if inner := _FENCED.match(lines[at]):
+                depth += 1 if inner[1] else -1
+            if depth == 0:
+                end = at
+                break
+        if match[1].lower() in _MARKDOWN or not "".join(lines[end + 1 :]).strip():
+            return _unfenced("\n".join([*lines[:start], *lines[start + 1 : end], *lines[end + 1 :]]))
+    return text
 
 
 def _paragraph(block: str) -> str:

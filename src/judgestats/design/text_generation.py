@@ -13,6 +13,7 @@ import pandas as pd
 
 from judgestats.design.plans import Plan, build, opened_table
 from judgestats.errors import DesignError
+from judgestats.outputs import text_read
 from judgestats.typing import Record
 
 #: What a text is for, and the prompt that asks for it.
@@ -56,9 +57,9 @@ def questions(path: str | Path | None = None) -> pd.DataFrame:
     >>> questions().groupby("long")["topic"].agg(["size", "nunique"]).to_numpy().tolist()
     [[50, 5], [25, 5]]
     """
-    source = files("judgestats.design") / "stimuli" / "questions.toml" if path is None else Path(path)
+    own = files("judgestats.design") / "stimuli" / "questions.toml"
     try:
-        document = tomllib.loads(source.read_text(encoding="utf-8"))
+        document = tomllib.loads(own.read_text(encoding="utf-8") if path is None else text_read(path))
         rows = [
             (f"{'long' if long else 'q'}{i:03d}", topic, long, question)
             for long, part in ((False, document["pairs"]), (True, document.get("long", {})))

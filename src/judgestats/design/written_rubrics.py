@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.design.collection import matched
 from judgestats.design.plans import CALL, TEXTS, Plan, build, need_columns, opened, opened_table
 from judgestats.design.prompt_templates import REPLIES, Prompt, prompt
@@ -34,6 +35,7 @@ _TAKEN = ("judge", "condition", "prompt", "temperature", "replicate", "stage", "
 _CALL = ("judge", "prompt", "temperature", "replicate")
 
 
+@checked_arguments
 def merg(
     judges: str | Sequence[str],
     responses: pd.DataFrame | str | Path,

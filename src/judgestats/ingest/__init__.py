@@ -3,7 +3,7 @@
 :func:`read` reads, :func:`detect_format` detects the format, :func:`suggest_mapping` suggests a mapping for a table of
 unknown shape (and computes nothing), :func:`parse_verdicts` reads replies as text, :func:`join_labels` joins people's
 labels to verdicts, :func:`formats` lists the readers, :func:`source_info` describes what was read.
-May import verdicts, schema, results, kernels and errors; independent of measures and models.
+May import the packages verdicts, counting, schema and kernels; independent of measures and models.
 """
 
 from judgestats.loading import names_of

@@ -15,6 +15,8 @@ from judgestats.schema.columns import NO, YES
 _MOST_LABELS = 60
 #: Longest name of a class that is proposed as one, and most of them.
 _LONGEST_CLASS, _MOST_CLASSES = 40, 20
+#: Rows from which numbers that rise by one are taken for numbers of the rows.
+_COUNTED_ROWS = 10
 _YES_NO = tuple(zip(YES, NO, strict=True))
 
 
@@ -29,7 +31,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerGuess:
     """A guess at the answer column."""
 
     name: str  # ``choice``, ``winner`` or ``graded``
@@ -50,7 +52,27 @@ def find_pair(table: pd.DataFrame) -> Pair | None:
                 long = any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
                 if not long and not any(all_numbers(table[c]) for c in columns):  # whole responses are not ids
                     return Pair(*columns, order_known=in_order, ends=(one, two))
-    return None
+    return _named_alike(table)
+
+
+def _named_alike(table: pd.DataFrame) -> Pair | None:
+    """The only pair of columns of short texts whose names differ in the part that tells the candidates apart."""
+    names = {tuple(plain(c).split("_")): c for c in reversed(list(map(str, table.columns)))}
+    pairs = []
+    for one, two, in_order in guesses.PAIR_ENDINGS:
+        for words, first in names.items():
+            for at in (i for i, word in enumerate(words) if word == one and len(words) > 1):
+                second = names.get((*words[:at], two, *words[at + 1 :]))
+                of_name = words[-1] in ("name", "id", "model") and at < len(words) - 1
+                if second is not None and of_name and not any(all_numbers(table[c]) for c in (first, second)):
+                    pairs.append(Pair(first, second, order_known=in_order, ends=(one, two)))
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def numbers_rows(values: pd.Series) -> bool:
+    """Whether a column counts the rows of its table, from any number; few rows do not show it."""
+    numbers = pd.to_numeric(values.astype("string"), errors="coerce").to_numpy(dtype=float, na_value=float("nan"))
+    return len(numbers) >= _COUNTED_ROWS and bool((numbers[1:] - numbers[:-1] == 1).all())
 
 
 def all_numbers(values: pd.Series) -> bool:
@@ -77,7 +99,7 @@ def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
     return {v for c in (pair.first, pair.second) for v in texts(table[c])}
 
 
-def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
+def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[AnswerGuess | None, list[str]]:
     """Choose the column that most surely holds the answer."""
     answers, notes = [], []
     for column in table.columns:
@@ -102,7 +124,7 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
     return (answers[0] if answers else None), notes
 
 
-def _answer_in(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
+def _answer_in(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> AnswerGuess | None:
     values = distinct(table[column])
     if not values or (all(is_number(v) for v in values) and not all(float(v) in (-1, 0, 1, 2) for v in values)):
         return _graded_answer(table, column, pair)
@@ -113,18 +135,18 @@ def _answer_in(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str
     others = {v: ("tie" if v.lower() in guesses.TIES else "invalid") for v in values if v not in sides}
     if pair and sides and set(sides) <= ids:
         labels = {v: a for v, a in others.items() if v != a}
-        return Answer("winner", column, "its values are the candidates themselves", 3, labels)
+        return AnswerGuess("winner", column, "its values are the candidates themselves", 3, labels)
     if pair and sides and set(sides) <= {pair.first, pair.second}:
         labels = {pair.first: "first", pair.second: "second", **others}
         name = "choice" if swapped is None else "winner"
-        return Answer(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
+        return AnswerGuess(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
     if sides and all(is_number(v) for v in sides):
         return _coded_answer(column, {float(v): v for v in sides}, others, pair, swapped)
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
         labels = {v: guesses.POSITIONS[v.lower()] for v in sides} | others
         if {"first", "second"} & set(labels.values()):
             meanings = ", ".join(f"{v} {a}" for v, a in labels.items())
-            return Answer("choice", column, f"its values name positions: {meanings}", 2, _changed(labels))
+            return AnswerGuess("choice", column, f"its values name positions: {meanings}", 2, _changed(labels))
     return None
 
 
@@ -143,37 +165,37 @@ def is_number(value: str) -> bool:
 
 def _coded_answer(
     column: str, spelt: dict[float, str], others: dict[str, str], pair: Pair | None, swapped: str | None
-) -> Answer | None:
+) -> AnswerGuess | None:
     """1, 0, -1 and 1, 2, 0: what they mean is a convention, so the trust is low."""
     numbers = set(spelt)
     if {1.0, -1.0} <= numbers <= {1.0, 0.0, -1.0}:
         meaning = {1.0: "first", 0.0: "tie", -1.0: "second"}
         labels = {spelt[n]: meaning[n] for n in numbers} | others
-        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: check this", 1, labels)
+        return AnswerGuess("choice", column, "1, 0, -1 are taken for first, tie, second: check this", 1, labels)
     if {1.0, 2.0} <= numbers <= {0.0, 1.0, 2.0}:
         labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
         if pair is not None and pair.ends == ("1", "2"):
             reason = f"1 and 2 are taken for {pair.first} and {pair.second}: check this"
-            return Answer("choice" if swapped is None else "winner", column, reason, 1, labels)
+            return AnswerGuess("choice" if swapped is None else "winner", column, reason, 1, labels)
         if pair is None and swapped is not None:
             rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
             reason = "1 and 2 are taken for the two outputs, whatever the order: check this"
-            return Answer("winner", column, reason, 1, rest)
+            return AnswerGuess("winner", column, reason, 1, rest)
     return None
 
 
-def _graded_answer(table: pd.DataFrame, column: str, pair: Pair | None) -> Answer | None:
-    """AlpacaEval's preference, 1 to 2 or 0; other graded answers do not say which end is which."""
+def _graded_answer(table: pd.DataFrame, column: str, pair: Pair | None) -> AnswerGuess | None:
+    """AlpacaEval's preference, 1 to 2 or 0; no other graded answer says which end favours which candidate."""
     if plain(column) != "preference" or pair is None or pair.ends != ("1", "2"):
         return None
     values = pd.to_numeric(table[column], errors="coerce").dropna()
     if len(values) and ((values == 0) | values.between(1, 2)).all():
         reason = f"1 to 2, or 0, as AlpacaEval writes it: 1 is {pair.first}, 2 is {pair.second}, 1.5 and 0 are ties"
-        return Answer("graded", column, reason, 2, {"1": "first", "2": "second", "0": "tie"})
+        return AnswerGuess("graded", column, reason, 2, {"1": "first", "2": "second", "0": "tie"})
     return None
 
 
-def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes: list[str]) -> Answer:
+def _checked(table: pd.DataFrame, answer: AnswerGuess, won: AnswerGuess, pair: Pair, notes: list[str]) -> AnswerGuess:
     """Compare an answer by position with the column that names the winner, row by row."""
     if answer.name != "choice":
         return answer
@@ -190,9 +212,9 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
     odd = int((~same).sum())
     if odd:
         notes.append(f"{answer.source!r} and {won.source!r} contradict each other in {odd} rows.")
-        return Answer(answer.name, answer.source, answer.reason, 0, answer.labels)
+        return AnswerGuess(answer.name, answer.source, answer.reason, 0, answer.labels)
     reason = f"{answer.reason.removesuffix(': check this')}; agrees with {won.source!r} in every row"
-    return Answer(answer.name, answer.source, reason, 4, answer.labels)
+    return AnswerGuess(answer.name, answer.source, reason, 4, answer.labels)
 
 
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
@@ -239,4 +261,5 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     words = name.split("_")
     is_other = name in others or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
     is_other |= (len(words) > 1 and words[-1] in guesses.BESIDE) or column.lower().rpartition(".")[2] in guesses.ORDERS
+    is_other |= guesses.COUNT.search(name) is not None
     return column not in taken and not is_other and not name.startswith(guesses.FEATURES)

@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +17,8 @@ import pyarrow.parquet as pq
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.compressed_files import bytes_of
+from judgestats.ingest.file_heads import RecognisedFile
 from judgestats.schema.opening import cell_text, few, refuse_repeated_names
-
-if TYPE_CHECKING:
-    from judgestats.ingest.files import File
 
 #: Name of a nameless pandas index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
@@ -30,7 +27,7 @@ _BATCH = 8192
 _LARGE_BATCH, _CODE_SIZE = 2**20, 8
 
 
-def parquet_schema(file: File) -> pa.Schema:
+def parquet_schema(file: RecognisedFile) -> pa.Schema:
     """Names and types of the columns of a Parquet file, nameless row numbers left out; a repeated name is refused."""
     if file.head.schema is not None:
         return _columns_of(file.head.schema, file.path)

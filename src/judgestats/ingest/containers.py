@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.archives import archive_of
 from judgestats.ingest.compressed_files import is_packed, unpacked_name
 from judgestats.ingest.decoding import refuse_unknown_encoding
-from judgestats.ingest.file_heads import file_head
+from judgestats.ingest.file_heads import Container, file_head
 from judgestats.ingest.qrels import are_qrels
 from judgestats.ingest.separators import SEPARATOR, SEPARATORS
 
-Container = Literal["csv", "tsv", "json", "jsonl", "parquet", "arrow", "orc", "excel", "sqlite", "qrels", "eval"]
 #: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
     ".csv": "csv",

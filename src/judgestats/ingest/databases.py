@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.io.sql import SQLiteDatabase
 
 from judgestats.errors import SchemaError, masked
+from judgestats.outputs import note_read
 from judgestats.schema.opening import LOST, cell_text, refuse_repeated_names
 
 #: Values of the parameters of a query: by position, or by name.
@@ -55,9 +56,25 @@ def _bare(sql: str) -> str:
     return sql[: ends[-1]] if ends else sql
 
 
+def _note_files(connection: Connection) -> None:
+    """Note the files of a database of SQLite or DuckDB, over which nothing is then written."""
+    with suppress(Exception):  # each driver has errors of its own; what is wrong with the connection, the query says
+        if _module(connection) in ("sqlite3", *_DUCKDB):
+            files = [file for *_, file in connection.cursor().execute("PRAGMA database_list").fetchall()]
+        else:
+            from sqlalchemy import make_url
+
+            address = getattr(getattr(connection, "engine", connection), "url", connection)
+            url = make_url(address)
+            files = [url.database] if url.get_backend_name() in ("sqlite", "duckdb") else []
+        for file in filter(None, files):
+            note_read(file)
+
+
 def query(sql: str, connection: Connection, params: Params = None) -> pd.DataFrame:
     """The rows of a query as text; its text, whole numbers and gaps come back exactly."""
     table, failed = None, ""
+    _note_files(connection)
     try:  # each driver has errors of its own, and their tracebacks may show the address with its password
         table = _fetched(_bare(sql) if isinstance(sql, str) else sql, connection, params)
     except SchemaError:
@@ -119,6 +136,7 @@ def failure(problem: Exception, sql: str, connection: Connection) -> str:
 def there(sql: str, connection: Connection, params: Params = None) -> Any:
     """A query as a lazy frame: a DuckDB relation, or an Ibis table on PostgreSQL. Its rows stay in the database."""
     sql = _bare(sql)
+    _note_files(connection)
     if _module(connection) in _DUCKDB:
         return _relation(sql, connection, params)
     driver, failed = None, ""

@@ -7,13 +7,11 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.compressed_files import PEEK, bytes_of
-
-if TYPE_CHECKING:
-    from judgestats.ingest.files import File
+from judgestats.ingest.file_heads import RecognisedFile
 
 #: Bytes that no text holds, besides tabs, ends of lines and pages, and escapes.
 _CONTROLS = sorted({*range(32)} - {9, 10, 11, 12, 13, 27})
@@ -81,7 +79,7 @@ def refuse_unknown_encoding(encoding: str | None) -> None:
         ) from None
 
 
-def decoded_start(file: File) -> tuple[str, bool]:
+def decoded_start(file: RecognisedFile) -> tuple[str, bool]:
     """The beginning of a text, and whether it is all of it."""
     decoder = codecs.getincrementaldecoder(file.encoding or "utf-8-sig")()
     try:

@@ -6,25 +6,26 @@ import csv
 import io
 import itertools
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
+from judgestats.csv_files import GUARD, GUARDED, unguarded_names
 from judgestats.errors import SchemaError
 from judgestats.ingest.decoding import decoded_start, text_of
+from judgestats.ingest.file_heads import RecognisedFile
 from judgestats.ingest.separators import separator_of
 from judgestats.ingest.text_blocks import BLOCK, CHUNK, BrokenRow, TextRows, has_lone_cr, text_batch
 from judgestats.schema.opening import few, refuse_repeated_names
 from judgestats.threads import Shared
-
-if TYPE_CHECKING:
-    from judgestats.ingest.files import File
 
 #: Name of a first column that has none.
 NAMELESS = "column_1"
@@ -32,45 +33,107 @@ _LARGEST_FIELD = 2**31 - 1
 
 
 def delimited_batches(
-    file: File, lines: array[int] | None = None, broken: list[BrokenRow] | None = None
+    file: RecognisedFile, lines: array[int] | None = None, broken: list[BrokenRow] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV or TSV file as batches of text; only the empty cell is missing, and ``NA`` is a name."""
-    empty = True
+    empty, separator = True, separator_of(file)
+    headless = _names_by_user(file, separator)
     with text_of(file.path, file.encoding) as text:
-        separator = separator_of(file)
-        names, line = _header(text, file, separator)
+        names, line = headless or _header(text, file, separator)
+        for _ in range(line if headless else 0):
+            text.readline()
         for batch in _row_batches(text, line, names, file, separator, lines, broken):
             empty = False
-            yield batch
+            yield _unguarded(batch) if GUARD in names else batch
     if empty and broken:
         raise broken[0][1]
     if empty:
         raise SchemaError(f"{file.path.name} has a header ({few(names, 30)}) but no rows.")
 
 
-def delimited_names(file: File) -> list[str]:
+def delimited_names(file: RecognisedFile) -> list[str]:
     """Names of the columns of a CSV or TSV file, from its header alone."""
     separator = separator_of(file)
+    if headless := _names_by_user(file, separator):
+        return headless[0]
     head, whole = decoded_start(file)
     start = io.StringIO(head, newline="")
     with suppress(SchemaError):
         names, _ = _header(start, file, separator)
         if whole or start.tell() < len(head):
-            return names
+            return unguarded_names(names)
     with text_of(file.path, file.encoding) as text:
-        return _header(text, file, separator)[0]
+        return unguarded_names(_header(text, file, separator)[0])
 
 
-def _header(text: IO[str], file: File, separator: str) -> tuple[list[str], int]:
+def _unguarded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of a table that was written for spreadsheets, as they were before: those that have the mark of it."""
+    marked = pc.fill_null(pc.equal(batch.column(GUARD), "'"), False)
+    columns = {name: batch.column(name) for name in batch.schema.names if name != GUARD}
+    texts = [pc.if_else(marked, pc.replace_substring_regex(c, GUARDED.pattern, r"\1"), c) for c in columns.values()]
+    return pa.RecordBatch.from_arrays(texts, names=unguarded_names(batch.schema.names))
+
+
+def _header(text: IO[str], file: RecognisedFile, separator: str) -> tuple[list[str], int]:
     """Names of the columns, and the line at which the header ends; the text is then at its first row."""
+    header, line, _ = _first_row(text, file, separator)
+    return header_names(header, file.path), line
+
+
+def _first_row(text: IO[str], file: RecognisedFile, separator: str) -> tuple[list[str], int, int]:
+    """The first row, the line at which it ends, and the lines before it that tell the separator."""
     rows = csv.reader(iter(text.readline, ""), delimiter=separator, strict=True)
+    before = 0
     with _valid(rows, 0, file):
-        header = next((row for row in rows if row), [])
-    return header_names(header, file.path), rows.line_num
+        row = next(filter(None, rows), [])
+        if separator.join(row) == f"sep={separator}":
+            before, row = rows.line_num, next(filter(None, rows), [])
+    return row, rows.line_num, before
+
+
+#: Names of the columns of tables without a header; none: numbered, None: the first line is a header.
+_NAMES: ContextVar[tuple[str, ...] | None] = ContextVar("names", default=None)
 
 
 @contextmanager
-def _valid(rows: Any, before: int, file: File) -> Iterator[None]:
+def columns_named(names: str | Sequence[str] | None, header: bool | None = None) -> Iterator[None]:
+    """Read CSV and TSV files without a header, where `names` or ``header=False`` say so."""
+    if header not in (None, True, False, "true", "false"):
+        raise SchemaError(f"header={header!r} should be False where the first line of the table is a row, else True.")
+    listed = (names.split(",") if names else ()) if isinstance(names, str) else names or ()
+    columns = tuple(str(name).strip() for name in listed)
+    if columns and header in (True, "true"):
+        raise SchemaError("names= is for a table without a header, and header=True was given. Leave one of them out.")
+    refuse_repeated_names([*columns], "names=")
+    token = _NAMES.set(columns if columns or header in (False, "false") else _NAMES.get())
+    try:
+        yield
+    finally:
+        _NAMES.reset(token)
+
+
+def has_header() -> bool:
+    """Whether the first line of CSV and TSV files is read as a header."""
+    return _NAMES.get() is None
+
+
+def _names_by_user(file: RecognisedFile, separator: str) -> tuple[list[str], int] | None:
+    """Names of the columns of a file without a header, and the lines before its first row; None if it has one."""
+    names = _NAMES.get()
+    if names is None:
+        return None
+    with text_of(file.path, file.encoding) as text:
+        row, _, before = _first_row(text, file, separator)
+    if names and len(names) != len(row):
+        raise SchemaError(
+            f"names= has {len(names)} names ({few(names, 12)}), and the first row of {file.path.name} has {len(row)} "
+            f"fields ({few(row, 12)}). Name each column once."
+        )
+    return [*names] or [f"field_{i}" for i in range(1, len(row) + 1)], before
+
+
+@contextmanager
+def _valid(rows: Any, before: int, file: RecognisedFile) -> Iterator[None]:
     """Report what the csv module refuses, with its line; `before`: lines that other readers have read."""
     with _LARGE_FIELDS.held():
         try:
@@ -86,7 +149,7 @@ def _row_batches(
     text: IO[str],
     line: int,
     names: list[str],
-    file: File,
+    file: RecognisedFile,
     separator: str,
     lines: array[int] | None,
     broken: list[BrokenRow] | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from judgestats.errors import SchemaError
 from judgestats.ingest.archives import Archive, archive_of
 from judgestats.ingest.arrow_tables import parquet_batches, parquet_schema, plain_batches
 from judgestats.ingest.binaries import binary_batches
-from judgestats.ingest.containers import BINARY_KINDS, Container, container_of
+from judgestats.ingest.containers import BINARY_KINDS, container_of
 from judgestats.ingest.decoding import decoded_start
 from judgestats.ingest.delimited import RowNumbers, delimited_batches, delimited_names
-from judgestats.ingest.file_heads import FileHead, file_head
+from judgestats.ingest.file_heads import FileHead, RecognisedFile, file_head
 from judgestats.ingest.json_documents import json_document, json_records
 from judgestats.ingest.json_lines import first_record, json_lines, record_batches, table_of_lines
 from judgestats.ingest.json_values import Record, Row, json_type
@@ -33,14 +33,8 @@ from judgestats.schema.opening import cell_text
 
 
 @dataclass(frozen=True)
-class File:
-    """One file, and how it is to be opened."""
-
-    path: Path
-    container: Container  # a table of text, JSON, a binary table, or ``eval`` (a log of Inspect, zipped)
-    encoding: str | None = None  # if not UTF-8
-    inner: str = ""  # name of the sheet or table in it, if it holds several
-    head: FileHead = field(default=FileHead(b""), repr=False, compare=False)
+class File(RecognisedFile):
+    """One file, opened as its kind is."""
 
     @classmethod
     def of(cls, path: Path, encoding: str | None = None, head: FileHead | None = None) -> File:
@@ -121,7 +115,7 @@ class File:
             integer_object_nulls=True
         )
         gaps = [n for n in table.columns if table[n].dtype == object]
-        return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
+        return table.assign(**{n: [_cell(v) for v in table[n]] for n in gaps}) if gaps else table
 
     @property
     def counted_in(self) -> str:
@@ -152,6 +146,11 @@ class File:
         if self.container == "qrels":
             return qrels_batches(self.path, self.encoding)
         return delimited_batches(self, lines, broken)
+
+
+def _cell(value: Any) -> str | None:
+    """The text of a cell in a column with gaps; of True and False as in a column without."""
+    return str(value) if isinstance(value, bool) else cell_text(value)
 
 
 def decoded(table: pd.DataFrame, keep: Collection[str] = ()) -> pd.DataFrame:

@@ -10,15 +10,20 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.copies import Copies, copies, empty_repeats
+from judgestats.ingest.delimited import has_header
 from judgestats.ingest.files import decoded
+from judgestats.ingest.hints import first_cells, headerless
 from judgestats.ingest.mapping import Labels, Mapped, canonical, kind_of_mapping, refuse_absent_columns
 from judgestats.ingest.proposals import UnmappedTable
 from judgestats.ingest.searching import suggest_mapping
+from judgestats.ingest.separators import DELIMITERS
 from judgestats.ingest.sniffing import column_names
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import check_numbers, with_numbers
+from judgestats.ingest.wide import listed
 from judgestats.schema.account import Account, Exclusion, Places
 from judgestats.schema.columns import COUNTS, OUTCOMES, VOCABULARY, Kind, kind_of
+from judgestats.schema.findings import Finding
 
 if TYPE_CHECKING:
     from judgestats.ingest.replies import Form
@@ -97,10 +102,14 @@ class FrameTarget:
             target, table = self.parsed(table, label)
             return target.of_text(table, places, excluded, label=label, files=files, calls=calls)
         kind = self.kind(table, label)
-        decimal = self.options.pop("decimal", ".")
+        decimal = self.options.pop("decimal", None)
         account = Account(len(table), places if places is not None else (), excluded)
         if files is not None:
-            account = replace(account, notes=files.not_read, unread=files.unread_note)
+            account = replace(
+                account,
+                notes=(*files.notes, *_first_line(table, files), *_sets(table, self.columns or {})),
+                unread=files.unread_note,
+            )
         try:
             if places is not None and not calls:
                 table, account = self._once(table, places, kind, account)
@@ -123,8 +132,39 @@ class FrameTarget:
         return _remaining(table, account, empty)
 
 
+def _first_line(table: pd.DataFrame, files: Files) -> list[Finding]:
+    """A finding where the first line of a table in text was read as a header and looks like a row."""
+    text = has_header() and files.files[0].container in DELIMITERS
+    what, _, remedy = (headerless(table) if text else "").partition(". ")
+    return (
+        [Finding("file", "", what, (), remedy=remedy, where=f"{files.relative(files.files[0])}, line 1")]
+        if what
+        else []
+    )
+
+
+def _sets(table: pd.DataFrame, columns: Mapped) -> list[Finding]:
+    """A finding where lists are read as sets of labels."""
+    source = columns.get("answer", "answer")
+    cells = first_cells(table[[source]]).get(str(source)) if source in table.columns else None
+    if not cells or listed(cells[0]) is None:
+        return []
+    remedy = (
+        f"If they are repeats, explode={source!r} gives each label a row, and replicate={source}.index numbers them."
+    )
+    return [
+        Finding(
+            "counted",
+            "answer",
+            f"lists in {source!r} are read as sets of labels",
+            tuple(range(len(table))),
+            remedy=remedy,
+        )
+    ]
+
+
 def _remaining(table: pd.DataFrame, account: Account, repeats: Copies) -> tuple[pd.DataFrame, Account]:
-    """The rows of a table that repeat no other, and the account of all."""
+    """The rows of a table that are not copies of others, and the account of all rows."""
     if not repeats.why:
         return table, account
     places = cast("Places", account.places).take(~repeats.excluded)

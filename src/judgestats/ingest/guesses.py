@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from judgestats.schema.columns import CHOICES
+from judgestats.schema.columns import CHOICES, VOCABULARY
 
 JUDGE = (
     *("judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator"),
@@ -24,6 +24,62 @@ SYSTEM = (
 )
 CRITERION = ("criterion", "criteria", "dimension", "aspect", "rubric_id", "rubric", "attribute", "metric")
 SCORE = ("score", "rating", "grade", "points", "stars", "mark", "judge_score", "overall_score", "satisfied")
+#: Last word of the name of a score, which other words stand before: ``weighted_score``, ``q1_faithfulness``.
+SCORE_LIKE = re.compile(r".+_(score|rating|grade)|q\d+_[a-z]\w*")
+#: Words of the name of a count, which is no score.
+COUNT = re.compile(r"(^|_)(total|totals|errors?|count|counts|n|num|sum|records?|rows?|line|lines|number|index)(_|$)")
+#: Words that name criteria rather than judges.
+CRITERIA_WORDS = frozenset(
+    [
+        "accuracy",
+        "adherence",
+        "answer_relevance",
+        "bias",
+        "brevity",
+        "clarity",
+        "coherence",
+        "completeness",
+        "conciseness",
+        "consistency",
+        "correctness",
+        "creativity",
+        "depth",
+        "detail",
+        "empathy",
+        "engagement",
+        "factuality",
+        "facts",
+        "faithfulness",
+        "fluency",
+        "format",
+        "formatting",
+        "grammar",
+        "groundedness",
+        "grounding",
+        "harmfulness",
+        "helpfulness",
+        "honesty",
+        "informativeness",
+        "instruction_following",
+        "logic",
+        "organization",
+        "originality",
+        "quality",
+        "readability",
+        "reasoning",
+        "relevance",
+        "relevancy",
+        "safety",
+        "specificity",
+        "structure",
+        "style",
+        "tone",
+        "toxicity",
+        "truth",
+        "truthfulness",
+        "usefulness",
+    ]
+)
 CHOICE = (
     *("choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen"),
     *("judgment", "judgement", "answer", "outcome"),
@@ -32,8 +88,22 @@ CHOICE = (
 CLASS = ("label", "class", "classification", "category", "annotation")
 CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
-SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed", "order", "presentation_order", "order_shown")
-GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
+SWAPPED = (
+    "swapped",
+    "swap",
+    "is_swapped",
+    "flipped",
+    "is_flipped",
+    "was_swapped",
+    "reversed",
+    "order",
+    "presentation_order",
+    "order_shown",
+)
+GOLD = (
+    *("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth", "ground_truth_winner"),
+    *("true_winner", "correct_winner", "expected_winner", "ground_truth_label", "true_label", "reference_winner"),
+)
 #: Further canonical columns and their usual other names.
 OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "preferences": {
@@ -72,6 +142,24 @@ CANDIDATE_STEMS = (
 PAIR_ENDINGS = (("first", "second", True), ("a", "b", False), ("1", "2", False), ("left", "right", False))
 
 TIES = ("tie", "c", "a=b", "b=a", "draw", "equal", "similar", "same", "both", "[[c]]", "tie (bothbad)")
+#: All names of columns that say what they hold.
+WORDS = frozenset(
+    {
+        *JUDGE,
+        *ITEM,
+        *SYSTEM,
+        *CRITERION,
+        *SCORE,
+        *CHOICE,
+        *CLASS,
+        *CORRECT,
+        *REPLICATE,
+        *SWAPPED,
+        *GOLD,
+        *(word for others in OTHERS.values() for words in others.values() for word in words),
+        *(column.name for columns in VOCABULARY.values() for column in columns),
+    }
+)
 #: Answers by position that need no explanation.
 POSITIONS = {
     **{"first": "first", "second": "second", "a": "first", "b": "second", "[[a]]": "first", "[[b]]": "second"},
@@ -109,7 +197,7 @@ def plain(name: str) -> str:
 
 
 def sides(labels: Iterable[str]) -> dict[str, str]:
-    """What each label says, usually means or misspells; ``...``, which no reader takes, where that is unknown."""
+    """The side that each label states, usually means or misspells; ``...``, which every reader refuses, if unknown."""
     said = CONVENTIONS | POSITIONS | dict.fromkeys(TIES, "tie") | dict.fromkeys(INVALID, "invalid")
     return {label: said.get(bare := label.strip().lower()) or _misspelt(bare) or "..." for label in labels}
 

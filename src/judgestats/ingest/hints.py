@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from judgestats.ingest.answers import distinct, is_number
-from judgestats.ingest.guesses import POSITIONS, TIES, plain
+from judgestats.ingest.guesses import POSITIONS, TIES, WORDS, plain
 from judgestats.schema.columns import NO, YES
 from judgestats.schema.opening import few
 
@@ -30,6 +30,28 @@ def first_cells(frame: pd.DataFrame, most: int = 1) -> dict[str, list[object]]:
     ahead = {str(c): v.dropna().tolist() for c, v in frame.head(_AHEAD).astype(object).items()}
     cells = {c: v if v else frame[c].dropna().head(most).tolist() for c, v in ahead.items()}
     return {c: v[:most] for c, v in cells.items() if v}
+
+
+#: Rows by which a first line is taken for a record.
+_FIRST_ROWS = 1000
+
+
+def headerless(frame: pd.DataFrame) -> str:
+    """Note that the names of the columns look like a row of the table; empty if they do not."""
+    names = [str(c) for c in frame.columns]
+    numbers = [float(n) for n in names if is_number(n)]
+    like_rows = bool(numbers) and numbers not in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    for name, (_, cells) in zip(names, frame.head(_FIRST_ROWS).items(), strict=True):
+        values = distinct(cells)
+        if plain(name) in WORDS or not values or all(map(is_number, values)) != is_number(name):
+            return ""
+        like_rows |= not is_number(name) and name in values
+    if not like_rows:
+        return ""
+    return (
+        f"The first line may be a row, no header: its cells ({few(names, 6)}) are like those below. If so, pass "
+        "names= (--names) with a name for each column, or header=False (--no-header)."
+    )
 
 
 def nested(frame: pd.DataFrame) -> list[str]:

@@ -13,6 +13,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.mapping import RATER_TYPE, Labels, Mapped, canonical, with_columns
@@ -43,6 +44,7 @@ _CONTENT = ("task", "topic", "domain", "tier", "stimulus", "vacuum_kind", "delta
 Bools = NDArray[np.bool_]
 
 
+@checked_arguments
 def join_labels(
     verdicts: Any,
     labels: Any,
@@ -235,7 +237,7 @@ def _with_names(labels: _Labels, judged: pd.DataFrame, kind: Kind, on: Any, colu
                 f"{suggestion(source, table.columns)}{hint}"
             )
     further = tuple(n for n in pairs if n not in ours)
-    texts = {n: table[str(mapped.pop(n))] for n in further}
+    texts = {n: table[str(mapped.pop(n, n))] for n in further}
     dropped = [c for n in further if (c := pairs[n]) != n and c not in mapped.values() and c in table.columns]
     table = table.drop(columns=dropped).assign(**texts)
     if "judge" not in mapped and "judge" not in table.columns:
@@ -370,7 +372,7 @@ def _canonical(
     answers: Labels | None,
     options: dict[str, Any],
 ) -> pd.DataFrame:
-    """The labels that are matched, as a canonical frame that fits that of the verdicts."""
+    """The matched labels as a canonical frame of the same kind as the verdicts."""
     rows = matches.rows
     model = judged.iloc[matches.first[matches.cell[rows]]].reset_index(drop=True)  # a verdict on the same thing
     table, mapped = labels.table.iloc[rows].reset_index(drop=True), dict(labels.mapped)

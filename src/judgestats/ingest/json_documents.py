@@ -12,7 +12,7 @@ from judgestats.ingest.archives import forget_archive
 from judgestats.ingest.compressed_files import MAX_UNPACKED
 from judgestats.ingest.decoding import text_of
 from judgestats.ingest.json_lines import json_lines
-from judgestats.ingest.json_values import Fields, Record, RepeatedField, Row, json_type, parsed_json
+from judgestats.ingest.json_values import Fields, Record, RepeatedField, Row, json_type, parsed_json, trailing_comma
 
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 
@@ -34,7 +34,9 @@ def _json_document(path: Path, encoding: str | None, *_: int | None) -> Any:
             return [record for _, record in json_lines(path, encoding)]
         end = len(content.rstrip())
         remedy = (
-            "The file ends before the JSON does: it was probably cut off while it was written. Write or fetch it again."
+            "Delete the comma before the closing bracket."
+            if trailing_comma(problem) and content.rstrip()[-1:] != ","
+            else "The file ends before the JSON does: it was probably cut off while written. Write or fetch it again."
             if problem.pos >= end - 1 or problem.msg.startswith("Unterminated string")
             else "Correct it."
         )
@@ -120,6 +122,9 @@ def _answers_by_name(document: Fields) -> list[Row]:
     numbers = all(isinstance(c, int | float) for c in cells)
     labels = all(isinstance(c, str) for c in cells) and len({*cells}) <= _LABELS
     shared = all(2 * len(v) >= len(inner) for v in objects)
+    if shared and len(document) >= _ROWS and not (numbers or labels) and not any(map(str.isdigit, inner)):
+        key = "id" if "id" not in inner else "key"
+        return [{key: name, **v} for name, v in document.items()]
     if (
         min(len(inner), len(document)) < 2
         or max(len(inner), len(document)) < _ROWS

@@ -18,7 +18,7 @@ import pyarrow.json as arrow_json
 from judgestats.errors import SchemaError
 from judgestats.ingest.arrow_tables import empty_as_missing
 from judgestats.ingest.decoding import text_of
-from judgestats.ingest.json_values import Record, RepeatedField, Row, json_type, parsed_json
+from judgestats.ingest.json_values import Record, RepeatedField, Row, json_type, parsed_json, trailing_comma
 from judgestats.ingest.nested_json import MOST_SPARSE, columns_of, table_of
 from judgestats.ingest.text_blocks import BLOCK, BrokenRow, TextRows, has_lone_cr
 from judgestats.schema.opening import cell_text
@@ -77,6 +77,8 @@ def _broken_line(path: Path, number: int, line: str, problem: Exception, last: b
         return f"{path.name}, line {number}: {problem}. Rename or remove one."
     what = f"{problem.msg}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else str(problem)
     text = f"{path.name}, line {number}: not valid JSON ({what}). It ends: {line.rstrip()[-40:]!r}. "
+    if isinstance(problem, json.JSONDecodeError) and trailing_comma(problem):
+        return text + "Delete the comma that nothing follows."
     if last:
         return text + (
             "It is the last line: the file was probably cut off while written. Write it again, or delete the line."
@@ -128,7 +130,7 @@ class JsonLines:
                     self._types.setdefault(name, before)
 
     def _cells(self, block: bytes) -> TextRows | None:
-        """The records of a block as text, if each line holds one, of the fields and types that there are."""
+        """The records of a block as text, if each line holds one with the fields and types already met."""
         signs = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(signs == ord("\n"))
         ends = ends if block.endswith(b"\n") else np.append(ends, len(block))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
-from judgestats.ingest.explicit_forms import ANSWER_KEY, ANSWER_KEY_ONLY, preferred
+from judgestats.ingest.explicit_forms import preferred
 from judgestats.ingest.reply_context import spoiled
+from judgestats.ingest.reply_keys import ANSWER_KEY, ANSWER_KEY_ONLY
 from judgestats.ingest.reply_meaning import DIGITS, LISTING, Meaning, Passage
 
 _OWN_LEAD = re.compile(r"\b(?:my|final) (?:\w{1,12} ){0,2}is$", re.I)
@@ -19,6 +22,9 @@ _LOOSE = re.compile(
     r"\s{0,9}(?=[,}\n\"])",
     re.I,
 )
+
+#: Longest unsound object that is read as a literal of Python.
+_LONGEST_LITERAL = 20_000
 
 
 def json_objects(text: str) -> Iterator[tuple[int, int, Any, bool]]:
@@ -76,31 +82,77 @@ def _ranked_first(ranking: object) -> str:
     return first[0] if len(first) == 1 else ""
 
 
+class JsonPart(NamedTuple):
+    """A JSON object in a reply, and whether it may be the answer."""
+
+    start: int
+    end: int
+    value: list[tuple[str, object]]
+    damaged: bool
+    keyed: list[tuple[bool, object]]  # values of the keys of an answer
+    alone: bool  # the reply is nothing else
+    own: bool  # set off from the prose around it
+
+
+def json_parts(text: str) -> Iterator[JsonPart]:
+    """The JSON objects of a reply."""
+    head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
+    own, last = False, 0
+    for start, end, value, damaged in json_objects(text):
+        own = _is_own(text, start, end) or (own and text[last:start].strip(" \n,") in ("or", "and"))
+        last = end
+        yield JsonPart(start, end, value, damaged, _keyed(value), start == head and end == tail, own)
+
+
+def _loose_end(text: str) -> int:
+    """Where the last object of a reply ends whose objects are all unsound; 0 where none may be its answer."""
+    opened, closed = text.find("{"), text.rfind("}") + 1
+    balanced = closed and text.count("{") <= text.count("}")
+    return closed if balanced and _is_own(text, opened, closed) else 0
+
+
+def answered_json(text: str) -> Iterator[tuple[object, bool]]:
+    """What a JSON schema sees of a reply: each object, array of objects or unsound object (None where it cannot be
+    read), and whether it has an answer; objects within are lists of pairs.
+    """
+    sound, last = False, 0
+    for part in json_parts(text):
+        sound |= not part.damaged
+        if part.start < last:
+            continue
+        opened = len(text[: part.start].rstrip()) - 1
+        value: object = part.value
+        last = part.end
+        if opened >= 0 and text[opened] == "[":
+            with suppress(ValueError, RecursionError):
+                value, last = _DECODER.raw_decode(text, opened)
+        yield value, bool(part.alone or (part.own and part.keyed))
+    if not sound and (end := _loose_end(text)) and _LOOSE.search(text, 0, end):
+        value = None
+        if end < _LONGEST_LITERAL:
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                value = _DECODER.decode(json.dumps(ast.literal_eval(text[text.find("{") : end])))
+        yield value, True
+
+
 def json_answers(meaning: Meaning, text: str, loose: bool) -> tuple[list[tuple[str, Passage]], str, str]:
     """Answers in objects, the text without them, and what is wrong with a reply of one; `loose`: unsound ones too."""
     passages: list[tuple[str, Passage]] = []
-    rest, last, problem, sound, own, last_end = [], 0, "", False, False, 0
-    head, tail = len(text) - len(text.lstrip(" \n\r\t`json")), len(text.rstrip(" \n\r\t`"))
-    for start, end, value, damaged in json_objects(text):
-        sound |= not damaged
-        keyed = _keyed(value)
-        alone = start == head and end == tail
-        if keyed or alone:
-            rest.append(text[last:start])
-            last = end
-        own = _is_own(text, start, end) or (own and text[last_end:start].strip(" \n,") in ("or", "and"))
-        last_end = end
-        if alone or own:
-            passages += [("json", f._replace(sure=not damaged)) for f in preferred(meaning, keyed)]
-        if alone and not keyed:
-            keys = [str(p[0]) for p in value]
+    rest, last, problem, sound = [], 0, "", False
+    for part in json_parts(text):
+        sound |= not part.damaged
+        if part.keyed or part.alone:
+            rest.append(text[last : part.start])
+            last = part.end
+        if part.alone or part.own:
+            passages += [("json", f._replace(sure=not part.damaged)) for f in preferred(meaning, part.keyed)]
+        if part.alone and not part.keyed:
+            keys = [str(p[0]) for p in part.value]
             failed = {"error": "error", "refusal": "refused"}
-            problem = next((failed[k] for k, v in value if k in failed and v), "")
+            problem = next((failed[k] for k, v in part.value if k in failed and v), "")
             problem = problem or f"no key of an answer: {', '.join(keys[:8]) or 'no keys'}"
-    closed = text.rfind("}") + 1
-    opened = text.find("{")
-    if loose and not sound and closed and text.count("{") <= text.count("}") and _is_own(text, opened, closed):
-        matches = _LOOSE.finditer(text, 0, closed)
+    if loose and not sound and (end := _loose_end(text)):
+        matches = _LOOSE.finditer(text, 0, end)
         values = ((bool(m["score"]), m["two"] or m["one"] or m["bare"] or "") for m in matches)
         passages += [("loose json", f) for f in preferred(meaning, values)]
     return passages, "\n".join([*rest, text[last:]]), problem

@@ -16,6 +16,7 @@ Fields = Mapping[str, Any]
 Row = dict[str, Any]
 #: A record and its place: ``("line 12", {...})``.
 Record = tuple[str, Row]
+_CLOSED = re.compile(r",\s*[\]}]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -87,6 +88,16 @@ def _first_fields(text: str, until: Collection[str]) -> Any:
             at = end
         field = _NEXT(text, at)
     return parsed_json(text)
+
+
+def trailing_comma(problem: json.JSONDecodeError) -> bool:
+    """Whether what is wrong is a comma after the last element of a list or object, or after the whole value."""
+    comma = problem.doc.rfind(",", 0, problem.pos + 1)
+    return (
+        comma >= 0
+        and (_CLOSED.match(problem.doc, comma) is not None or not problem.doc[comma + 1 :].strip())
+        and (problem.msg != "Extra data" or comma == problem.pos)
+    )
 
 
 def json_type(value: object) -> str:

@@ -39,6 +39,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, data_rows
 from judgestats.schema import preferences, ratings
+from judgestats.schema.coding import bare
 from judgestats.schema.columns import NO, OUTCOMES, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.frames import is_attribute, not_there, refuse_absent
 from judgestats.schema.opening import opened
@@ -184,7 +185,7 @@ def _joins(data: Frame, mapped: Names) -> tuple[Frame, Names]:
 def _failed(data: Frame, mapped: Names) -> tuple[Frame, Names]:
     """Leave no answer in the rows of failed calls, whatever stands there, and give them the status ``error``."""
     failed = _source(mapped, "failed", data)
-    told = nw.col(failed).cast(nw.String).str.strip_chars().str.to_lowercase()
+    told = bare(nw.col(failed).cast(nw.String)).str.to_lowercase()
     wrong = ~nw.col(failed).is_null() & ~told.is_in(list(_NO_ERROR))
     present = _present(data)
     names = {n: mapped.get(n, n) for n in ("choice", "winner", "graded", "strength", *OUTCOMES)}

@@ -76,7 +76,7 @@ def parse_planted(text: str) -> dict[str, float]:
 
 
 def joined(pairs: Iterable[str]) -> str:
-    """Pairs as :func:`parse_mapping` and :func:`parse_labels` read them."""
+    """Pairs, or names, as :func:`parse_mapping`, :func:`parse_labels` and :func:`wide.parse_wide` read them."""
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(list(pairs))
     return out.getvalue()

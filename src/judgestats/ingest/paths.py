@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
@@ -27,15 +28,24 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def named_values(path: PurePath) -> dict[str, str | None]:
     """Values in names of folders and of a file of the form ``key=value,key=value``; other names say nothing."""
-    values: dict[str, str | None] = {}
+    return dict(_named(path))
+
+
+def _named(path: PurePath) -> Iterator[tuple[str, str | None]]:
+    """Names and values, in the order of the path."""
     for part in (*map(unquote, path.parent.parts), stem_of(path.name)):
         pairs = [_PAIR.fullmatch(p.strip()) for p in part.split(",")]
         shard = _SHARD.fullmatch(part)
         if shard is not None and shard[1] != "data":
-            values["split"] = shard[1]
+            yield "split", shard[1]
         elif all(pairs):
-            values.update({p[1]: None if p[2] in ("", _HIVE_NULL) else p[2] for p in pairs if p is not None})
-    return values
+            yield from ((p[1], None if p[2] in ("", _HIVE_NULL) else p[2]) for p in pairs if p is not None)
+
+
+def values_set_aside(path: PurePath) -> list[str]:
+    """What a path says of a name that it gives another value further on: the last counts."""
+    last = named_values(path)
+    return [f"{n} is {last[n]!r} by the path, not {value!r}" for n, value in _named(path) if value != last[n]]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from judgestats.ingest.explicit_forms import FRACTION, KEY_IN_LINE, leading_answers
 from judgestats.ingest.reply_context import after, before, spoiled
+from judgestats.ingest.reply_keys import KEY_IN_LINE
+from judgestats.ingest.reply_lines import stated_answers
 from judgestats.ingest.reply_meaning import (
     CANDIDATE,
     DIGITS,
@@ -76,6 +77,11 @@ _LIMITED = re.compile(
 _COMPARISON = re.compile(r"(?<![\w<>=])[AB]\s?(?:<<|>>|<|>|=)\s?[AB](?![\w<>=])")
 _CONCLUDES = re.compile(r"\b(?:say|verdict|think|conclude|prefer|judge|overall|therefore|final)\b", re.I)
 _SPREAD = re.compile(rf"(?<![\d.\w/-])-?\d{{1,3}}(?:\.\d{{1,9}})?{PLUS_MINUS}{DIGITS}")
+_FRACTION = re.compile(
+    r"(?<![\d/.\w-])\d{1,3}(?:\.\d{1,9})?(?:\s?/\s?| out of )\d{1,3}(?![\d/]|\.\d)|"
+    r"(?:(?<=score of )|(?<=rating of ))\d{1,3}(?:\.\d{1,9})?\b",
+    re.I,
+)
 _RUNS = re.compile(r"\b(?:score|rating|rate|grade|mean|average|runs?|overall|total)\b|^\W{0,300}$", re.I)
 _ANOTHER = re.compile(r"\s?(?:-|–|to|or|and|/)\s?\d")
 _RATES = re.compile(
@@ -109,7 +115,7 @@ def after_keys(meaning: Meaning, text: str) -> Iterator[Passage]:
     for match in KEY_IN_LINE.finditer(text.replace("*", "").replace("`", "")):
         if meaning.kind != "choice" or not match["score"] or match["value"].strip(EDGES) in meaning.labels:
             sure = not spoiled(match.string, match.start())
-            for answer in leading_answers(meaning, match["value"].strip()):
+            for answer in stated_answers(meaning, match["value"].strip()):
                 yield Passage(match["value"], answer, sure)
 
 
@@ -141,7 +147,7 @@ def in_sentences(meaning: Meaning, text: str) -> Iterator[Passage]:
         sure = sure and not (_HEDGE.search(lead) or _LIMITED.match(rest) or _SPOILED_LATER.search(rest))
         sure = sure and not rest.rstrip().endswith("?")
         yield Passage(match[0], meaning.side(name) if name else Answer("tie"), sure)
-    for match in FRACTION.finditer(text) if meaning.kind != "choice" else ():
+    for match in _FRACTION.finditer(text) if meaning.kind != "choice" else ():
         answer = score_in(match[0])
         if answer is None or _ANOTHER.match(text, match.end()):
             continue

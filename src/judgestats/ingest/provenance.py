@@ -16,9 +16,6 @@ from judgestats.ingest.sniffing import find_files
 from judgestats.ingest.sources import is_table
 from judgestats.schema.opening import opened
 
-#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
-PATHS = "judgestats.paths"
-
 
 def source_info(
     source: object,
@@ -50,7 +47,7 @@ def source_info(
         packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
         not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
         one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
-        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
+        lazy.
 
     Raises
     ------
@@ -65,7 +62,6 @@ def source_info(
     0  DataFrame   <NA>            2
     """
     rows: list[tuple[str, int | None, str, int | None, str]]
-    paths: list[str] = []
     if connection is not None:
         rows = [(redacted(" ".join(str(source).split()), connection), None, "", None, "")]
     elif is_table(source):
@@ -78,11 +74,8 @@ def source_info(
             for f, n in zip(files.files, counts, strict=True)
         ]
         rows += [(name, None, "", None, f"not read: {why}") for name, why in files.left]
-        paths = [str(f.path.absolute()) for f in files.files]
     table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
-    table = table.astype({"bytes": "Int64", "rows": "Int64"})
-    table.attrs[PATHS] = paths
-    return table
+    return table.astype({"bytes": "Int64", "rows": "Int64"})
 
 
 def _sha256(path: Path) -> str:

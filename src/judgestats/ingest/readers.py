@@ -6,17 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from judgestats.errors import SchemaError, printable, suggestion
-from judgestats.ingest.containers import Container
 from judgestats.ingest.copies import fractions
+from judgestats.ingest.file_heads import Container
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.json_values import Record as Record
-from judgestats.ingest.record_fields import absent, category_score, to_number
+from judgestats.ingest.record_fields import absent, category_score, to_number, unread
+from judgestats.ingest.record_versions import Identity, Versions
 from judgestats.ingest.word_scores import Word, with_classes, with_meanings
 from judgestats.schema.account import Account, Exclusion
 from judgestats.schema.columns import VOCABULARY
@@ -142,6 +144,8 @@ class Reader:
     repeats : bool
         Whether the tool may hold several verdicts of one rater on one thing: they are numbered in ``replicate``, in the
         order of the log.
+    identity : Identity
+        Fields that identify, replace or delete a verdict: of several versions the latest is read.
     """
 
     name: str
@@ -159,6 +163,7 @@ class Reader:
     fields: Mapping[str, str] = field(default_factory=dict)
     sample: str = ""
     repeats: bool = False
+    identity: Identity = field(default_factory=Identity)
 
     def table(
         self, logs: Iterable[Log], *, strict: bool = True, classes_of: str | Sequence[str] = (), **options: object
@@ -169,19 +174,27 @@ class Reader:
         files: list[int] = []
         excluded: list[Exclusion] = []
         left: dict[int, SchemaError] = {}
-        faults: list[tuple[Place, SchemaError]] = []
+        faults: list[tuple[Place, SchemaError, int]] = []
+        versions, ends = Versions(self.identity), [0]  # the verdicts, and after each how many rows there are
         n = number = 0
         for number, log in enumerate(logs, start=1):
-            start = n, len(rows), len(excluded)
+            start = n, len(rows), len(excluded), len(versions)
             log_options = {**log.options, **options}
             try:
                 for name, record in log.opened(self.name):
                     place = Place(log.path, name, n - start[0] + log.first, excluded)
                     before = len(rows), len(excluded)
-                    try:
-                        rows.extend(self.rows(record, place, **log_options) if self.rows is not None else ())
-                    except SchemaError as problem:
-                        faults.append((place, problem))
+                    for verdict in self.identity.verdicts(record):
+                        withdrawn = versions.add(verdict, number) if self.identity else ""
+                        if withdrawn:
+                            place.exclude(withdrawn, verdict.part)
+                        else:
+                            try:
+                                new = self.rows(verdict.record, place, **log_options) if self.rows is not None else ()
+                                rows.extend(new)
+                            except SchemaError as problem:
+                                faults.append((place, problem, len(versions)))
+                        ends.append(len(rows))
                     places.extend([str(place)] * (len(rows) - before[0]))
                     if (len(rows), len(excluded)) == before:
                         place.exclude("no verdict in the record")
@@ -191,10 +204,22 @@ class Reader:
                     raise problem.error from None
                 left[number] = problem.error
                 n = start[0]
-                del rows[start[1] :], places[start[1] :], excluded[start[2] :]
+                del rows[start[1] :], places[start[1] :], excluded[start[2] :], ends[start[3] + 1 :]
+                versions.cut(start[3])
             files.extend([number] * (len(rows) - start[1]))
-        if faults:
-            raise _together(faults)
+        things = [rows[i].get("item") if i < j else None for i, j in pairwise(ends)]
+        superseded = versions.superseded(things)
+        if faults := [fault for fault in faults if fault[2] - 1 not in superseded]:
+            raise _together([fault[:2] for fault in faults])
+        if superseded:
+            gone = [range(ends[i], ends[i + 1]) for i in superseded]
+            excluded += [
+                Exclusion(places[at[0]], reason, "", len(at))
+                for at, reason in zip(gone, superseded.values(), strict=True)
+                if at
+            ]
+            keep = sorted({*range(len(rows))}.difference(*gone))
+            rows, places, files = [rows[i] for i in keep], [places[i] for i in keep], [files[i] for i in keep]
         if left and len(left) == number:
             raise next(iter(left.values())) from None
         criteria = [c.strip() for c in classes_of.split(",")] if isinstance(classes_of, str) else [*classes_of]
@@ -255,8 +280,8 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 def score_and_status(
     place: Place, question: str, value: object, scores: Mapping[str, float] | None, *, failed: bool = False
 ) -> Row | None:
-    """Score and status of a grade, missing if empty (``parse``, or ``error`` if `failed`); None if it has no number."""
-    if failed or absent(value):
+    """Score and status of a grade; ``parse`` if empty or unread, ``error`` if `failed`; None if it has no number."""
+    if failed or absent(value) or unread(value):
         return {"score": math.nan, "status": "error" if failed else "parse"}
     score = category_score(value, scores)
     if not math.isnan(score):

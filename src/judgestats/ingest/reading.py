@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import SchemaError
 from judgestats.ingest import databases, scans
 from judgestats.ingest.compressed_files import unpacking
-from judgestats.ingest.containers import Container
+from judgestats.ingest.copies import copies
 from judgestats.ingest.databases import Connection, Params
-from judgestats.ingest.frame_target import FrameTarget
+from judgestats.ingest.delimited import columns_named
+from judgestats.ingest.file_heads import Container
+from judgestats.ingest.frame_target import FrameTarget, row_place
 from judgestats.ingest.json_documents import forget_document
 from judgestats.ingest.mapping import NAMES, Labels, Mapped
-from judgestats.ingest.native_reading import read_native
-from judgestats.ingest.rankings import expansions
+from judgestats.ingest.rankings import expansions, expected, ranked
 from judgestats.ingest.readers import RATING_OPTIONS, Log, Reader, refuse_other_options
 from judgestats.ingest.registry import PLAIN_OPTIONS, TEXT_OPTIONS, reader
 from judgestats.ingest.separators import separated_by
-from judgestats.ingest.shapes import Shape
 from judgestats.ingest.sniffing import (
     DetectedFormat,
     column_names,
@@ -37,14 +39,19 @@ from judgestats.ingest.sniffing import (
     plain_name,
 )
 from judgestats.ingest.sources import Files, is_table
-from judgestats.ingest.tables import Rows, plain_rows, plain_table
-from judgestats.schema.columns import Kind
+from judgestats.ingest.tables import TableRows, plain_rows, plain_table, with_numbers
+from judgestats.ingest.wide import Long, exploded, lengthened
+from judgestats.schema import preferences, ratings
+from judgestats.schema.account import Account, Exclusion, Places
+from judgestats.schema.columns import VOCABULARY, Kind
 from judgestats.schema.frames import not_there
+from judgestats.typing import Mask
 
 if TYPE_CHECKING:
     from judgestats.ingest.replies import Form
 
 
+@checked_arguments
 def read(
     source: Any,
     *,
@@ -98,9 +105,9 @@ def read(
         Values of the query's parameters. The driver binds them: ``:name`` for a mapping with SQLAlchemy, else the
         driver's own marks.
     lazy : bool
-        CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
-        copied into a temporary database on disk. A query on PostgreSQL (psycopg 3) or DuckDB stays in the database:
-        only counts leave it. No effect on a frame given.
+        CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, unless it is
+        small and has more than 500 columns, and all else is copied into a temporary database on disk. A query on
+        PostgreSQL (psycopg 3) or DuckDB stays in the database: only counts leave it. No effect on a frame given.
     counts : str or False, optional
         The column with the number of identical calls that a row stands for, or False for none; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
@@ -126,8 +133,8 @@ def read(
         `form`. `labels` says what the answers mean;
         ``columns={"finish": ...}`` names a column that says why each reply ended.
     max_unpacked : int, optional
-        Largest unpacked size of a compressed file or archive, in bytes. By default 4 GB, and above 100 MB at most 200
-        times its size.
+        Largest unpacked size of a compressed file or archive, in bytes, and what a table of SQLite or a sheet of Excel
+        may give. By default 4 GB, and above 100 MB at most 200 times its size.
     strict : bool
         Refuse several files (a folder, a glob, a list) if one of them cannot be read: it is empty or damaged, or a log
         without samples. By default the others are read, and `check` lists it with the reason. ``lazy=True`` refuses.
@@ -169,7 +176,9 @@ def read(
     1     g  007     y      x    tie
     """
     if isinstance(source, DetectedFormat):
-        source = source.source(encoding=options.get("encoding"), sep=options.get("sep"))
+        source = source.source(
+            encoding=options.get("encoding"), anew=not options.keys().isdisjoint(("sep", "header", "names"))
+        )
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
     mapping = dict(columns or {})
@@ -190,21 +199,28 @@ def read(
     if connection is not None and not shape:
         return _from_query(source, connection, params, target, lazy)
     files_of = partial(find_files, source, options.get("encoding"), format, path, table, strict=strict or lazy)
-    with unpacking(max_unpacked), separated_by(options.get("sep")):
+    with (
+        unpacking(max_unpacked),
+        separated_by(options.get("sep")),
+        columns_named(options.get("names"), options.get("header")),
+    ):
         if shape and connection is not None:
             return _from_shape(shape, target, lambda: databases.query(source, connection, params))
         if shape and is_table(source):
             return _from_shape(shape, target, lambda: _in_memory(source))
         if shape:
-            return _from_shape(shape, target, lambda: plain_rows(_forced(files_of(), format), mapping, wide))
+            files = files_of()
+            with files.quoted():
+                return _from_shape(shape, target, lambda: plain_rows(_forced(files, format), mapping, wide))
         own = reader(format) if format is not None else None
         if is_table(source):
             own = native_table(source) if own is None and columns is None else own
             return _from_frame(source, own, target, lazy)
         files = files_of()
-        if own is None and columns is None:
-            own, _, files = native_reader(files)
-        return _from_files(files, own or reader(plain_name(files)), target, format, lazy)
+        with files.quoted():
+            if own is None and columns is None:
+                own, _, files = native_reader(files)
+            return _from_files(files, own or reader(plain_name(files)), target, format, lazy)
 
 
 def _from_query(sql: str, connection: Connection, params: Params, target: FrameTarget, lazy: bool) -> Any:
@@ -216,13 +232,13 @@ def _from_query(sql: str, connection: Connection, params: Params, target: FrameT
     return target.of_text(databases.query(sql, connection, params), label="the query")
 
 
-def _from_shape(shape: Shape, target: FrameTarget, rows_of: Callable[[], Rows | pd.DataFrame]) -> Any:
+def _from_shape(shape: Shape, target: FrameTarget, rows_of: Callable[[], TableRows | pd.DataFrame]) -> Any:
     """Map a table that is made long first."""
     _only(target.options, {**RATING_OPTIONS, **TEXT_OPTIONS, "encoding": "of a file"}, "a wide table")
-    for name in ("encoding", "sep"):
+    for name in ("encoding", "sep", "header", "names"):
         target.options.pop(name, None)
     rows = rows_of()
-    if isinstance(rows, Rows):
+    if isinstance(rows, TableRows):
         table, places, files, lacks = rows
     else:
         table, places, files, lacks = rows, None, None, {}
@@ -260,7 +276,7 @@ def _from_files(files: Files, own: Reader, target: FrameTarget, format: str | No
         finally:
             forget_document()
     files = _forced(files, format)
-    for name in ("encoding", "sep"):
+    for name in ("encoding", "sep", "header", "names"):
         options.pop(name, None)
     if lazy:
         return _scanned(files, target)
@@ -307,9 +323,106 @@ def _scanned(files: Files, target: FrameTarget) -> Any:
     if "decimal" in target.options:
         raise SchemaError("decimal= has no effect on a lazy scan. Leave lazy out.")
     relation = scans.scan(files, target.columns)
-    kind = target.kind(relation, files.label)
+    kind = target.kind(scans.unnumbered(relation), files.label)
     with scans.duckdb_errors(files.label):
         relation = scans.numbers(relation, kind, target.with_counts, target.labels if kind == "ratings" else None)
-    return replace(target, frame=kind, labels=target.labels if kind == "preferences" else None).of(
-        relation, files.label
+    of_kind = replace(target, frame=kind, labels=target.labels if kind == "preferences" else None)
+    return scans.mapped(relation, kind, target.with_counts, lambda calls: of_kind.of(calls, files.label))
+
+
+def read_native(
+    chosen: Reader, frame: Iterable[Log], target: FrameTarget, lazy: bool, label: str, files: Files | None = None
+) -> pd.DataFrame:
+    """Read the log of a tool by its own reader; the frame carries the account of its rows."""
+    for name, option_names in (
+        ("columns", target.columns),
+        ("labels", target.labels),
+        ("lazy", lazy),
+        ("parse", target.parse),
+    ):
+        if option_names:
+            raise SchemaError(
+                f"{name}= is for plain tables; the {chosen.name} format needs none. Leave it out, or name the plain "
+                "format, such as format='jsonl'."
+            )
+    if target.frame is not None and target.frame != chosen.frame:
+        raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
+    strict = files is None or files.strict or len(files.files) == 1
+    own = {k: v for k, v in target.options.items() if k in chosen.options}
+    classes_of = () if "answer" in own else target.options.get("answer", ())
+    table, account, sizes = chosen.table(frame, strict=strict, classes_of=classes_of, **own)
+    try:
+        if files is not None:
+            pairs = list(zip(files.files, sizes, strict=True))
+            files = files.without([(file, size) for file, size in pairs if isinstance(size, SchemaError)])
+            numbers = [size for size in sizes if isinstance(size, int)]
+            account = replace(account, notes=(*files.notes, *account.notes), unread=files.unread_note)
+            table, account = _with_paths(table, account, numbers, files, chosen)
+        if chosen.frame == "preferences":
+            result: pd.DataFrame = preferences(table, counts=target.counts)
+        else:
+            scale = {k: v for k, v in target.options.items() if k in RATING_OPTIONS}
+            result = ratings(table, counts=target.counts, **scale)
+    except SchemaError as problem:
+        raise problem.labelled(label, row_place(problem, account)) from None
+    return account.attached(result)
+
+
+def _with_paths(
+    table: pd.DataFrame, account: Account, sizes: list[int], files: Files, chosen: Reader
+) -> tuple[pd.DataFrame, Account]:
+    """Rows of native files with the columns that their paths name, without files that are copies of others."""
+    kind = cast("Kind", chosen.frame)
+    file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    for one, end, size in zip(files.files, np.cumsum(sizes), sizes, strict=True):
+        files.check_named(one, table.iloc[end - size : end].drop(columns=chosen.options, errors="ignore"))
+    said = [files.said(f) for f in files.files]
+    new = {n: [said[i][n] for i in file] for n in said[0] if n not in table.columns}
+    table = table.assign(**with_numbers(pd.DataFrame(new, index=table.index, dtype=object), kind, {}))
+    if files.calls:
+        return table, account
+    answers = {c.name for c in VOCABULARY[kind] if not c.key}
+    parts = copies(table, file, [files.relative(f) for f in files.files], account.places, answers)
+    if not parts.why:
+        return table, account
+    account = replace(
+        account.without(np.flatnonzero(parts.excluded).tolist()), excluded=(*account.excluded, *parts.why)
     )
+    return table[~parts.excluded].reset_index(drop=True), account
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a table is made long; false where it is long already."""
+
+    explode: str  # columns of lists of records
+    wide: str  # columns of one judge each
+    several: Mapping[str, str]  # answers that stand for several -> their column: a ranking, probabilities
+
+    def __bool__(self) -> bool:
+        return bool(self.explode or self.wide or self.several)
+
+    def long(
+        self, table: pd.DataFrame, places: Places | None, lacks: Mapping[str, Sequence[int]], *, one_scale: bool
+    ) -> tuple[pd.DataFrame, Places | None, tuple[Exclusion, ...]]:
+        """The long table, with the places of its rows and of the cells that gave none."""
+        steps: list[partial[Long]] = [
+            partial(exploded, name=name.strip()) for name in self.explode.split(",") if name.strip()
+        ]
+        steps += [partial(lengthened, wide=self.wide, one_scale=one_scale)] if self.wide else []
+        makers = {"ranking": ranked, "probabilities": expected}
+        steps += [partial(makers[name], source=source) for name, source in self.several.items()]
+        excluded: list[Exclusion] = []
+        for step in steps:
+            absent = {"absent": _absent(lacks, places)} if step.func is lengthened else {}
+            long = step(table, **absent)
+            for row, column in long.empty:
+                where = places[row] if places is not None else f"row {row}"
+                excluded.append(Exclusion(f"{where}, {column}", long.reason))
+            table, places = long.table, places.take(long.source) if places is not None else None
+        return table, places, tuple(excluded)
+
+
+def _absent(lacks: Mapping[str, Sequence[int]], places: Places | None) -> dict[str, Mask] | None:
+    """Column -> the rows of files that do not have it."""
+    return {c: np.isin(places.file, files) for c, files in lacks.items()} if places is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from numbers import Real
@@ -51,6 +52,17 @@ def context(record: Fields, used: Iterable[str] = ()) -> Row:
     """Fields of a record of any kind, as :func:`scalars`, with empty ones as None."""
     cells = scalars({str(k): v.item() if hasattr(v, "item") else v for k, v in record.items()}, used)
     return {k: None if absent(v) else v for k, v in cells.items()}
+
+
+#: What evaluators write in place of an answer that they could not read.
+_UNREAD = re.compile(
+    r"__invalid__|(not[ _-]?(parsable|parseable|parsed)|un(parsable|parseable|parsed)|pars(e|ing)[ _-](error|failure))"
+)
+
+
+def unread(value: object) -> bool:
+    """Whether a label says that the answer could not be read."""
+    return isinstance(value, str) and _UNREAD.fullmatch(value.strip().lower()) is not None
 
 
 def absent(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from judgestats.errors import JudgestatsError, SchemaError, masked, suggestion
-from judgestats.ingest.containers import Container
+from judgestats.ingest.file_heads import Container
 from judgestats.ingest.json_values import Fields
 from judgestats.ingest.native import (
     alpaca_eval,
@@ -43,9 +43,14 @@ from judgestats.ingest.separators import DELIMITERS
 from judgestats.schema.columns import VOCABULARY
 
 #: Further options of plain tables.
-PLAIN_OPTIONS = {"decimal": "decimal mark of the numbers, '.' or ','"}
+PLAIN_OPTIONS = {"decimal": "decimal mark of the numbers: ',', or '.' where commas separate thousands"}
 #: And of tables in text.
-TEXT_OPTIONS = {**PLAIN_OPTIONS, "sep": "separator of the columns, if it is not the one that the first rows show"}
+TEXT_OPTIONS = {
+    **PLAIN_OPTIONS,
+    "sep": "separator of the columns, if it is not the one that the first rows show",
+    "header": "False where the first line is no header; the columns are then field_1, field_2, ...",
+    "names": "names of the columns of a table without a header",
+}
 
 
 def _plain(name: str, about: str, example: str) -> Reader:

@@ -47,11 +47,11 @@ def parse_verdicts(
     form : str, sequence of str, regular expression or callable, optional
         The forms that count, by default all. Explicit forms: ``brackets`` (``[[A]]``, ``[[A>>B]]``, ``[[8]]``),
         ``json`` (with or without fences and prose around it), ``loose json`` (single quotes, a trailing comma),
-        ``tag`` (``<verdict>A</verdict>``), ``line`` (``Winner: A``, ``Rating: 7/10``), ``whole`` (the reply is the
-        answer), ``correction`` (``Sorry, I meant B.`` after an answer). Others, read only where no explicit form
-        occurs, in at most 100,000 characters: ``own line`` (the first or last line is the answer), ``key`` ("... I
-        conclude with verdict: A"), ``runs`` (``8.2 ± 0.3`` in prose). Free prose, read only if named here or with
-        `sentences`: ``comparison`` (``A>B`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
+        ``tag`` (``<verdict>A</verdict>``, ``[RESULT] 3``), ``line`` (``Winner: A``, ``Rating: 7/10``), ``whole`` (the
+        reply is the answer), ``correction`` (``Sorry, I meant B.`` after an answer). Others, read only where no
+        explicit form occurs, in at most 100,000 characters: ``own line`` (the first or last line is the answer),
+        ``key`` ("... I conclude with verdict: A"), ``runs`` (``8.2 ± 0.3`` in prose). Free prose, read only if named
+        here or with `sentences`: ``comparison`` (``A>B`` in prose), ``sentence`` ("Therefore, Assistant A is better.").
 
         Or a parser: a regular expression (a text with a group, or a compiled one), whose group ``choice``, ``score``,
         first named or first group is the answer; or a function of the reply that returns a label, a number, a mapping
@@ -97,8 +97,8 @@ def parse_verdicts(
     An explicit answer decides over prose, and the last ``[[A]]`` of the last line is explicit wherever it stands there.
     Two different explicit answers are ``two answers``, unless one is called final (``Final verdict: A`` after
     ``Verdict: B``). A marker within quotation marks, code, a refusal, a negation, a hypothesis or a question is no
-    answer, nor is one that is taken back later; a correction that names a side is that side. Reasoning in tags
-    (``<think>``) and strings inside JSON are not searched.
+    answer, nor is one that is taken back later; a correction that names a side is that side. Reasoning
+    (``<think>``, the channels of gpt-oss, ...) and strings inside JSON are not searched.
 
     Examples
     --------

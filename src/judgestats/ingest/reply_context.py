@@ -8,14 +8,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judgestats.ingest.reply_languages import (
+    CHOICE_WORDS,
+    DENIED_AFTER,
+    DENIED_BEFORE,
+    FOR_EXAMPLE,
+    SCORE_WORDS,
+    SORRY,
+    THEREFORE,
+)
+from judgestats.ingest.reply_meaning import QUOTES
+
+_PAIRS = "|".join(rf"{pair[0]}[^{pair}]{{1,400}}{pair[1]}" for pair in QUOTES)
 _QUOTED = re.compile(
-    r"(?<![\w\[])\"(?=\S)(?:[^\"\n]|\n(?!\n)){1,400}\"(?!\w)|“[^”]{1,400}”|«[^»]{1,400}»|„[^“”]{1,400}[“”]|"
+    r"(?<![\w\[])\"(?=\S)(?:[^\"\n]|\n(?!\n)){1,400}\"(?!\w)|"
+    rf"{_PAIRS}|"
     r"(?<![\w\[])['‘](?=\S)(?:[^'’‘\n]|(?<=\w)['’](?=\w)){1,400}['’](?!\w)|"
     r"`[^`\n]{1,400}`|~~[^~\n]{1,400}~~"
 )
-_WHOLE = re.compile(r"\s{0,99}[\"'“‘*]{0,4}\s{0,9}[^\"'`“”‘’«»„~>\n]{1,60}\s{0,9}[\"'”’*]{0,4}\.?\s{0,99}")
+_OPENING, _CLOSING = ("".join(dict.fromkeys(pair[side] for pair in QUOTES)) for side in (0, 1))
+_MARKS = "\"'`‘~" + _OPENING
+_WHOLE = re.compile(
+    rf"\s{{0,99}}[\"'‘*{_OPENING}]{{0,4}}\s{{0,9}}[^\"'`‘’~>\n{_OPENING}{_CLOSING}]{{1,60}}\s{{0,9}}[\"'’*{_CLOSING}]{{0,4}}[.。]?\s{{0,99}}"
+)
+_MARKER_LAST = re.compile(rf"\]\][\s\"'’*_`.。{_CLOSING}]{{0,9}}$")
 _VALUE_OF = re.compile(
-    r"(?:winner|verdict|choice|preference|preferred|decision|answer|judge?ment|better|best|result|rating|score|grade)"
+    r"(?:winner|verdict|choice|preference|preferred|decision|answer|judge?ment|better|best|result|rating|score|grade|"
+    rf"{CHOICE_WORDS}|{SCORE_WORDS})"
     r"(?: \w{1,12})?[ *_]{0,4}(?:[:=：]|\bis:?|(?<=verdict)[*_ ]{0,3}(?=\n))[ *_\n]{0,6}$",
     re.I,
 )
@@ -26,26 +45,35 @@ _HEADING_OF_VALUE = re.compile(
 )
 #: Fences of these languages, or of none, may hold an answer; others are code.
 _NO_CODE = {"", "json", "json5", "jsonc", "text", "txt", "plaintext", "markdown", "md", "yaml", "yml", "xml", "html"}
-_BOXED = re.compile(r"\\boxed\{([^{}\n]{1,50})\}")
+_BOXED = re.compile(r"\\boxed\{(?:\\(?:text|math)\w{0,6}\{)?([^{}\n]{1,50})\}{1,2}")
+_TAGS = re.compile(r"</?(?:b|strong|i|em|u|span|mark)>", re.I)
+_BREAKS = re.compile(r"</?(?:p|div|li|br ?/?|h[1-6])>", re.I)
+#: Right before an answer that another one has replaced.
+_FORMER = re.compile(r"(?:\(was|\b(?:up|down) from|\b(?:previously|formerly|instead of))\W{0,6}$", re.I)
 _ALTERNATIVES = re.compile(
     r"^[^\n]{1,200}(?:\n[ \t]{0,9}){1,3}(?:or|and/or)[ \t:]{0,9}(?:\n[ \t]{0,9}){1,3}"
     r"[^\n]{1,200}$",
     re.I | re.M,
 )
 _QUOTED_LINE = re.compile(r"[ \t]{0,9}>(?![ \t]{0,9}\*\*[^*\n]{1,60}[:=])")
-_SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’*)]|$)|\n")
-_CLAUSE_END = re.compile(r"[,;](?= |$)|\s[-–—]{1,2}\s|:(?=\s)|\b(?:but|so|thus|hence|therefore)\b")
+_SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’*)]|$)|[。！？]|\n")
+_CLAUSE_END = re.compile(
+    r"[,;](?= |$)|\s[-–—]{1,2}\s|:(?=\s)|[，、；：]|\b(?:but|so|thus|hence|therefore)\b|" + THEREFORE
+)
 
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|nobody|none|no one|hardly|barely|cannot|without|refus\w{1,5}|declin\w{1,4}|unable|"
-    r"instead of|rather than|than|far from|wrong to|reject\w{0,3}|doub\w{1,4}|avoid\w{0,3}|against|resist\w{0,3}|"
+    r"instead of|rather than|than|far from|wrong to|(?:opposite|"
+    r"inverse|reverse|contrary|contrast) (?:of|to)|other than|"
+    r"reject\w{0,3}|doub\w{1,4}|avoid\w{0,3}|against|resist\w{0,3}|"
     r"deny|denies|unlikely|unsure|uncertain|no (?:longer|way|reason|chance|basis|circumstances?)|fail\w{0,2} to|"
     r"stop short)\b|n't\b",
     re.I,
 )
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppos\w{1,5}|assum\w{1,5}|imagin\w{1,4}|had (?:it|the|i|this|that|response|assistant)|"
-    r"were (?:it|the|i|this|response|assistant)|in case|provided that|hypothetical\w{0,2}|in theory|pretend\w{0,3})\b|"
+    r"were (?:it|the|i|this|response|assistant)|in case|provided that|hypothetical\w{0,2}|in theory|pretend\w{0,3}|"
+    r"(?:any|every)thing but)\b|"
     r"(?:^\W{0,9}|; )to (?:choose|pick|select|indicate|signal|mark|vote for) (?:the |response |assistant )?"
     r"(?:first|second|[ab]|one|other)\b",
     re.I,
@@ -76,7 +104,7 @@ _ORDERED = re.compile(
     r"(?: (?:with|for|only|me|it|us|this|a|the))?[\s\"'“*_`]{0,5}$",
     re.I,
 )
-_LISTED = re.compile(r"(?:\[\[[^\[\]\n]{1,60}\]\][^\w\n]{0,4}(?:or|and|nor)?[^\w\n]{0,4}){1,9}$")
+_LISTED = re.compile(r"(?:\[\[[^\[\]\n]{1,60}\]\][^\w\n\[]{0,8}(?:(?:or|and|nor)\b[^\w\n\[]{0,8})?){1,9}$")
 _OWN_VOICE = re.compile(r"\b(?:i|i'd|i'll|we|my)\b", re.I)
 _SPOILED_AFTER = re.compile(
     r"[\"'”’*_)\]]{0,6}(?:\?|,? ?(?:(?:if|when|unless|would|could|might|may|should|can|cannot|can't|nor|only|had|"
@@ -107,7 +135,10 @@ REFUSAL = re.compile(
     r"\bi(?:'m| am)? ?(?:can'?t|can ?not|won'?t|will not|unable|not able|not willing)(?: and will not)?(?: to)?"
     r"(?: \w{1,12})? ?(?:assist|help|comply|evaluate|judge|rate|compare|engage|participate|fulfill?|rank|assess|"
     r"do that|"
-    r"answer(?! the question)|(?:provide|give|offer|render|make|issue)(?= (?:an?|any|my|the|you|this|that|such)\b))\b",
+    r"answer(?! the question)|(?:provide|give|offer|render|make|issue)(?= (?:an?|any|my|the|you|this|that|such)\b))\b|"
+    r"\b(?:sorry|apologi[sz]e|apologies|afraid|regret\w{0,5})\b[^\n.]{0,40}\bi(?:'m| am)?"
+    r" ?(?:can'?t|can ?not|won'?t|will not|unable|not able)(?: to)?(?: do (?:this|that|it|so))?(?= ?(?:[.!]|$))|"
+    rf"{SORRY}",
     re.I,
 )
 _TAKEN_BACK = re.compile(
@@ -190,11 +221,16 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
+def without_layout(text: str) -> str:
+    """A reply without the tags of HTML that only lay it out."""
+    return _BREAKS.sub("\n", _TAGS.sub("", text)) if "<" in text else text
+
+
 def unquoted(text: str) -> str:
     r"""A reply with as many dots for what it quotes, strikes out or shows as code; ``\boxed{A}`` is ``[[A]]``."""
     if "\\boxed{" in text:
         text = _BOXED.sub(lambda m: f"[[{m[1]}{' ' * (len(m[0]) - len(m[1]) - 4)}]]", text)
-    if _WHOLE.fullmatch(text):
+    if _WHOLE.fullmatch(text) and not _sentence_of_marker(text):
         return text
     if "<!--" in text:
         text = blanked(text, _comments(text))
@@ -211,16 +247,21 @@ def unquoted(text: str) -> str:
                 fences.append((at, at + len(piece)))
             at += len(piece) + 3
         text = blanked(text, fences)
-    if any(q in text for q in "\"'`“‘«„~"):
+    if any(mark in text for mark in _MARKS):
         text = blanked(text, [m.span() for m in _QUOTED.finditer(text) if not _is_value(text, m)])
     if ">" in text:
         text = "\n".join("·" * len(line) if _QUOTED_LINE.match(line) else line for line in text.split("\n"))
     return text
 
 
+def _sentence_of_marker(text: str) -> bool:
+    """Whether a quotation goes on after the marker in it: "[[B]] is to be printed" is no answer."""
+    return "]]" in text and not _MARKER_LAST.search(text)
+
+
 def _is_value(text: str, match: re.Match[str]) -> bool:
     """Whether a quotation is the value of a key, or a marker that is the whole last line."""
-    if match[0].startswith("~"):
+    if match[0].startswith("~") or _sentence_of_marker(match[0][1:-1]):
         return False
     lead = text[max(0, match.start() - 60) : match.start()]
     alone = lead.endswith("\n\n") and match[0][1:3] == "[[" and not text[match.end() :].strip()
@@ -249,14 +290,23 @@ def spoiled(text: str, start: int, end: int | None = None) -> bool:
     if _SUPPOSED.search(sentence) or REFUSAL.search(sentence):
         return True
     clause = _CLAUSE_END.split(_LISTED.sub("", sentence).rstrip(" *_:("))[-1]
-    if any(p.search(clause) for p in (_NEGATION, _TENTATIVE, _OF_OTHERS)):
+    if any(p.search(clause) for p in (_NEGATION, _TENTATIVE, _OF_OTHERS, DENIED_BEFORE)):
+        return True
+    lead = text[max(0, start - 25) : start]
+    if FOR_EXAMPLE.search(lead) or _FORMER.search(lead):
         return True
     if _ORDERED.search(sentence) and not _OWN_VOICE.search(sentence):
         return True
     if end is None:
         return False
-    asks = after(text, end).rstrip(" *_\"'”)").endswith("?")
-    return asks or bool(_SPOILED_AFTER.match(text[end : end + 120].replace("’", "'")))
+    asks = after(text, end).rstrip(" *_\"'”)").endswith(("?", "？"))
+    rest = text[end : end + 120].replace("’", "'")
+    return asks or bool(_SPOILED_AFTER.match(rest) or DENIED_AFTER.match(rest))
+
+
+def is_reported(text: str, start: int) -> bool:
+    """Whether a place is the speech of somebody else."""
+    return bool(_OF_OTHERS.search(before(text, start).replace("’", "'")))
 
 
 def retractions(text: str) -> list[re.Match[str]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from judgestats.ingest.native.arena_hard import LEVELS
+from judgestats.ingest.reply_languages import CANDIDATE_WORDS, TIES
 
 AnswerKind = Literal["choice", "score"]
 
@@ -39,12 +40,18 @@ _WORDS |= dict.fromkeys(("both", "both equally", "both good", "both bad", "both 
 _WORDS |= dict.fromkeys(("both are good", "similar", "no preference", "no difference"), "tie")
 _WORDS |= dict.fromkeys(("abstain", "abstention", "undecided", "cannot decide"), "abstain")
 _WORDS |= dict.fromkeys(("can't decide", "unable to decide", "cannot tell"), "abstain")
+_WORDS |= dict.fromkeys(
+    ("equally bad", "both are equally bad", "both are bad", "both are equal", "they are equal"), "tie"
+)
+_WORDS |= dict.fromkeys(("equivalent", "neither is better", "neither response is better", "no winner"), "tie")
+_WORDS |= dict.fromkeys(TIES, "tie")
 NOUN = (
     "(?:assistant|response|answer|output|model|candidate|option|summary|story|system|translation|completion|essay|"
     "solution|submission|text)"
 )
 CANDIDATE = (
-    rf"(?:the )?(?:(?:ai )?{NOUN}[ _]?[(\[\"']{{0,2}}([ab12]|one|two)\b[)\]\"']{{0,2}}|"
+    rf"(?:the )?(?:(?:ai )?(?:{NOUN}|{CANDIDATE_WORDS})[ _]?#?[(\[\"']{{0,2}}([ab12]|"
+    rf"one|two)(?![A-Za-z0-9_])[)\]\"']{{0,2}}|"
     rf"(first|second)(?: {NOUN}| one))(?:'s {NOUN})?"
 )
 _ONE_CANDIDATE = re.compile(CANDIDATE, re.I)
@@ -52,12 +59,16 @@ DIGITS = r"\d{1,9}(?:\.\d{1,9})?"
 PLUS_MINUS = r"\s{0,3}(?:±|\+/-|\+-|\\pm)\s{0,3}"
 NUMBER = re.compile(
     rf"(-?{DIGITS})(?:{PLUS_MINUS}({DIGITS}))?"
-    rf"(?:\s{{0,3}}\(?(?:/|out of)\s{{0,3}}({DIGITS})|(%)|\s(?:points?|stars?))?",
+    rf"(?:\s{{0,3}}\(?(?:/|out of|of)\s{{0,3}}({DIGITS})|(%))?(?:\s(?:points?|stars?))?",
     re.I,
 )
 #: Two candidates in the order of their rank: ``[1,2]``.
 LISTING = re.compile(r"[\s\"'*`]{0,4}\[{0,2}\s?([12])\s?[,>]\s?((?!\1)[12])\s?\]{0,2}[\s\"'*`.]{0,4}")
-EDGES = " \t\r\n*`_\"'“”‘’[](){}.,;:!#\u200b\ufeff\ufe0f🏆✅🥇👍🎉⭐✓✔"
+#: Quotation marks: how they open and close.
+QUOTES = ("“”", "„“", "„”", "””", "«»", "»«", "‹›", "›‹", "‚‘", "「」", "『』", "《》", "〈〉", "〝〞", "＂＂", "❝❞")
+_MARKS = "".join(dict.fromkeys("".join(QUOTES)))
+EMOJI = "\u2600-\u27bf\U0001f300-\U0001faff\ufe0f"
+EDGES = _MARKS + " \t\r\n*`_\"'“”‘’[](){}|.,;:!#\u200b\ufeff\ufe0f🏆✅🥇👍🎉⭐✓✔"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from judgestats.ingest.explicit_forms import OPEN_TAG
 from judgestats.ingest.json_replies import json_answers, json_objects
-from judgestats.ingest.reply_context import REFUSAL, blanked, corrections, retractions, unquoted
+from judgestats.ingest.reply_context import REFUSAL, blanked, corrections, retractions, unquoted, without_layout
 from judgestats.ingest.reply_forms import CLOSED, FORMS, OTHERS, PROSE
 from judgestats.ingest.reply_meaning import EDGES, LISTING, Answer, Meaning, Passage
+from judgestats.ingest.reply_thoughts import without_thoughts
 
 #: Longest reply that is searched for forms that are not explicit.
 _LONGEST = 100_000
@@ -29,28 +30,10 @@ class Outcome(NamedTuple):
 #: What a note says of ``[1,2]``, which may number the slots or the candidates.
 _RANKS = "a ranking, ambiguous without labels="
 _OPEN_BRACKET = re.compile(r"\[\[[^\[\]\n]{0,60}$|\(\w?$")
-_THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning|rationale|explanation|analysis|justification|scratchpad)>", re.I)
 _FINISH = {
     **{"length": "truncated", "max_tokens": "truncated", "max_output_tokens": "truncated", "model_length": "truncated"},
     **{"content_filter": "refused", "refusal": "refused", "safety": "refused", "error": "error"},
 }
-
-
-def _without_thoughts(text: str) -> tuple[str, bool]:
-    """A reply without what stands in tags of reasoning, and whether such a tag is left open."""
-    parts: list[str] = []
-    depth, last = 0, 0
-    for match in _THOUGHT.finditer(text):
-        if match[1] and depth == 0:  # only the closing tag is there: all before it is reasoning
-            parts = []
-        elif match[1]:
-            depth -= 1
-        else:
-            if depth == 0:
-                parts.append(text[last : match.start()])
-            depth += 1
-        last = match.end()
-    return "".join([*parts, "" if depth else text[last:]]), depth > 0
 
 
 def _is_open(text: str) -> bool:
@@ -128,7 +111,8 @@ class ReplyParser:
         return result or Outcome(Answer(), ended or "parse", "", "no answer")
 
     def _by_form(self, text: str, ended: str, finish: str) -> Outcome:
-        text, thinking = _without_thoughts(text) if "<" in text else (text, False)
+        text, thinking = without_thoughts(text)
+        text = without_layout(text)
         if (corrected := self._corrected(text)) is not None and not ended:
             return corrected
         passages, rest, problem = self._explicit(text)

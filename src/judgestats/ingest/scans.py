@@ -8,24 +8,27 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.arrow_tables import is_plain, is_text, parquet_schema
+from judgestats.ingest.arrow_tables import empty_as_missing, is_plain, is_text, parquet_schema
 from judgestats.ingest.compressed_files import is_packed
 from judgestats.ingest.delimited import RowNumbers
 from judgestats.ingest.files import File
-from judgestats.ingest.mapping import Labels, Mapped
+from judgestats.ingest.mapping import Labels, Mapped, source_columns
 from judgestats.ingest.separators import DELIMITERS
 from judgestats.ingest.sources import Files
 from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
-from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
+from judgestats.schema.coding import BLANKS
+from judgestats.schema.columns import COUNTS, LARGEST, NO, VOCABULARY, YES, Column, Kind
+from judgestats.schema.frames import is_attribute
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -36,10 +39,15 @@ _PLAIN = r"[+-]?([0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2}
 _WHOLE = "[+-]?[0-9]{1,18}"
 #: Largest number of distinct non-plain numbers in a column.
 _MOST_ODD = 1000
-#: Parquet files up to so many bytes in all are read through when they are opened, larger ones when they are counted.
+#: Parquet files up to so many bytes in all are read through when they are opened, larger ones when they are counted; of
+#: many columns, they are copied: a query on n columns in place takes DuckDB n * n steps.
 _CHECKED = 2**27
 #: Column of the temporary database: which file a row is of.
 _FILE = "_judgestats_file"
+#: Columns above which those that a mapping leaves as they are wait aside: to choose n columns takes DuckDB n * n steps.
+_MANY = 500
+#: Column that numbers the rows of a table of many columns.
+_ROW = "_judgestats_row"
 #: Beginning of the name of the folder that the database is in.
 _ROWS = "judgestats-rows-"
 #: Types that come as they are; all others are text.
@@ -49,7 +57,6 @@ _SQL = {
     "double": "DOUBLE",
     "bool": "BOOLEAN",
 }
-_SPACES = " \t\n\r\v\f"
 #: No extension of DuckDB is fetched from the network, whatever a query or a file asks for.
 OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
@@ -63,6 +70,31 @@ def scan(files: Files, columns: Mapped | None = None) -> DuckDBPyRelation:
     with duckdb_errors(files.label):
         relation = _in_place(files, columns)
         return _spooled(files, columns) if relation is None else relation
+
+
+def mapped(
+    relation: DuckDBPyRelation, kind: Kind, columns: Mapped, mapping: Callable[[DuckDBPyRelation], DuckDBPyRelation]
+) -> DuckDBPyRelation:
+    """What a mapping makes of a relation; columns that it leaves as they are, where they are many, are joined to it."""
+    names = relation.columns
+    if _ROW not in names:
+        return mapping(relation)
+    sources = source_columns(columns, names)
+    ours = {n.casefold() for c in VOCABULARY[kind] for n in (c.name, f"{c.name}_source")} | {COUNTS, "n", "n_source"}
+    own = [n for n in names if n in sources or n == _ROW or n.casefold() in ours or is_attribute(n, kind)]
+    rest = [n for n in names if n not in {*own} or n == _ROW]
+    try:
+        calls = mapping(relation.project(", ".join(map(quoted, own))))
+    except SchemaError:
+        return mapping(unnumbered(relation))  # with all columns in its error
+    others = relation.project(", ".join(map(quoted, rest))).set_alias("others")
+    both = calls.set_alias("calls").join(others, _ROW)
+    return unnumbered(both)
+
+
+def unnumbered(relation: DuckDBPyRelation) -> DuckDBPyRelation:
+    """A relation without the column that numbers its rows."""
+    return relation.project(f"* EXCLUDE ({quoted(_ROW)})") if _ROW in relation.columns else relation
 
 
 @contextmanager
@@ -96,12 +128,15 @@ def _connection(database: str = ":memory:") -> DuckDBPyConnection:
 
 
 def _in_place(files: Files, columns: Mapped | None) -> DuckDBPyRelation | None:
-    """Parquet files of plain columns, scanned in place; None if they must be read and copied."""
+    """Parquet files of plain columns, scanned in place; None if they must be read and copied, or are small and wide."""
     paths = [f.path.absolute() for f in files.files]
     if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
         return None
     schemas = [parquet_schema(f) for f in files.files]
     same_columns(files.files, [s.names for s in schemas])
+    small = sum(p.stat().st_size for p in paths) <= _CHECKED
+    if small and len(schemas[0].names) > _MANY:
+        return None
     odd = any(map(_is_pattern, paths))
     by_path = path_columns(files, files.files[0], columns, schemas[0].names)
     plain = all((is_plain(t) and not pa.types.is_float16(t)) or is_text(t) for t in schemas[0].types)
@@ -110,9 +145,10 @@ def _in_place(files: Files, columns: Mapped | None) -> DuckDBPyRelation | None:
     relation = _connection().read_parquet(
         [p.as_posix() for p in paths], hive_partitioning=False, union_by_name=False, filename=False
     )
-    cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
-    relation = relation.project(cells)
-    small = sum(p.stat().st_size for p in paths) <= _CHECKED
+    cells = [_cell(f.name, f.type) for f in schemas[0]]
+    if len(cells) > _MANY and not {"file_index", "file_row_number"} & {n.lower() for n in schemas[0].names}:
+        cells.append(f"concat(file_index, ' ', file_row_number) AS {quoted(_ROW)}")
+    relation = relation.project(", ".join(cells))
     every_cell = ", bit_xor(hash(COLUMNS(*)))" if small else ""
     ((rows, *_),) = relation.aggregate(f"count(*){every_cell}").fetchall()
     if rows == 0:
@@ -147,7 +183,8 @@ def _spooled(files: Files, columns: Mapped | None) -> DuckDBPyRelation:
         with duckdb.connect(database, config={**OFFLINE, "temp_directory": str(folder / "spill")}) as into:
             cells = _fill(into, files, columns)
             into.execute("CHECKPOINT")
-        return _connection(database).table("rows").project(", ".join(cells))
+        row = [f"rowid AS {quoted(_ROW)}"] if len(cells) > _MANY else []
+        return _connection(database).table("rows").project(", ".join(cells + row))
     except OSError as problem:
         raise SchemaError(
             f"{files.label}: lazy=True keeps the rows in a temporary file ({folder.parent}), which cannot be written: "
@@ -171,7 +208,6 @@ def _fill(into: DuckDBPyConnection, files: Files, columns: Mapped | None) -> lis
     types: dict[str, str] = {}
     columns_of_files: list[list[str]] = []
     parts: list[dict[str, str | None]] = []
-    into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
     for number, file in enumerate(files.files):
         counter, names = RowNumbers(), dict[str, None]()
         for batch in file.batches():
@@ -192,21 +228,35 @@ def _fill(into: DuckDBPyConnection, files: Files, columns: Mapped | None) -> lis
 
 
 def _insert(into: DuckDBPyConnection, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:
-    """Write one batch, adding the columns that are new in it."""
+    """Write one batch, adding the columns that are new in it; those of the first all at once."""
+    first = not types
     for field in batch.schema:
         kind = _SQL.get(str(field.type), "VARCHAR")
         if field.name not in types:
-            into.execute(f"ALTER TABLE rows ADD COLUMN {quoted(field.name)} {kind}")
+            if not first:
+                into.execute(f"ALTER TABLE rows ADD COLUMN {quoted(field.name)} {kind}")
             types[field.name] = kind
         elif types[field.name] != kind:
             raise SchemaError(
                 f"{file.path.name}: column {field.name!r} is {kind}, and {types[field.name]} in another file. Leave "
                 "lazy out, or write the files with the same types."
             )
-    cells = ", ".join(_cell(f.name, f.type) for f in batch.schema)
-    into.register("batch", pa.Table.from_batches([batch]))
-    into.execute(f"INSERT INTO rows BY NAME SELECT {cells}, {number} AS {quoted(_FILE)} FROM batch")
+    if first:
+        columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in {_FILE: "INTEGER", **types}.items())
+        into.execute(f"CREATE TABLE rows ({columns})")
+    cells = list(map(_gaps, batch.columns))  # not in SQL: an expression for each of n columns takes DuckDB n * n steps
+    into.register("batch", pa.Table.from_arrays(cells, names=batch.schema.names))
+    into.execute(f"INSERT INTO rows BY NAME SELECT {number} AS {quoted(_FILE)}, * FROM batch")
     into.unregister("batch")
+
+
+def _gaps(column: pa.Array) -> pa.Array:
+    """A column in which the empty text and NaN are missing."""
+    if is_text(column.type):
+        return empty_as_missing(column)
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.replace_with_mask(column, pc.is_nan(column).fill_null(False), pa.scalar(None, column.type))
 
 
 def quoted(name: str) -> str:
@@ -287,7 +337,8 @@ def _boolean_cases(
     if column.name == "score" and not _distinct(relation, name, f"NOT regexp_full_match({q}, {_literal(_PLAIN)})", 1):
         return None
     meanings = said if column.name in ("score", "correct") else {}
-    other = f"NOT {_among(q, meanings)} AND NOT {_among(_word(q), (*YES, *NO, ''))}"
+    missing = () if column.name == "score" else ("",)  # a score of blanks is no missing one
+    other = f"NOT {_among(q, meanings)} AND NOT {_among(_word(q), (*YES, *NO, *missing))}"
     if _distinct(relation, name, other, 1):
         return None
     cases = "".join(f" WHEN {q} = {_literal(k)} THEN {'NULL' if v is None else v}" for k, v in meanings.items())
@@ -297,7 +348,7 @@ def _boolean_cases(
 
 
 def _word(q: str) -> str:
-    return f"lower(trim({q}, {_literal(_SPACES)}))"
+    return f"lower(trim({q}, {_literal(BLANKS)}))"
 
 
 def _among(value: str, words: Iterable[str]) -> str:

@@ -14,20 +14,23 @@ from judgestats.counting.splitting import splits_of
 from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import (
-    Answer,
+    AnswerGuess,
     Pair,
+    all_numbers,
     candidates,
     distinct,
     find_answer,
     find_pair,
     may_be_classes,
+    numbers_rows,
     wide_classes,
 )
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import AS_NAMED, PSEUDO, TURNED, canonical
 from judgestats.ingest.proposals import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
-from judgestats.ingest.wide import Wide, exploded, find_lists, find_objects, find_wide, lengthened
+from judgestats.ingest.wide import Wide, exploded, find_labels, find_lists, find_objects, find_wide, lengthened
+from judgestats.schema.class_labels import shares_a_class
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import CONDITIONS, ONE_JUDGE, OUTCOMES, VOCABULARY, Column, Kind, required
 from judgestats.schema.opening import few, opened
@@ -68,7 +71,10 @@ def suggest_mapping(table: IntoFrame) -> Proposal:
     """
     data = opened(as_table(table)).head(_SAMPLE)
     frame = (data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data).to_pandas().rename(columns=str)
-    return _proposed(frame)
+    proposal = _proposed(frame)
+    note = hints.headerless(frame)
+    advice: Advice = (("names", None), ("header", False)) if note else ()
+    return replace(proposal, notes=(note, *proposal.notes), advice=(*advice, *proposal.advice)) if note else proposal
 
 
 def _proposed(frame: pd.DataFrame) -> Proposal:
@@ -104,12 +110,21 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
     lists = find_lists(frame, names)
     if lists is not None:
         return _wide(frame, lists)
-    objects = find_objects(frame)
-    if objects is not None:
-        long = _proposed(exploded(frame, objects).table)
-        if long.kind is not None:
-            note = f"{objects!r} holds lists of records: explode={objects!r} gives each a row of its own."
-            return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), explode=objects)
+    records = find_objects(frame)
+    tried = {c: _proposed(exploded(frame.drop(columns=[*{*records} - {c}]), c).table) for c in records}
+    able = [c for c, proposal in tried.items() if proposal.kind is not None]
+    if len(able) == 1:
+        (objects,) = able
+        note = f"{objects!r} holds lists of records: explode={objects!r} gives each a row of its own."
+        return replace(
+            tried[objects], notes=(note, *tried[objects].notes), columns=tuple(frame.columns), explode=objects
+        )
+    labels = find_labels(frame) if pair is None else None
+    if labels is not None:
+        return _label_lists(frame, names, *labels)
+    alone = _judge_that_scores(frame, names)
+    if alone is not None:
+        return alone
     notes += [*_near(_WORDS, frame.columns), *hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
 
@@ -151,10 +166,45 @@ def _wide(frame: pd.DataFrame, wide: Wide) -> Proposal:
         table = lengthened(frame, wide, proposed=True).table
     except SchemaError as problem:
         return Proposal(None, notes=(*hints.nested(frame), str(problem)), columns=columns, advice=problem.advice)
-    value = next(c for c in reversed(table.columns) if c not in (*frame.columns, *wide.names, *wide.levels))
+    new = [c for c in table.columns if c not in (*frame.columns, *wide.names, *wide.levels)]
+    if not new:  # a table that was made long already
+        return Proposal(None, notes=(*hints.nested(frame),), columns=columns)
+    value = new[-1]
     note = hints.melt(frame, list(wide.columns), wide.head, value)
     long = _proposed(table)
     return replace(long, notes=(note, *long.notes), columns=columns, wide=wide.short(columns))
+
+
+def _label_lists(frame: pd.DataFrame, names: Mapping[str, str], column: str, doubled: bool) -> Proposal:
+    """Propose a mapping of lists of labels: sets, or repeats where a list names a label twice."""
+    if not doubled:
+        note = f"Lists in {column!r} are read as sets of labels; if they are repeats, explode={column!r}."
+        return _ratings(frame, names, None, [note], classes=column)
+    long = exploded(frame, column).table
+    note = f"A list in {column!r} names a label twice, so it is no set: explode={column!r} makes each a repeat."
+    proposal = _ratings(long, {**names, "replicate": f"{column}.index"}, None, [note], classes=column)
+    return replace(proposal, columns=tuple(frame.columns), explode=column)
+
+
+def _judge_that_scores(frame: pd.DataFrame, names: Mapping[str, str]) -> Proposal | None:
+    """Propose a mapping of a table whose column ``judge`` holds the answers of one judge, beside ids and gold."""
+    column, item = _first_column(names, guesses.JUDGE), _first_column(names, guesses.ITEM)
+    gold = _first_column(names, guesses.GOLD)
+    if column is None or item is None or gold is None or frame[item].duplicated().any():
+        return None
+    labels = {*distinct(frame[column])}
+    numbers = all_numbers(frame[column])
+    if not numbers and not labels & {*distinct(frame[gold])}:
+        return None
+    others = {n: c for n, c in names.items() if c != column}
+    table = frame.assign(judge=column, **{f"{column} (answer)": frame[column]})
+    own = f"{column} (answer)"
+    proposal = _ratings(
+        table, {**others, "judge": "judge"}, own if numbers else None, [], classes=None if numbers else own
+    )
+    mapping = {n: column if s == own else s for n, s in proposal.mapping.items()} | {"judge": f"={column}"}
+    reasons = {**proposal.reasons, "judge": f"{column!r} holds its answers, one for each {item!r}"}
+    return replace(proposal, mapping=mapping, reasons=reasons, columns=tuple(frame.columns))
 
 
 def _first_column(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
@@ -165,9 +215,15 @@ def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     for wanted in guesses.SCORE:
         if wanted in names:
             text = frame[names[wanted]].dropna().astype(str)
-            if (pd.to_numeric(text, errors="coerce").notna() | text.str.fullmatch(r"[+-]?\d+,\d+")).all():
+            numbers = pd.to_numeric(text, errors="coerce").notna() | text.str.fullmatch(r"[+-]?\d+(,\d+)+(\.\d+)?")
+            if numbers.all() and not numbers_rows(frame[names[wanted]]):
                 return names[wanted]
-    return None
+    able = [
+        c
+        for n, c in names.items()
+        if guesses.SCORE_LIKE.fullmatch(n) and not guesses.COUNT.search(n) and n not in guesses.GOLD
+    ]
+    return able[0] if len(able) == 1 and all_numbers(frame[able[0]]) else None
 
 
 def _correct_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
@@ -186,6 +242,9 @@ def _classes_column(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None
     items = _first_column(names, guesses.ITEM) or "answer" in names
     if not (_first_column(names, guesses.JUDGE) and items):
         return None
+    numbered = {n.rstrip("0123456789").rstrip("_"): c for n, c in names.items()}
+    if len(numbered) == len(names):  # label1, with no label2
+        names = {**numbered, **names}
     for wanted in (*guesses.CHOICE, *guesses.SCORE, *guesses.CLASS):
         if wanted in names and may_be_classes(distinct(frame[names[wanted]]), len(frame)):
             return names[wanted]
@@ -196,7 +255,7 @@ def _preferences(
     frame: pd.DataFrame,
     names: Mapping[str, str],
     pair: Pair | None,
-    answer: Answer | None,
+    answer: AnswerGuess | None,
     swapped: str | None,
     notes: list[str],
 ) -> Proposal:
@@ -232,7 +291,7 @@ def _preferences(
     return _proposal("preferences", columns, answer.labels if answer else {}, have, notes, frame)
 
 
-def _frame_of(answer: Answer | None) -> str:
+def _frame_of(answer: AnswerGuess | None) -> str:
     """Note whether an answer is read by candidate or by position, to be checked by the user."""
     if answer is None or answer.name == "winner":
         return "The winner is read by candidate: check that it names the output whatever the order (item frame)."
@@ -285,7 +344,7 @@ def _ratings(
         labels = distinct(frame[classes])
         columns["answer"] = (classes, f"classes: {few(labels, 6)}")
         gold = next((names[w] for w in guesses.GOLD if w in names and names[w] != classes), None)
-        if gold is not None and set(labels) & {*distinct(frame[gold])}:
+        if gold is not None and shares_a_class(labels, distinct(frame[gold])):
             columns["gold"] = (gold, "named like a right answer, and its values are among the classes")
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]

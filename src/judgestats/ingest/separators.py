@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.compressed_files import PEEK
-from judgestats.ingest.file_heads import file_head
-
-if TYPE_CHECKING:
-    from judgestats.ingest.files import File
+from judgestats.ingest.file_heads import RecognisedFile, file_head
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 SEPARATORS = (",", ";", "\t", "|")
 SEPARATOR: ContextVar[str] = ContextVar("sep", default="")
+#: First line by which Excel is told the separator.
+_SEP_LINE = re.compile(r"sep=([^\r\n])[\r\n]*")
 #: Rows by which the separator is told.
 _FIRST_ROWS = 20
 
@@ -35,13 +34,15 @@ def separated_by(sign: str | None) -> Iterator[None]:
         SEPARATOR.reset(token)
 
 
-def separator_of(file: File) -> str:
+def separator_of(file: RecognisedFile) -> str:
     """The separator of a CSV or TSV file: by its first rows, where the usual one divides them unevenly."""
     if SEPARATOR.get():
         return SEPARATOR.get()
     usual = DELIMITERS[file.container]
     start = file.head.start or file_head(file.path).start
     lines = start.decode(file.encoding or "utf-8", "replace").lstrip("\ufeff").splitlines(keepends=True)
+    if lines and (own := _SEP_LINE.fullmatch(lines[0])):
+        return own[1]
     lines = lines[: -(len(start) == PEEK) or None] or lines  # the last may be cut off
     widths = {}
     for sign in SEPARATORS:

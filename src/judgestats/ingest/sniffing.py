@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import SchemaError
 from judgestats.ingest.compressed_files import unpacking
 from judgestats.ingest.containers import SUFFIXES
@@ -62,14 +63,15 @@ class DetectedFormat:
     unread: str = ""
     opened: Any = field(default=None, repr=False, compare=False)
 
-    def source(self, *, encoding: str | None = None, sep: str | None = None) -> Any:
-        """What was opened; files to be read with another separator or encoding are read anew."""
+    def source(self, *, encoding: str | None = None, anew: bool = False) -> Any:
+        """What was opened; files to be read with another encoding, separator or header are read anew."""
         files = self.opened
-        if not isinstance(files, Files) or not (sep or any(encoding not in (None, f.encoding) for f in files.files)):
+        if not isinstance(files, Files) or not (anew or any(encoding not in (None, f.encoding) for f in files.files)):
             return files
         return replace(files, files=tuple(replace(f, encoding=encoding or f.encoding) for f in files.files))
 
 
+@checked_arguments
 def detect_format(
     source: Any,
     *,
@@ -122,14 +124,17 @@ def detect_format(
         return replace(_table("table", source, "a table was given", 0), opened=source)
     with unpacking(max_unpacked):
         files = resolve(source, encoding, pattern=path, table=table, strict=strict)
-        tool, why, files = native_reader(files)
-        if tool is not None:
-            result = DetectedFormat(tool.name, _kind(tool), "native", why, len(files.files))
-        else:
-            name = plain_name(files)
-            rows = plain_rows(files)
-            files = rows.files
-            result = _table(name, rows.table, f"{reader(name).about}", len(files.files))
+        with files.quoted():
+            tool, why, files = native_reader(files)
+            if tool is not None:
+                result = DetectedFormat(tool.name, _kind(tool), "native", why, len(files.files))
+            else:
+                name = plain_name(files)
+                rows = plain_rows(files)
+                files = rows.files
+                result = _table(name, rows.table, f"{reader(name).about}", len(files.files))
+            if files.outside and result.proposal is not None:
+                raise SchemaError("a proposal quotes names and cells")
     note = files.unread_note
     return replace(result, why=f"{result.why}; {note}" if note else result.why, unread=note, opened=files)
 

@@ -10,8 +10,9 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeVar
@@ -28,7 +29,8 @@ from judgestats.ingest.example_sets import EXAMPLE, example_path
 from judgestats.ingest.file_heads import file_head
 from judgestats.ingest.files import File
 from judgestats.ingest.json_documents import is_single_record
-from judgestats.ingest.paths import PathPattern, named_values
+from judgestats.ingest.paths import PathPattern, named_values, values_set_aside
+from judgestats.outputs import note_read
 from judgestats.schema.findings import Finding, shown_places
 from judgestats.schema.opening import cell_text, few
 
@@ -72,6 +74,9 @@ class Files:
     keep: object = None  # what must live as long as the files: the temporary folder they stand in
     unreadable: tuple[tuple[File, SchemaError], ...] = ()  # among several, with the error; none with `strict`
     strict: bool = True
+    outside: Mapping[Path, str] = field(
+        default_factory=dict, compare=False
+    )  # links out of their folder, with the target
 
     def each(self, read: Callable[[File], T]) -> tuple[Files, list[T]]:
         """What `read` gives of each file, and the files without those that it refuses."""
@@ -81,8 +86,9 @@ class Files:
             try:
                 results.append(read(file))
             except SchemaError as problem:
+                problem = self._of_link(file, problem)
                 if self.strict:
-                    raise
+                    raise problem from None
                 left.append((file, problem))
         if not results:
             raise left[0][1]
@@ -97,16 +103,47 @@ class Files:
         return replace(self, files=files, unreadable=(*self.unreadable, *left))
 
     @property
-    def not_read(self) -> tuple[Finding, ...]:
-        """The files that cannot be read, by reason, for the account."""
-        names: dict[str, list[str]] = {}
-        for file, problem in self.unreadable:
-            names.setdefault(f"file not read: {_why(file.path, problem)}", []).append(self.relative(file))
-        remedy = "Repair or remove the file; with strict=True the source is refused."
-        return tuple(
-            Finding("file", "", why, (), remedy=remedy, unread=len(at), where=shown_places(at, range(len(at))))
-            for why, at in names.items()
+    def notes(self) -> tuple[Finding, ...]:
+        """Findings about the files: which are not read, which are links, which of two values of a column counts."""
+        repair = "Repair or remove the file; with strict=True the source is refused."
+        damaged = [(f"file not read: {_why(f.path, problem)}", self.relative(f)) for f, problem in self.unreadable]
+        others = [(f"file not read: {why}", name) for name, why in self.unread]
+        links = [
+            ("file is a link that leads out", f"{self.relative(f)} -> {self.outside[f.path]}")
+            for f in self.files
+            if f.path in self.outside
+        ]
+        twice = [(what, self.relative(f)) for f in self.files for what in values_set_aside(self._below(f))]
+        return (
+            *_listed("file", damaged, repair),
+            *_listed("file", others, "Name the file itself to read it."),
+            *_listed("counted", links, "Its content is in the frame, and is quoted in no message."),
+            *_listed("counted", twice, "Name folders and files so that each says something else."),
         )
+
+    def _of_link(self, file: File, problem: SchemaError) -> SchemaError:
+        """The error of a file; if it is a link that leads outside, without quoting its content."""
+        if file.path not in self.outside:
+            return problem
+        return SchemaError(
+            f"{file.path.name}: a link to {self.outside[file.path]}, out of the folder, that cannot be read as the "
+            "others. Nothing of it is quoted: give that file itself to see why, or remove the link."
+        )
+
+    @contextmanager
+    def quoted(self) -> Iterator[None]:
+        """Raise errors about the files; without quoting any content if some are links that lead outside."""
+        try:
+            yield
+        except SchemaError:
+            links = [f.path for f in self.files if f.path in self.outside]
+            if not links:
+                raise
+            raise SchemaError(
+                f"{self.label}: something is wrong, and links lead out of the folder (the first of {len(links)}: "
+                f"{links[0].name} -> {self.outside[links[0]]}), of which nothing is quoted. Give the files themselves "
+                "to see why, or remove the links."
+            ) from None
 
     @property
     def left(self) -> tuple[tuple[str, str], ...]:
@@ -146,7 +183,7 @@ class Files:
         return {path: {n: said.get(n) for n in names} for path, said in values.items()}
 
     def check_named(self, file: File, columns: Mapping[str, Iterable[object]] | pd.DataFrame) -> None:
-        """Raise if the pattern names a part of the path, and a column of the file has that name and other values."""
+        """Raise if a named part of the path contradicts the file's own column of that name."""
         for name in self.pattern.names if self.pattern is not None else ():
             value = self.said(file)[name]
             cells = (cell_text(v) for v in columns[name]) if name in columns else iter(())
@@ -221,7 +258,9 @@ def _files_of(source: object, encoding: str | None, why_left: Callable[[File], s
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
         unread = tuple(u for p in parts for u in p.unread)
         left += [u for p in parts for u in p.unreadable]
-        return Files(tuple(files), root, calls, f"{len(files)} files", unread, unreadable=tuple(left), strict=strict)
+        outside = {path: target for p in parts for path, target in p.outside.items()}
+        label = f"{len(files)} files"
+        return Files(tuple(files), root, calls, label, unread, unreadable=tuple(left), strict=strict, outside=outside)
     raise SchemaError(
         f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, a stream, an SQL "
         "query with connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
@@ -252,6 +291,15 @@ def _files_of_list(
     if not parts:
         raise left[0][1]
     return parts, left
+
+
+def _listed(level: str, files: Iterable[tuple[str, str]], remedy: str) -> Iterator[Finding]:
+    """A finding for each thing that is said of files."""
+    names: dict[str, list[str]] = {}
+    for what, name in files:
+        names.setdefault(what, []).append(name)
+    for what, at in names.items():
+        yield Finding(level, "", what, (), remedy=remedy, unread=len(at), where=shown_places(at, range(len(at))))
 
 
 class TemporaryFolder:
@@ -293,15 +341,27 @@ def elsewhere_on_windows(name: str) -> bool:
 
 def _streamed(source: object, encoding: str | None, strict: bool) -> Files:
     """The one file of a stream, such as standard input, written to a temporary folder that is deleted with it."""
+    _note_file_behind(source)
     folder = TemporaryFolder()
     path = spooled(source, folder.name)
     files = _one_file(path, path.parent, STREAM, encoding, strict)
     return replace(files, label=STREAM, keep=files.keep or folder)
 
 
+def _note_file_behind(stream: object) -> None:
+    """Note the file that a stream reads, if it reads one."""
+    with suppress(TypeError, OSError, ValueError):
+        note_read(os.path.realpath(f"/dev/fd/{getattr(stream, 'fileno', None)()}"))  # type: ignore[misc]
+    if isinstance(name := getattr(stream, "name", None), str):
+        note_read(name)
+
+
 def spooled(source: Any, folder: str) -> Path:
     """Write the rest of a stream to a file in a folder; a stream that can be rewound is read from its start."""
     raw = getattr(source, "buffer", source)
+    if raw is None or getattr(raw, "closed", False):
+        name = STREAM if raw is None else "The stream"
+        raise SchemaError(f"{name} is closed. Pipe the verdicts into the command, or name their file.")
     path = Path(folder) / STREAM
     if getattr(raw, "seekable", lambda: False)():
         raw.seek(0)
@@ -344,22 +404,40 @@ def _kind_of_node(mode: int) -> str:
 
 def _one_file(path: Path, root: Path, label: str, encoding: str | None, strict: bool) -> Files:
     """A file, or those in it if it is a zip archive of tables."""
+    note_read(path)
     head = file_head(path)
     if is_zip_of_tables(path, head.start):
         return _archived(path, encoding, strict)
     return Files((File.of(path, encoding, head),), root, False, label, strict=strict)
 
 
-def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None, strict: bool) -> Files:
-    unopened = Files(tuple(File(p, "csv", encoding) for p in paths), root, False, label, strict=strict)
+def _files(
+    paths: Sequence[Path],
+    root: Path,
+    label: str,
+    encoding: str | None,
+    strict: bool,
+    searched: Literal["folder", "glob"],
+) -> Files:
+    unknown = tuple(File(p, "csv", encoding) for p in paths)
+    unopened = Files(unknown, root, False, label, searched=searched, strict=strict, outside=_outside(paths, root))
 
     def opened(unknown: File) -> tuple[File, bool]:
+        note_read(unknown.path)
         file = File.of(unknown.path, encoding)
         return file, len(paths) > 1 and _is_call(file)
 
     files, opened_files = unopened.each(opened)
     calls = len(opened_files) > 1 and all(call for _, call in opened_files)
     return replace(files, files=tuple(file for file, _ in opened_files), calls=calls)
+
+
+def _outside(paths: Sequence[Path], root: Path) -> dict[Path, str]:
+    """The files of a folder or pattern that are links out of it, each with its target."""
+    whole = os.path.join(os.path.realpath(root), "")
+    parents = {parent: os.path.realpath(parent) for parent in {p.parent for p in paths}}
+    places = {p: os.path.realpath(p) if p.is_symlink() else os.path.join(parents[p.parent], p.name) for p in paths}
+    return {path: printable(place) for path, place in places.items() if not place.startswith(whole)}
 
 
 def _is_call(file: File) -> bool:
@@ -383,11 +461,11 @@ def _glob(pattern: str, encoding: str | None, strict: bool) -> Files:
     root = Path(*fixed)
     if not matches:
         raise SchemaError(f"No file matches {pattern!r}. {files_nearby(root, Path(pattern).name)}")
-    return replace(_files(matches, root, pattern, encoding, strict), unread=unread, searched="glob")
+    return replace(_files(matches, root, pattern, encoding, strict, "glob"), unread=unread)
 
 
 def _folder(folder: Path, encoding: str | None, strict: bool) -> Files:
-    every = in_order(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+    every, closed = _contents(folder)
     tables = [p for p in every if not _why_not(p, folder)]
     if not tables:
         names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
@@ -395,9 +473,26 @@ def _folder(folder: Path, encoding: str | None, strict: bool) -> Files:
             f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
             f"{names}."
         )
-    result = _files(tables, folder, folder.name + "/", encoding, strict)
-    unread = tuple((printable(p.relative_to(folder).as_posix()), why) for p in every if (why := _why_not(p, folder)))
-    return replace(result, calls=all(map(_is_call, result.files)), unread=unread, searched="folder")
+    result = _files(tables, folder, folder.name + "/", encoding, strict, "folder")
+    left = [(p, why) for p in every if (why := _why_not(p, folder))] + closed
+    unread = tuple((printable(p.relative_to(folder).as_posix()), why) for p, why in left)
+    return replace(result, calls=all(map(_is_call, result.files)), unread=unread)
+
+
+def _contents(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """All files below a folder, with links to folders, and the folders that may not be entered, with the reason."""
+    closed: list[tuple[Path, str]] = []
+
+    def noted(problem: OSError) -> None:
+        closed.append((Path(os.fsdecode(problem.filename)), problem.strerror or str(problem)))
+
+    every = []
+    for at, folders, names in os.walk(folder, onerror=noted):
+        every += [path for path in map(Path(at).joinpath, folders) if path.is_symlink()]
+        every += map(Path(at).joinpath, names)
+    if closed and closed[0][0] == folder:
+        raise SchemaError(f"The folder {str(folder)!r} may not be entered ({closed[0][1]}).")
+    return in_order(every), closed
 
 
 def _refuse_several_kinds(files: Files) -> None:
@@ -442,6 +537,12 @@ def _hidden(path: Path, folder: Path) -> bool:
 
 def _why_not(path: Path, folder: Path) -> str:
     """Why a file of a folder is not read; empty if it is read."""
+    try:
+        path.stat()
+    except PermissionError as problem:
+        return problem.strerror or str(problem)
+    except OSError:
+        pass  # a broken link
     if _hidden(path, folder):
         return "hidden"
     if path.is_dir():

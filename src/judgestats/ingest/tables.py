@@ -32,7 +32,10 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 #: Numeric columns of which one is required.
 NEEDED = ("score", "mean", "graded")
 _NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
-_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_ONE_WAY = "Write all numbers of the file in the same way, without thousands separators."
+_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)+(\.\d*)?\s*")
+#: With a decimal point: commas as thousands separators.
+_GROUPED = r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*"
 #: With a decimal comma: points as thousands separators (certain in 1.234.567,8, possible in 1.234).
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
@@ -44,7 +47,7 @@ def call_record(files: Files, file: File) -> Record:
     return files.relative(file), {**files.parts(file), **files.said(file), **record}
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """The rows of plain files: the table of text, the place of each row, and the files that were read."""
 
     table: pd.DataFrame
@@ -58,14 +61,14 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     return plain_rows(files, columns).table
 
 
-def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", coded: bool = False) -> Rows:
+def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", coded: bool = False) -> TableRows:
     """Read all files as one table of text; `coded`: texts of a single Parquet file may be categories."""
     if files.calls:
         files, records = files.each(lambda file: call_record(files, file))
         table = _numbered_repeats(table_of(records))
         at = np.arange(len(files.files), dtype=np.int32)
         places = Places(tuple((files.relative(f), "record") for f in files.files), at, np.ones(len(at), dtype=np.int64))
-        return Rows(table, places, files, {})
+        return TableRows(table, places, files, {})
 
     files, tables = files.each(lambda file: file.coded_table)
     coded = coded and len(tables) == 1
@@ -85,11 +88,11 @@ def plain_rows(files: Files, columns: Mapped | None = None, wide: str = "", code
         same_columns(files.files, names, columns, wide)
     table = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     lacks = {c: [i for i, part in enumerate(parts) if c not in part] for c in table.columns}
-    return Rows(table, places, files, {c: at for c, at in lacks.items() if at})
+    return TableRows(table, places, files, {c: at for c, at in lacks.items() if at})
 
 
 def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str | None]:
-    """What the path of a file says, and parts of it that a mapping asks for, where the file has no such column."""
+    """Columns from the path of a file, the parts that a mapping asks for included, if the file lacks such a column."""
     taken = source_columns(columns or {}, present)
     by_mapping = {name: part for name, part in files.parts(file).items() if name in taken}
     return {name: part for name, part in {**by_mapping, **files.said(file)}.items() if name not in present}
@@ -197,9 +200,9 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
     return table.assign(**new) if new else table
 
 
-def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str = ".") -> pd.DataFrame:
-    """Raise on a decimal comma or a word where a number is expected; with ``decimal=","``, read the comma."""
-    if decimal not in (".", ","):
+def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str | None = None) -> pd.DataFrame:
+    """Raise on a comma or a word where a number is expected; `decimal` says what commas and points mean."""
+    if decimal not in (None, ".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")
     numeric = {c.name for c in VOCABULARY[kind] if c.type == "number"} | {"graded"}
     sources = {name: columns.get(name, name) for name in numeric}
@@ -211,18 +214,24 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
     return table
 
 
-def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
+def _commas(table: pd.DataFrame, name: str, source: str, decimal: str | None) -> pd.DataFrame:
     if decimal == ",":
         return table.assign(**{source: _without_points(table[source], name, source)})
     code, labels = _coded(table[source])
     comma = np.array([*(isinstance(v, str) and _COMMA.fullmatch(v) is not None for v in labels), False])[code]
     if not comma.any():
         return table
-    row = int(comma.argmax())
+    text = table[source].astype("string")
+    thousands = bool(text[comma].str.fullmatch(_GROUPED).all())
+    if decimal == "." and thousands:
+        return table.assign(**{source: text.str.replace(",", "", regex=False).astype(object).where(text.notna(), None)})
+    row, single = int(comma.argmax()), not text[comma].str.contains(r",.*,|\.").any()
+    meanings = [f"decimal=',' if {text.iloc[row]} is a number with a decimal comma"] * single
+    meanings += ["decimal='.' if its comma separates thousands"] * thousands
     raise SchemaError(
-        f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: {data_rows([row])}, "
-        f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half.",
-        advice=(("decimal", ","),),
+        f"column {source!r} ({name}) has a comma in {int(comma.sum())} rows (first: {data_rows([row])}, "
+        f"{table[source].iloc[row]!r}). " + (f"Pass {', '.join(meanings)}." if meanings else _ONE_WAY),
+        advice=tuple(("decimal", m[9]) for m in meanings),
     )
 
 
@@ -235,7 +244,7 @@ def _without_points(values: pd.Series, name: str, source: str) -> pd.Series:
     if rows:
         what = f"has a point in {len(rows):,} row{'s' * (len(rows) != 1)}"
         example = str(text.iloc[rows[0]])
-        remedy = "Write all numbers of the file in the same way, without thousands separators."
+        remedy = _ONE_WAY
         raise SchemaError(
             f"column {source!r} ({name}) {what} (first: {data_rows(rows[:1])}, {example!r}), but decimal=',' was "
             f"given. Is the point a thousands separator or a decimal point? {remedy}",

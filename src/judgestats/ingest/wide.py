@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import fnmatch
-import io
 import json
 import os
 import re
@@ -18,9 +17,19 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, data_rows, suggestion
 from judgestats.ingest import guesses
-from judgestats.ingest.answers import Pair, all_numbers, find_pair, may_be_judge, texts, wide_judges
+from judgestats.ingest.answers import (
+    Pair,
+    all_numbers,
+    find_pair,
+    may_be_classes,
+    may_be_judge,
+    numbers_rows,
+    texts,
+    wide_judges,
+)
 from judgestats.ingest.hints import first_cells, value_name
 from judgestats.ingest.nested_json import flatten
+from judgestats.ingest.options import joined
 from judgestats.ingest.paths import NamePattern
 from judgestats.schema.coding import hashed
 from judgestats.schema.opening import cell_text, few, opened
@@ -53,9 +62,7 @@ class Wide:
         return self._with(self.columns)
 
     def _with(self, columns: Sequence[str]) -> str:
-        out = io.StringIO()
-        csv.writer(out, lineterminator="").writerow(columns)
-        return f"{self.head}={out.getvalue()}"
+        return f"{self.head}={joined(columns)}"
 
     def short(self, present: Sequence[str]) -> str:
         """The same in few words: many columns as a pattern, or as all columns but some."""
@@ -343,10 +350,20 @@ def find_wide(
     inside = {c.split(".")[0].lower() for c in columns} if all("." in c for c in columns) else set()
     if not (judged or parts) and inside and not inside <= {*guesses.JUDGES, *guesses.CRITERIA}:
         return None  # how many fields an object has does not say whether they are judges, items or criteria
-    meaning = parts or (("criterion",) if judged or (inside and inside <= {*guesses.CRITERIA}) else ("judge",))
+    criteria = (inside and inside <= {*guesses.CRITERIA}) or _criteria(columns)
+    meaning = parts or (("criterion",) if judged or criteria else ("judge",))
     value = value_name([frame[c] for c in columns], paired=pair is not None)
     rest = {str(c) for c in frame.columns if c not in columns}
     return None if {*meaning, value} & rest else Wide(meaning, tuple(columns))
+
+
+def _criteria(columns: Sequence[str]) -> bool:
+    """Whether most names are those of criteria, numbered as questions or not."""
+    bare = [re.sub(r"^q\d+_", "", guesses.plain(c)) for c in columns]
+    return (
+        sum(b in guesses.CRITERIA_WORDS or b != guesses.plain(c) for b, c in zip(bare, columns, strict=True))
+        > len(bare) / 2
+    )
 
 
 def _ranges(frame: pd.DataFrame, taken: set[str]) -> Wide | None:
@@ -375,8 +392,9 @@ def _within(values: pd.Series, low: float, high: float) -> bool:
 
 
 def _number_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Columns of numbers whose names do not say that they are something else."""
-    return [c for c in map(str, frame.columns) if may_be_judge(c, taken) and all_numbers(frame[c])]
+    """Columns of numbers, without those whose names say that they hold something else."""
+    able = [c for c in map(str, frame.columns) if may_be_judge(c, taken) and all_numbers(frame[c])]
+    return [c for c in able if not numbers_rows(frame[c])]
 
 
 def _alike(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
@@ -436,8 +454,18 @@ def _depth(cell: object) -> int:
     return 1 + deep.pop() if len(deep) == 1 and 0 not in deep else 0
 
 
-def find_objects(frame: pd.DataFrame) -> str | None:
-    """The one column whose cells are lists of objects; None where there is no such column, or several."""
+def find_objects(frame: pd.DataFrame) -> list[str]:
+    """The columns whose cells are lists of objects."""
     first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
-    of_objects = [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
-    return of_objects[0] if len(of_objects) == 1 else None
+    return [c for c, cell in first.items() if cell and all(isinstance(v, dict) for v in cell)]
+
+
+def find_labels(frame: pd.DataFrame) -> tuple[str, bool] | None:
+    """The one column whose cells are lists of words, and whether a list holds a word twice: repeats, no set."""
+    first = {c: listed(cell) for c, (cell, *_) in first_cells(frame).items()}
+    able = [c for c, cell in first.items() if cell and all(isinstance(v, str) for v in cell)]
+    lists = [*map(listed, frame[able[0]].dropna())] if len(able) == 1 else []
+    words = {v for cell in lists for v in cell or () if isinstance(v, str)}
+    if not lists or not may_be_classes(words, sum(len(cell or ()) for cell in lists)):
+        return None
+    return able[0], any(cell is not None and len({*map(str, cell)}) < len(cell) for cell in lists)

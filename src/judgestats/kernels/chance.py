@@ -22,12 +22,21 @@ class Chance(NamedTuple):
 
 def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
     """Share of agreeing pairs of judges in each unit (Q,), 0 below two judges, and shares (Q, m) of the answers."""
-    counts = np.zeros((units.start.size - 1, len(weights)))
-    counts[units.pattern, units.code] = units.times
-    judges = counts.sum(axis=1)
+    counts = _expanded(units, len(weights))
+    judges = units.judges
     pairs = (counts * (counts @ weights.T - 1)).sum(axis=1)
+    if units.repeats is not None:  # a judge's answers agree with each other in part only
+        shares = _expanded(units.repeats.shares, len(weights))
+        pairs += units.repeats.total(1 - (shares * (shares @ weights.T)).sum(axis=1), judges.size)
     agreement = np.where(judges >= 2, pairs / np.maximum(judges * (judges - 1), 1), 0.0)
     return agreement, counts / np.maximum(judges, 1)[:, None]
+
+
+def _expanded(units: Units, answers: int) -> Floats:
+    """How often each answer was given to each unit, (Q, m)."""
+    counts = np.zeros((units.start.size - 1, answers))
+    counts[units.pattern, units.code] = units.times
+    return counts
 
 
 def chance_agreement(shares: Floats, weights: Floats, coefficient: str) -> Floats:

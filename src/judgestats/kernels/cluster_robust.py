@@ -30,9 +30,41 @@ def degrees_of_freedom(n: Floats, alike: Floats | float = 1.0) -> float:
 
 
 def _satterthwaite(squares: Floats, adjusted: Floats, alike: Floats | float) -> float:
-    """Degrees of freedom from squared leverages (G,), and these over 1 minus the leverage; `alike` of each."""
+    """Degrees of freedom from squared leverages h² (G,) and h²/(1 - h); a row represents `alike` clusters."""
     of_all = float((alike * squares).sum() + (alike * adjusted).sum() ** 2 - (alike * adjusted * adjusted).sum())
     return 1.0 / of_all if of_all > 0 else math.nan
+
+
+def variance_degrees(influence: Floats, alike: Floats | float = 1.0) -> float:
+    """Degrees of freedom of the variance of an estimate with these influences (G,) of clusters, by their kurtosis κ.
+
+    2 G / (κ - 1), Satterthwaite's of a mean of squares: where a few influences make up the variance, a sample without
+    these has too small an estimate and too small a variance at once. Infinite where all are of one size.
+    """
+    squares = influence * influence
+    total = float((alike * squares).sum())
+    clusters = float((alike * np.ones(influence.size)).sum())
+    excess = float((alike * squares * squares).sum()) / total**2 - 1.0 / clusters if total > 0 else 0.0
+    return 2.0 / excess if excess > 1e-12 else math.inf
+
+
+def skewed_ends(
+    value: float, error: float, df: float, influence: Floats, conf_level: float, alike: Floats | float = 1.0
+) -> tuple[float, float]:
+    """Ends of Student's interval of a mean, moved by the skewness of the influences (G,) of its clusters.
+
+    With γ = Σu³ / (Σu²)^1.5, t + γ t²/3 + γ² t³/27 + γ/6 is nearly symmetric; its quantiles are taken back to t.
+
+    Hall, P. (1992). Journal of the Royal Statistical Society B 54, 221-228.
+    """
+    from scipy.special import stdtrit
+
+    quantile = float(stdtrit(df, (1 + conf_level) / 2))
+    skewness = float((alike * influence**3).sum()) / float((alike * influence**2).sum()) ** 1.5
+    if abs(skewness) < 1e-6:
+        return value - quantile * error, value + quantile * error
+    low, high = (3 / skewness * (math.cbrt(1 + skewness * (t - skewness / 6)) - 1) for t in (quantile, -quantile))
+    return value - error * low, value - error * high
 
 
 def clustered_ratio(k: Floats, n: Floats, alike: Floats) -> ClusterRobust:
@@ -109,7 +141,8 @@ def jackknife_interval(
     """Standard error and Student's interval from estimates (G,) without each cluster of sizes `n`, `alike` of each.
 
     It reaches farther by the bias of the jackknife to the side to which the estimate would be corrected: with h the
-    share of a cluster, the sum of (1 - h) (without - estimate). Degrees of freedom are those of a mean.
+    share of a cluster, the sum of (1 - h) (without - estimate). Degrees of freedom are those of a mean, and at most
+    those of the variance of such values.
 
     Busing, F. M. T. A., Meijer, E., Van der Leeden, R. (1999). Statistics and Computing 9, 3-8. MacKinnon, J. G.,
     Nielsen, M. O., Webb, M. D. (2023). Journal of Applied Econometrics 38, 671-694 (CV3).
@@ -122,6 +155,7 @@ def jackknife_interval(
     error = math.sqrt((clusters - 1) / clusters * float(times @ (without - mean) ** 2))
     if not error > 1e-12:
         return Jackknife(math.nan, math.nan, math.nan, math.nan)
+    df = min(df, variance_degrees(without - mean, times))
     bias = float((times * (1 - n / (times @ n))) @ (without - estimate))
     from scipy.special import stdtr, stdtrit  # the flags of a first look use this module, and need none of it
 

@@ -8,7 +8,7 @@ from judgestats.typing import Floats, Integers, Mask
 
 
 def cluster_sums(influence: Floats, n: Floats, unit: Integers | None) -> tuple[Floats, Floats]:
-    """Sums of influences (N, k) of n units over clusters (N,), and for how many clusters each of them stands."""
+    """Sums of influences (N, k) of n units over clusters (N,), and how many clusters each sum represents."""
     if unit is None:
         return influence, n.astype(float)
     size = int(unit.max(initial=-1)) + 1
@@ -54,12 +54,6 @@ def leverage_scale(weights: Floats, n: Floats, unit: Integers | None) -> Floats:
     leverage = single if unit is None else np.bincount(unit, weights)[unit]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(leverage < 1 - 1e-12, 1 / np.sqrt(1 - leverage), np.nan)
-
-
-def clusters_note(n: Floats, alike: Floats | float = 1.0) -> str:
-    """``G = 30``, and how many clusters of equal size they are worth, where that is fewer: ``G = 30, worth 5``."""
-    clusters, worth = float(((n > 0) * alike).sum()), round(effective_clusters(n, alike))
-    return f"G = {clusters:.0f}" + (f", worth {worth}" if worth < clusters else "")
 
 
 def effective_clusters(n: Floats, alike: Floats | float = 1.0) -> float:

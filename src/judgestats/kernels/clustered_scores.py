@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 #: A direction of which a cluster leaves no more information than this is determined by that cluster alone.
 _ALONE = 1e-8
 #: Roots of clusters with up to this much of the information, in parameters, are sums of a series of so many terms.
 _SMALL, _TERMS = 0.25, 20
+#: Numbers that are held at once.
+_BLOCK = 1_000_000
 
 
 def middle(bread: Floats, score: Floats, information: Floats) -> Floats:
     """Middle (Q, Q) of the sandwich from scores (G, Q) and informations (G, Q, Q) at the maximum.
 
-    With K the information of a cluster where that of all data is the identity, scores are divided by the root of I - K,
-    so that the covariance is `bread` on average if calls are independent: CR2. That of what one cluster alone
-    determines, whose scores are 0, is the model's.
+    CR2: in coordinates in which the information of all data is the identity and that of a cluster is K, the cluster's
+    score is divided by the square root of I - K. If calls are independent, the expected covariance is then `bread`.
+    Where one cluster alone determines a parameter its score is 0, and the model's variance is taken.
 
     Bell, R. M., McCaffrey, D. F. (2002). Survey Methodology 28, 169-181. Pustejovsky, J. E., Tipton, E. (2018). Journal
     of Business & Economic Statistics 36, 672-683.
@@ -47,7 +50,7 @@ def middle(bread: Floats, score: Floats, information: Floats) -> Floats:
 
 
 def degrees_of_freedom(leverage: Iterable[Floats], others: Floats) -> Floats:
-    """Satterthwaite's degrees of freedom of contrasts from the shares of their information that are in each cluster.
+    """Satterthwaite's degrees of freedom of contrasts, from the share of their information in each cluster.
 
     `leverage`: arrays (G, ...); of the clusters that it leaves out, the shares are as their `others` (G,).
     """
@@ -62,3 +65,67 @@ def degrees_of_freedom(leverage: Iterable[Floats], others: Floats) -> Floats:
         squares, adjusted = squares + rest, adjusted + rest
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(1.0 / (squares + adjusted**2 - of_adjusted))
+
+
+class ClusterShares(NamedTuple):
+    """Coordinates in which the information of all data is the identity, and the share of each cluster in it."""
+
+    root: Floats  # (P, Q): the covariance of the model is root @ root.T
+    share: Floats  # (G, Q, Q)
+
+    @classmethod
+    def of(cls, information: Floats) -> ClusterShares:
+        """Shares from the informations (G, P, P), directions without information left out."""
+        size, axes = np.linalg.eigh(information.sum(axis=0))
+        determined = size > size[-1] * 1e-10
+        root = axes[:, determined] / np.sqrt(size[determined])
+        return cls(root, root.T @ information @ root)
+
+    def covariance(self, score: Floats) -> Floats:
+        """CR2 (P, P) from the scores (G, P)."""
+        return self.root @ middle(np.eye(self.root.shape[1]), score @ self.root, self.share) @ self.root.T
+
+    def df(self, contrasts: Floats) -> Floats:
+        """Degrees of freedom of the tests that contrasts (K, R, P) of independent rows, R together, are 0.
+
+        Of one row Satterthwaite's: 2 E(v)² / Var(v) of its variance v, if the model is true. Of several those of
+        Hotelling's T² whose matrix has as much variance in all. NaN where one cluster alone determines a contrast.
+
+        Pustejovsky, J. E., Tipton, E. (2018). Journal of Business & Economic Statistics 36, 672-683 (AHT).
+        """
+        size, axes = np.linalg.eigh(self.share)
+        left = 1.0 - size
+        scale = np.where(left < _ALONE, 0.0, 1.0 / np.sqrt(np.maximum(left, _ALONE)))
+        turned = axes.transpose(0, 2, 1)
+        once, twice = (axes * (size * scale**k)[:, None] @ turned for k in (1, 2))
+        finite = np.isfinite(contrasts).all(axis=(1, 2))
+        rows = contrasts[finite] @ self.root
+        held = max(_BLOCK // max(self.share.size * rows.shape[1], 1), 1)
+        result = np.full(len(contrasts), np.nan)
+        result[finite] = [df for k in range(0, len(rows), held) for df in _hotelling(once, twice, rows[k : k + held])]
+        return result
+
+
+def _hotelling(once: Floats, twice: Floats, contrasts: Floats) -> Floats:
+    """Degrees of freedom from the shares K (G, Q, Q), as K (I - K)^(-1/2) and K / (I - K), and contrasts (K, R, Q)."""
+    rows = contrasts.shape[1]
+    values, axes = np.linalg.eigh(contrasts @ contrasts.transpose(0, 2, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = (axes / np.sqrt(values)[:, None]).transpose(0, 2, 1) @ contrasts
+    # covariances of the adjusted scores of clusters i and j: those of i on the diagonal, less f f' everywhere
+    f = unit @ once[:, None]
+    squares = f @ f.swapaxes(2, 3)
+    own = unit @ twice[:, None] @ unit.swapaxes(1, 2) - squares
+    cross = np.einsum("gkrp,gksq->krpsq", f, f, optimize=True)
+    variance = (cross * (cross + cross.transpose(0, 3, 2, 1, 4))).sum(axis=(1, 2, 3, 4))
+    for sign, matrix in ((1, own), (-1, squares)):
+        trace = np.trace(matrix, axis1=2, axis2=3)
+        variance = variance + sign * (trace**2 + (matrix * matrix).sum(axis=(2, 3))).sum(axis=0)
+    expected = np.trace(own, axis1=2, axis2=3).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(expected > rows * (1 - 1e-6), rows * (rows + 1) / variance, np.nan), np.float64)
+
+
+def products(one: Floats, other: Floats, starts: Ints) -> Floats:
+    """Products (G, P, Q) of the columns of (N, P) and (N, Q), summed over the rows from each start to the next."""
+    return np.stack([np.add.reduceat(column[:, None] * other, starts, axis=0) for column in one.T], axis=1)

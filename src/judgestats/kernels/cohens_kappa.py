@@ -36,10 +36,12 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
         apart = np.where(_complete(expected), np.nan, 1 - expected)
         spread = w * apart[..., None, None] - margin_sum * (1 - observed)[..., None, None]
         centre = observed * expected - 2 * expected + observed
-        variance = ((p * spread**2).sum(axis=(-2, -1)) - centre**2) / (n * apart**4)
+        squares = (p * spread**2).sum(axis=(-2, -1))
+        left = squares - centre**2
+        variance = np.where(left <= 1e-14 * squares, 0.0, left) / (n * apart**4)  # of rounding: perfect agreement, say
         chance = rows[..., :, None] * columns[..., None, :]
         null = ((chance * (w - margin_sum) ** 2).sum(axis=(-2, -1)) - expected**2) / (n * apart**2)
-        return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
+        return Kappa((observed - expected) / apart, np.sqrt(variance), np.sqrt(np.maximum(null, 0.0)))
 
 
 def _complete(expected: Floats) -> Mask:
@@ -61,7 +63,7 @@ def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Flo
 
 
 def kappa_sums(row: Integers, column: Integers, n: Floats, unit: Integers, size: int, weights: Floats) -> Floats:
-    """What each of `size` units adds to totals of :func:`kappa_of_sums`: (size, 2 + 2m).
+    """Contribution of each of `size` units to the totals of :func:`kappa_of_sums`: (size, 2 + 2m).
 
     `row`, `column`, `n`, `unit` (R,): the two answers of each thing, how many there are of it, and its unit.
     """

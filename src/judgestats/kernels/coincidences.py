@@ -19,11 +19,15 @@ _DENSE = 64
 
 
 class Units(NamedTuple):
-    """How often each unit was given each answer; units alike are one pattern."""
+    """How often each unit was given each answer; units alike are one pattern.
+
+    Of a judge with several answers to a unit each of them counts by its share of these.
+    """
 
     start: Integers  # (Q + 1,): where each pattern begins in `code`
     code: Integers  # (E,): answers of a pattern, each once, 0 to m - 1
     times: Floats  # (E,): how many judges gave each of them
+    repeats: Repeats | None = None  # judges whose repeats differ, if there are any
 
     @property
     def pattern(self) -> Integers:
@@ -33,11 +37,32 @@ class Units(NamedTuple):
     @property
     def judges(self) -> Floats:
         """How many judges answered, (Q,)."""
-        return self.total(self.times)
+        return np.rint(self.total(self.times))
+
+    def recoded(self, code: Integers) -> Units:
+        """The same units with other codes (m,) of the answers."""
+        repeats = self.repeats and self.repeats._replace(shares=self.repeats.shares.recoded(code))
+        return self._replace(code=code[self.code], repeats=repeats)
 
     def total(self, values: Floats) -> Floats:
         """Sum of the values of the entries of each pattern, (Q,)."""
         return np.bincount(self.pattern, weights=values, minlength=self.start.size - 1).astype(float)
+
+
+class Repeats(NamedTuple):
+    """Judges who gave a unit different answers: no two answers of one judge to one unit are a pair."""
+
+    pattern: Integers  # (C,): whose judge each is
+    shares: Units  # the C judges, each a pattern, whose shares of the answers add up to 1
+
+    def total(self, values: Floats, patterns: int) -> Floats:
+        """Sum of the values of the judges (C,) of each of the patterns, (Q,)."""
+        return np.bincount(self.pattern, values, patterns).astype(float)
+
+    def expanded(self, columns: int) -> scipy.sparse.csr_array:
+        """Shares of the answers, (C, m), sparse."""
+        shares = self.shares
+        return scipy.sparse.csr_array((shares.times, shares.code, shares.start), (self.pattern.size, columns))
 
 
 class Disagreement(NamedTuple):
@@ -56,13 +81,17 @@ def krippendorff(units: Units, weight: Integers | Floats, values: Floats, level:
     Units with fewer than two answers are ignored; `values` (m,) ascend. No table of coincidences is made: nominal and
     interval are closed forms of margins and sums, ordinal is interval of mid-ranks, computed for each resample, and
     only ratio looks at pairs of distinct values. Level ``distance``: `values` (m, m) are the distances of the answers.
-    Krippendorff, K. (2011), Computing alpha-reliability.
+    With repeats, observed and expected disagreement are their means over all draws of one answer of each judge to each
+    unit (ordinal: with the ranks among all answers). Krippendorff, K. (2011), Computing alpha-reliability.
     """
     if level != "ordinal":
         return _of_sums(weight @ _added(units, values, level), values, level)
     judges = units.judges
     weight = np.where(judges >= 2, weight, 0).astype(np.float64)
-    inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
+    owner, (start, code, times, _) = units.repeats or _NO_REPEATS
+    inner, outer = _ordinal(
+        units.start, units.code, units.times, judges, weight, values.size, owner, start, code, times
+    )
     return _disagreement(weight @ judges, inner, outer)
 
 
@@ -102,56 +131,102 @@ def alpha_without(units: Units, n: Floats, values: Floats, level: str, cluster: 
 
 
 def _ordinal_without(units: Units, weight: Floats, m: int, cluster: Integers, size: int) -> Floats:
-    """Ordinal alpha without each cluster: what differs within units is a quadratic form of the mid-ranks then."""
+    """Ordinal alpha without each cluster; disagreement within units is a quadratic form of the mid-ranks."""
     judges = units.judges
     scale = 2 * weight / np.maximum(judges - 1, 1)
     times = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, m))
     margins = _within_clusters(times, weight, cluster)
     whole = np.asarray(margins.sum(axis=0)).ravel()
-    scaled = scipy.sparse.diags_array(scale) @ times
-    form = scipy.sparse.diags_array(scaled.T @ judges) - times.T @ scaled
-    form = form.toarray() if m <= _DENSE else form.tocsr()
+    within, alone = [_Spreads.of(times, scale * judges, scale, cluster)], []
+    if units.repeats is not None:
+        owner = units.repeats.pattern
+        shares, of_owner = units.repeats.expanded(m), cluster[owner]
+        within.append(_Spreads.of(shares, -scale[owner], -scale[owner], of_owner))
+        alone.append(_Spreads.of(shares, 2 * weight[owner], 2 * weight[owner], of_owner))
     alphas = []
     step = max(_HELD // m, 1)
     for begin in range(0, size, step):
         part = whole - margins[begin : begin + step].toarray()
         counted = part.sum(axis=1)
         rank = np.cumsum(part, axis=1) - (part + counted[:, None]) / 2  # mid-ranks about their mean
-        own = np.flatnonzero((cluster >= begin) & (cluster < begin + step))
-        entries, row = times[own], cluster[own] - begin
-        unit = np.repeat(np.arange(own.size), np.diff(entries.indptr))
-        mid_rank = rank[row[unit], entries.indices]
-        mean, square = (np.bincount(unit, entries.data * x, own.size) for x in (mid_rank, mid_rank**2))
-        lost = np.bincount(row, scale[own] * (judges[own] * square - mean**2), len(part))
-        inner = np.maximum(((rank @ form) * rank).sum(axis=1) - lost, 0.0)
-        alphas.append(_disagreement(counted, inner, 2 * counted * (part * rank**2).sum(axis=1)).alpha)
+        inner, own = (
+            sum((s.without(rank, begin) for s in spreads), np.zeros(len(part))) for spreads in (within, alone)
+        )
+        outer = 2 * counted * (part * rank**2).sum(axis=1) - own
+        alphas.append(_disagreement(counted, np.maximum(inner, 0.0), outer).alpha)
     return np.concatenate(alphas)
 
 
+class _Spreads(NamedTuple):
+    """Sum over rows of answers of ``a * sum(t * x**2) - b * sum(t * x)**2``, x the mid-ranks: a quadratic form."""
+
+    times: scipy.sparse.csr_array  # (R, m): answers of each row
+    square: Floats  # (R,): a
+    sum: Floats  # (R,): b
+    cluster: Integers  # (R,)
+    form: Any  # (m, m)
+
+    @classmethod
+    def of(cls, times: scipy.sparse.csr_array, square: Floats, total: Floats, cluster: Integers) -> _Spreads:
+        """The sum over all rows."""
+        form = scipy.sparse.diags_array(times.T @ square) - times.T @ (scipy.sparse.diags_array(total) @ times)
+        return cls(times, square, total, cluster, form.toarray() if times.shape[1] <= _DENSE else form.tocsr())
+
+    def without(self, rank: Floats, begin: int) -> Floats:
+        """The sum without each of B clusters, of which `begin` is the first, with its own mid-ranks (B, m)."""
+        own = np.flatnonzero((self.cluster >= begin) & (self.cluster < begin + len(rank)))
+        entries, row = self.times[own], self.cluster[own] - begin
+        each = np.repeat(np.arange(own.size), np.diff(entries.indptr))
+        mid_rank = rank[row[each], entries.indices]
+        sums, squares = (np.bincount(each, entries.data * x, own.size) for x in (mid_rank, mid_rank**2))
+        lost = np.bincount(row, self.square[own] * squares - self.sum[own] * sums**2, len(rank))
+        result: Floats = ((rank @ self.form) * rank).sum(axis=1) - lost
+        return result
+
+
 def _within_clusters(added: scipy.sparse.csr_array, n: Floats, cluster: Integers) -> scipy.sparse.csr_array:
-    """What each cluster adds, from what each pattern adds (Q, P), sparse."""
+    """Contribution of each cluster, from that of each pattern (Q, P), sparse."""
     there = np.flatnonzero(n)
     shape = (int(cluster.max()) + 1, n.size)
     return scipy.sparse.csr_array((np.rint(n)[there], (cluster[there], there)), shape) @ added
 
 
 def _added(units: Units, values: Floats, level: str) -> Any:
-    """What each unit adds to the sums behind alpha, (Q, 2 and more), sparse: answers, difference within, the rest."""
+    """Contribution of each unit to the sums that alpha is computed from, (Q, 3 or more), sparse.
+
+    Its columns: number of answers, difference within the unit, difference within judges, and the terms of the expected
+    difference.
+    """
     judges = units.judges
     paired = judges >= 2
     if level == "interval":
-        within, *rest = _interval(units, values, judges)
-        beside = scipy.sparse.csr_array(np.column_stack(rest))
+        used = np.unique(units.code[paired[units.pattern]])
+        values = values - values[used].mean() if used.size > 1 else np.zeros(values.size)
+        answers = values[units.code]
+        sums = [units.total(units.times * x) for x in (answers, answers**2)]
+        beside = scipy.sparse.csr_array(np.column_stack(sums))
     else:
         beside = scipy.sparse.csr_array((units.times, units.code, units.start), (judges.size, len(values)))
-        if level == "nominal":
-            within = judges**2 - units.total(units.times**2)
-        elif level == "distance":
-            within = distance_within(units, values)
-        else:
-            within = _ratio_within(units.start, units.code, units.times, values)
-    first = scipy.sparse.csr_array(np.column_stack([judges, within / np.maximum(judges - 1, 1)]))
+    within = difference_within(units, values, level)
+    own = np.zeros(judges.size)
+    if units.repeats is not None:
+        own = units.repeats.total(difference_within(units.repeats.shares, values, level), judges.size)
+    first = scipy.sparse.csr_array(np.column_stack([judges, (within - own) / np.maximum(judges - 1, 1), own]))
     return scipy.sparse.diags_array(paired.astype(float)) @ scipy.sparse.hstack([first, beside], "csr")
+
+
+def difference_within(units: Units, values: Floats, level: str) -> Floats:
+    """Sum of the differences of the ordered pairs of answers to each unit, (Q,)."""
+    judges = units.judges
+    if level == "nominal":
+        return judges**2 - units.total(units.times**2)
+    if level == "interval":
+        mean = units.total(units.times * values[units.code]) / np.maximum(judges, 1)
+        return 2 * judges * units.total(units.times * (values[units.code] - mean[units.pattern]) ** 2)
+    if level == "distance":
+        return distance_within(units, values)
+    within: Floats = _ratio_within(units.start, units.code, units.times, values)
+    return within
 
 
 def distance_within(units: Units, distances: Floats) -> Floats:
@@ -162,7 +237,7 @@ def distance_within(units: Units, distances: Floats) -> Floats:
 
 def _of_sums(sums: Floats, values: Floats, level: str) -> Disagreement:
     """Alpha from sums (B, P) of what units add."""
-    counted, inner, rest = sums[:, 0], sums[:, 1], sums[:, 2:]
+    counted, inner, own, rest = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
     if level == "nominal":
         outer = counted**2 - (rest**2).sum(axis=1)
     elif level == "distance":
@@ -173,7 +248,7 @@ def _of_sums(sums: Floats, values: Floats, level: str) -> Disagreement:
         squares = counted * rest[:, 1]
         outer = 2 * (squares - rest[:, 0] ** 2)
         outer = np.where(outer > 1e-14 * squares, outer, 0.0)
-    return _disagreement(counted, inner, outer)
+    return _disagreement(counted, inner, outer - own)
 
 
 def _disagreement(counted: Floats, inner: Floats, outer: Floats) -> Disagreement:
@@ -185,20 +260,12 @@ def _disagreement(counted: Floats, inner: Floats, outer: Floats) -> Disagreement
     return Disagreement(alpha, observed, expected, counted)
 
 
-def _interval(units: Units, values: Floats, judges: Floats) -> tuple[Floats, Floats, Floats]:
-    """Of each unit twice its judges times its spread, and the sum and the sum of squares of its centred answers."""
-    used = np.unique(units.code[(judges >= 2)[units.pattern]])
-    if used.size < 2:
-        return np.zeros(judges.size), np.zeros(judges.size), np.zeros(judges.size)
-    centred = values - values[used].mean()
-    sums = units.total(units.times * centred[units.code])
-    mean = sums / np.maximum(judges, 1)
-    spread = units.total(units.times * (centred[units.code] - mean[units.pattern]) ** 2)
-    return 2 * judges * spread, sums, spread + sums * mean
+#: No judge whose repeats differ.
+_NO_REPEATS = Repeats(np.empty(0, np.int64), Units(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0)))
 
 
 @njit(cache=True)
-def _ordinal(start, code, times, judges, weight, size):  # type: ignore[no-untyped-def]
+def _ordinal(start, code, times, judges, weight, size, owner, own_start, own_code, share):  # type: ignore[no-untyped-def]
     resamples, patterns = weight.shape
     inner = np.zeros(resamples)
     outer = np.zeros(resamples)
@@ -228,6 +295,17 @@ def _ordinal(start, code, times, judges, weight, size):  # type: ignore[no-untyp
                 for e in range(start[q], start[q + 1]):
                     spread += times[e] * (rank[code[e]] - mean) ** 2
                 inner[b] += weight[b, q] * 2 * judges[q] * spread / (judges[q] - 1)
+        for c in range(owner.size):
+            q = owner[c]
+            if weight[b, q] != 0:
+                mean = 0.0
+                for e in range(own_start[c], own_start[c + 1]):
+                    mean += share[e] * rank[own_code[e]]
+                spread = 0.0
+                for e in range(own_start[c], own_start[c + 1]):
+                    spread += share[e] * (rank[own_code[e]] - mean) ** 2
+                inner[b] -= weight[b, q] * 2 * spread / (judges[q] - 1)
+                outer[b] -= weight[b, q] * 2 * spread
     return inner, outer
 
 

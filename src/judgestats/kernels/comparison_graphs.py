@@ -22,9 +22,8 @@ def limits(wins: Floats, ties: Floats, reference: int | None = None, *, tied: bo
     through others, -inf those below, NaN those that are neither. Where no component is the largest: +inf for systems
     that never lost, -inf for those that never won, NaN for the others.
 
-    With a parameter of ties (`tied`) and no cycle of wins, ties do not hold two systems together if that parameter may
-    run to infinity with their strengths: if differences of 2 or more for every win and of 2 or less for every tie
-    exist.
+    With a parameter of ties (`tied`) and no cycle of wins, ties connect two systems only if that parameter is finite:
+    it runs to infinity if some strengths differ by at least 2 for every win and by at most 2 for every tie.
 
     Ford, L. R. (1957). American Mathematical Monthly 64, 28-33; with ties: Davidson, R. R. (1970). Journal of the
     American Statistical Association 65, 317-328.

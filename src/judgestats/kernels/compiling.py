@@ -48,10 +48,12 @@ class Kernel:
 def njit(**options: Any) -> Any:
     """Compile a function on its first call, as ``numba.njit(**options)`` does, and cache it where that is possible.
 
+    Division by zero gives infinity or NaN, as in NumPy.
+
     The cache is where numba puts it; failing that, the user's folder among the temporary ones; failing that, there is
     none. numba itself is loaded by the first call of a :class:`Kernel`.
     """
-    return partial(Kernel, **options)
+    return partial(Kernel, error_model="numpy", **options)
 
 
 @cache

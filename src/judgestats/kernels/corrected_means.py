@@ -141,10 +141,10 @@ def prediction_powered(
 ) -> Powered:
     """Mean label from labels (N,) on a random part of the rows, else NaN, and verdicts (N, k) on all (PPI++).
 
-    The coefficients (k,) have the smallest variance by default; one judge's is kept between 0 and 1. Those of several
-    judges are fitted anew for each of ten folds of the labels, without that fold, so that they pay for themselves.
-    Angelopoulos, A.
-    N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
+    By default the coefficients (k,) minimise the variance; that of a single judge is kept between 0 and 1. With several
+    judges they are cross-fitted: each of ten folds of the labels uses coefficients from the other nine.
+
+    Angelopoulos, A. N., Duchi, J. C., & Zrnic, T. (2023). PPI++. arXiv 2311.01453.
     """
     labelled = ~np.isnan(labels)
     one, rest = shares(n, labelled), shares(n, ~labelled)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.kernels.resampling import weighted_totals
 from judgestats.typing import Floats, Integers, Mask
 
@@ -48,8 +49,8 @@ def pearson_of(n: Floats, x: Floats, y: Floats, xx: Floats, yy: Floats, xy: Floa
 def all_pairs(scores: Floats, owner: Integers, n_owners: int, weights: Floats) -> Floats:
     """Pearson correlation (B, R, P) of each pair of judges in each row of scores (R, J, N), by weights (B, O).
 
-    Pairs are in the order of the upper triangle. Judges who rated the same points have their sums over what each other
-    judge rated in common, which saves most of the time where few points lack.
+    Pairs are in the order of the upper triangle. Judges who rated the same points share their sums over what each other
+    judge rated: this saves most of the time where few points are missing.
     """
     one, two = np.triu_indices(scores.shape[1], 1)
     rated = ~np.isnan(scores)
@@ -178,10 +179,16 @@ def correlations_of(sums: Floats, k: int) -> Floats:
 
 
 def effective_number(sums: Floats, k: int) -> Floats:
-    """Number of independent columns whose mean has the variance of that of k correlated ones: k² / 1'R1."""
+    """Effective number k² / 1'R1: the mean of so many independent columns varies like that of k correlated ones."""
     total = correlations_of(sums, k).sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > _NOTHING * k * k, k * k / total, np.nan)
+
+
+def pearson_without(x: Floats, y: Floats, unit: Integers, n_units: int) -> tuple[Floats, Floats]:
+    """Pearson's correlation (G,) without each unit in turn, and the points of each; `x` and `y` have mean 0."""
+    sums = sums_within(np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y]), unit, n_units)
+    return pearson_of_totals(sums.sum(axis=0) - sums), sums[:, 0]
 
 
 def pearson_of_totals(totals: Floats) -> Floats:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Integers, Ints
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,16 @@ class Consensus:
 
 
 class UnitValues(NamedTuple):
-    """Values of units, each of which goes into the mean of a pair; an empty weight is 1 each."""
+    """Values of units, averaged within pairs; an empty weight is 1 for each unit."""
 
-    pair: NDArray[np.int32]  # pair, cell (U,): the mean that it goes into, and the cell that it is of
-    cell: NDArray[np.int32]
+    pair: Integers  # pair, cell (U,): the mean that it goes into, and the cell that it is of
+    cell: Integers
     value: Floats  # value, weight (U,)
     weight: Floats
 
 
 class PairMeans(NamedTuple):
-    """Means of pairs, that estimates of owners are made of."""
+    """Means of pairs, which are combined to the estimates of owners."""
 
     owner: Ints  # (P,)
     centre: Floats  # (P,): the mean
@@ -65,8 +64,8 @@ def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ign
         squares[u] += w * step * (score[i] - mean[u])
 
 
-def cell_means(unit: NDArray[np.int32], score: Floats, weight: Ints, n_units: int) -> CellMeans:
-    """Average the runs (N,) of each of U units, NaN counted apart; an empty `weight` is 1 each."""
+def cell_means(unit: Integers, score: Floats, weight: Ints, n_units: int) -> CellMeans:
+    """Mean of the runs (N,) of each of U units, with NaN counted separately; an empty `weight` is 1 for each run."""
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
     runs, missing = np.zeros(n_units, np.int64), np.zeros(n_units, np.int64)
@@ -98,7 +97,7 @@ def _consensus(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-d
     return deviation, present
 
 
-def consensus(cell: NDArray[np.int32], score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
+def consensus(cell: Integers, score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
     `cell`, `score` (U,): a judge comes once in a cell. Without `exclude_self` the deviation, from the mean of all,
@@ -120,7 +119,7 @@ def _weighted_sums(owner, value, weight, n_owners):  # type: ignore[no-untyped-d
     return total, size
 
 
-def weighted_means(owner: NDArray[np.int32], value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
+def weighted_means(owner: Integers, value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
     """Weighted means (P,) of the values (U,) of each owner, without NaN, and sums of weights; empty: 1 each."""
     total, size = _weighted_sums(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,7 +144,7 @@ def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-u
 
 
 def cluster_scores(
-    units: UnitValues, means: PairMeans, cluster: NDArray[np.int32], n_owners: int, n_clusters: int
+    units: UnitValues, means: PairMeans, cluster: Integers, n_owners: int, n_clusters: int
 ) -> tuple[Floats, Floats]:
     """Influence (n_owners, n_clusters) of each cluster on linear estimates of owners, and sums of squared coefficients.
 

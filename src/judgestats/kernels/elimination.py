@@ -12,6 +12,7 @@ then their diagonal, then the dense tail by rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy  # scipy.linalg is loaded by its first use
@@ -42,7 +43,7 @@ class Structure:
     # whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes
     arrow: bool = False
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """Entries below the diagonal of the leading columns."""
         return int(self.start[self.s])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 #: A probability below it has reached 0.
 BOUNDARY = 1e-7
@@ -16,6 +16,8 @@ _TINY = 1e-300
 _STILL, _STEPS, _LOOK = 1e-11, 20_000, 100
 #: Two log-likelihoods nearer than this share of their size are one; after the first look, this share.
 _SAME, _NEAR = 1e-8, 0.01
+#: Standard errors by which the raters must agree more with the names of the classes than with others.
+_SURE = 1.96
 #: Smallest eigenvalue, as a share of the largest, of an information matrix that can be inverted.
 _SINGULAR = 1e-9
 
@@ -31,6 +33,8 @@ class LatentClasses:
     loglik: float  # without multinomial coefficients
     n_best: int  # how many of the starts reached it
     converged: bool  # whether EM came to rest
+    #: (K,): classes whose names may be exchanged: priors, confusion and posterior are means over these.
+    unnamed: Mask
 
 
 def latent_classes(
@@ -40,6 +44,8 @@ def latent_classes(
 
     `counts` (N, R, K): how often each rater gave each label. `mirror` (K,): permutation of the classes that leaves the
     model as it is (candidates that exchange their names). Each class is named after the label that agrees most often.
+    The likelihood is the same for any names of the classes: only the agreement of the raters with them decides. Where
+    other names agree as well, within sampling error, the estimates are means over both.
     Dawid, A. P., Skene, A. M. (1979). Applied Statistics 28, 20-28.
     """
     n, raters, k = counts.shape
@@ -60,7 +66,14 @@ def latent_classes(
     priors, confusion = priors / priors.sum(), confusion / confusion.sum(axis=2, keepdims=True)
     posterior, each = expected(flat, priors, confusion)
     posterior = np.where(posterior < 1e-100, 0.0, posterior)  # of a probability of 0, for which the smallest stood
-    return LatentClasses(priors, confusion, posterior, float(weight @ each), len(ends), converged)
+    labels = np.einsum("n,nk,nrl->rk", weight, posterior, counts)
+    unnamed = np.zeros(k, dtype=bool)
+    for together in _exchangeable(confusion, labels, mirror):
+        unnamed[together] = True
+        priors[together] = priors[together].mean()
+        posterior[:, together] = posterior[:, together].mean(axis=1, keepdims=True)
+        confusion[:, together] = confusion[:, together].mean(axis=1, keepdims=True)
+    return LatentClasses(priors, confusion, posterior, float(weight @ each), len(ends), converged, unnamed)
 
 
 def maximised(flat: Floats, weight: Floats, posterior: Floats, mirror: Ints | None = None) -> tuple[Floats, Floats]:
@@ -109,6 +122,37 @@ def _naming(agreement: Floats, mirror: Ints | None) -> Ints:
     return np.asarray(rows[np.argsort(labels)], dtype=np.int64)
 
 
+def _exchangeable(confusion: Floats, labels: Floats, mirror: Ints | None) -> list[Ints]:
+    """Sets of classes that other names fit as well: the raters do not agree less with these, within sampling error.
+
+    `confusion` (R, K, K): named; `labels` (R, K): expected labels of each rater in each class. The agreement is the sum
+    of the probabilities of the raters to give a class its name: it does not depend on how frequent the classes are.
+    """
+    from scipy.optimize import linear_sum_assignment  # slow to import
+    from scipy.sparse.csgraph import connected_components  # as this
+
+    k, share = confusion.shape[1], np.nan_to_num(confusion)
+    total, same = share.sum(axis=0), np.arange(confusion.shape[1])
+    if mirror is not None:
+        others = [np.asarray(mirror)] if (mirror != same).any() else []
+    else:
+        others = []
+        for c, name in np.argwhere(~np.eye(k, dtype=bool)):
+            forced = np.where((same[:, None] == c) != (same == name), -1e9, total)
+            others.append(linear_sum_assignment(-forced)[1])
+    linked = np.zeros((k, k))
+    for names in others:
+        moved = np.flatnonzero(names != same)
+        own, other = share[:, moved, moved], share[:, moved, names[moved]]
+        n = labels[:, moved]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.where(n > 0, (own + other - (own - other) ** 2) / n, 0.0)
+        if (own - other).sum() <= _SURE * np.sqrt(variance.sum()) + 1e-6:
+            linked[moved, names[moved]] = 1
+    _, group = connected_components(linked, directed=False)
+    return [same[group == g] for g in range(group.max(initial=-1) + 1) if (group == g).sum() > 1]
+
+
 def standard_errors(
     counts: Floats, weight: Floats, fit: LatentClasses, mirror: Ints | None = None
 ) -> tuple[Floats, Floats]:
@@ -116,6 +160,8 @@ def standard_errors(
 
     NaN on the boundary, where they count as known; NaN for all where the labels do not identify the model.
     """
+    if fit.unnamed.any():
+        return np.full_like(fit.priors, np.nan), np.full_like(fit.confusion, np.nan)
     n, raters, k = counts.shape
     flat = counts.reshape(n, raters * k)
     q = fit.posterior

@@ -1,4 +1,4 @@
-"""Numbers of verdicts and labels that a half-width of a corrected rate needs."""
+"""Numbers of verdicts and labels needed for a given half-width of a corrected rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration of probabilities by isotonic regression: the curve, and what the Brier score is made of."""
+"""Isotonic regression, and the calibration of probabilities by it: the curve, and what the Brier score is made of."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ class Brier:
     uncertainty: Floats
 
 
+def increasing(values: Floats, weights: Floats) -> Floats:
+    """The increasing sequence (L,) that is nearest to `values` by their `weights` (pool adjacent violators)."""
+    from scipy.optimize import isotonic_regression  # a quarter of a second to import
+
+    fitted: Floats = isotonic_regression(values, weights=weights).x
+    return fitted
+
+
 def pooled(right: Floats, n: Floats) -> Floats:
-    """Recalibrated probabilities: the increasing sequence that is nearest to the shares (pool adjacent violators).
+    """Recalibrated probabilities: the increasing sequence that is nearest to the shares.
 
     `right`, `n` (..., L): right verdicts and all at each level of confidence; the result is NaN at a level without.
     """
-    from scipy.optimize import isotonic_regression  # slow to import
-
     fitted = np.full(n.shape, np.nan)
     for index in np.ndindex(n.shape[:-1]):
         there = n[index] > 0
         if there.any():
             size = n[index][there]
-            fitted[index][there] = isotonic_regression(right[index][there] / size, weights=size).x
+            fitted[index][there] = increasing(right[index][there] / size, size)
     return fitted
 
 

@@ -19,7 +19,7 @@ from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Rows:
+class LikelihoodRows:
     """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row."""
 
     kind: int  # family and link, as in :mod:`judgestats.kernels.likelihoods`
@@ -48,7 +48,7 @@ class Adjoint:
 class Laplace:
     """The objective, its workspace and the mode it starts from."""
 
-    data: Rows
+    data: LikelihoodRows
     layout: Structure
     times: Floats  # (q,): how often each column counts
     u: Floats  # (q,): the mode found last: the next search starts there
@@ -57,7 +57,7 @@ class Laplace:
     collapsed: bool  # whether any column counts more than once
 
     @classmethod
-    def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:
+    def of(cls, data: LikelihoodRows, layout: Structure, times: Floats) -> Laplace:
         """Make the workspace."""
         cols = np.ascontiguousarray(layout.cols.T)
         return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))

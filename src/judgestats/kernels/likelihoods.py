@@ -323,7 +323,7 @@ def _thresholds(family: Family, y: Floats, m: Floats, eta: Floats, hi: Floats, l
             out[k, i] = own[k]
 
 
-class Kernel(NamedTuple):
+class LikelihoodKernel(NamedTuple):
     """A family with a link: what the engine needs of it."""
 
     row: Callable[[float, float, float, float, float], Derivatives]  # the loss of a row
@@ -333,12 +333,12 @@ class Kernel(NamedTuple):
 
 #: Families and links in the order of their numbers.
 KERNELS = (
-    Kernel(_logit_row, by_numpy=_logit),
-    Kernel(_probit_row),
-    Kernel(_poisson_row, by_numpy=_poisson),
-    Kernel(_cumulative_logit_row, _logit_threshold),
-    Kernel(_cumulative_probit_row, _probit_threshold),
-    Kernel(_negative_binomial_row, _size),
+    LikelihoodKernel(_logit_row, by_numpy=_logit),
+    LikelihoodKernel(_probit_row),
+    LikelihoodKernel(_poisson_row, by_numpy=_poisson),
+    LikelihoodKernel(_cumulative_logit_row, _logit_threshold),
+    LikelihoodKernel(_cumulative_probit_row, _probit_threshold),
+    LikelihoodKernel(_negative_binomial_row, _size),
 )
 BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(
     len(KERNELS)

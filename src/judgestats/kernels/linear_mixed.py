@@ -20,7 +20,7 @@ from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Cells:
+class ResponseCells:
     """The data. N cells, p fixed effects, K columns of random effects a cell."""
 
     mean: Floats  # mean, weight (N,): mean of the cell's rows, weighted, and the sum of their weights
@@ -33,7 +33,7 @@ class Cells:
 
     @cached_property
     def centred(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """X and what least squares leave of the mean, β, X'WX, and X'W times the rest, exact for any mean."""
+        """Design, residual mean, β, X'WX and X'W times the residuals of least squares; exact whatever the mean."""
         WX = self.X * self.weight[:, None]
         G = self.X.T @ WX
         beta = np.linalg.solve(G, WX.T @ self.mean)
@@ -99,7 +99,7 @@ def _by_scale(
     return result
 
 
-def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
+def profile(data: ResponseCells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     """Evaluate the profiled likelihood and its gradient; `zl` (N, K): ZΛ, relative to the residual sd."""
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)

@@ -13,7 +13,7 @@ from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust, clustered_ratio
 from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Mask
 
 #: One, or an array of them.
 Number: TypeAlias = Floats | float
@@ -81,14 +81,21 @@ def clustered_wilson(
     else:
         clusters = float(alike.sum())
         one_answer = n.min() == n.max() and bool(((k == 0) | (k == n)).all())  # of each cluster, given often
-        if total > NEARLY_INDEPENDENT * clusters and not one_answer:
-            df = min(df, 2.0 + min(effective_clusters(n[rare], alike[rare]) for rare in (k > 0, k < n)))
+        if not one_answer:
+            df = min(df, _of_the_rarer(n, alike, k > 0, k < n))
         effective = p * (1 - p) / variance if variance > 0 else total
         if effective > total and (clusters < 10 or clusters - _most_frequent(k / n, alike) < 10):
             effective = total
     centre, half = map(float, _wilson_centre(p, effective, float(stdtrit(df, 0.5 + conf_level / 2))))
     low, high = max(0.0, centre - half) if p > 0 else 0.0, min(1.0, centre + half) if p < 1 else 1.0
     return math.sqrt(variance), low, high
+
+
+def _of_the_rarer(n: Floats, alike: Floats, *others: Mask) -> float:
+    """Degrees of freedom that the clusters (G,) with another answer than the most frequent one allow (decision 81)."""
+    if float(alike @ n) <= NEARLY_INDEPENDENT * float(alike.sum()):
+        return math.inf
+    return 2.0 + min(effective_clusters(n[other], alike[other]) for other in others)
 
 
 def _most_frequent(share: Floats, alike: Floats) -> float:
@@ -130,7 +137,9 @@ def clustered_mean(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> tupl
     The error is 0, and the ends NaN, where the means of all clusters are alike but for rounding.
     """
     value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), conf_level)
-    return (value, 0.0, math.nan, math.nan) if error <= 1e-12 * max(1.0, abs(value)) else (value, error, low, high)
+    if error <= 1e-12 * max(1.0, abs(value)):
+        return value, 0.0, math.nan, math.nan
+    return value, error, low, high
 
 
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
@@ -238,14 +247,21 @@ class PairedClusters(NamedTuple):
 
 
 def clustered_tango(
-    b: Floats, c: Floats, n: Floats, conf_level: float = CONF_LEVEL, alike: Floats | None = None
+    b: Floats,
+    c: Floats,
+    n: Floats,
+    conf_level: float = CONF_LEVEL,
+    alike: Floats | None = None,
+    *,
+    of_one_sample: bool = False,
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters: b, c, n (G,), `alike` of each.
 
     The counts are divided by the design effect, the cluster-robust variance over that of independent
     pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
     cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is the
-    number of clusters and no pair is discordant.
+    number of clusters and no pair is discordant. `of_one_sample`: of calls, not of pairs; degrees of
+    freedom are then limited as those of a share.
 
     Rao, J. N. K., Scott, A. J. (1992). Biometrics 48, 577-585. Compare Obuchowski, N. A. (1998), Statistics in Medicine
     17, 1495-1507, and Durkalski, V. L. et al. (2003), Statistics in Medicine 22, 2417-2428.
@@ -256,6 +272,8 @@ def clustered_tango(
     difference, variance, df = clustered_ratio(b - c, n, alike)
     if math.isnan(variance):
         return PairedClusters(math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
+    if of_one_sample:
+        df = min(df, _of_the_rarer(n, alike, b < n, c < n))
     total, one, two = float(alike @ n), float(alike @ b), float(alike @ c)
     independent = max(((one + two) / total - difference**2) / total, 0.0)
     level = 2 * float(ndtr(stdtrit(df, 0.5 + conf_level / 2))) - 1

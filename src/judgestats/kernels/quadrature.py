@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judgestats.kernels.compiling import njit
-from judgestats.kernels.laplace import Adjoint, Rows
+from judgestats.kernels.laplace import Adjoint, LikelihoodRows
 from judgestats.kernels.likelihoods import FAMILIES, Family, has_thresholds, loss, threshold_loss
 from judgestats.typing import Floats, Ints
 
@@ -39,7 +39,7 @@ EXACT, NEAR = 1e-11, 1e-3
 
 
 class Integrand(NamedTuple):
-    """What the integrands of all groups are made of; N rows, sorted by group."""
+    """Data of the integrands of all groups: N rows, sorted by group."""
 
     family: Family
     y: Floats  # y, m (N,): successes and trials, or sums and numbers of rows
@@ -50,7 +50,7 @@ class Integrand(NamedTuple):
     zl: Floats  # (N,): θ z
 
     @classmethod
-    def of(cls, data: Rows, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Integrand:
+    def of(cls, data: LikelihoodRows, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Integrand:
         """Of the data, with `zl` (N, 1)."""
         return cls(FAMILIES[data.kind], data.y, data.m, eta, hi, lo, np.ascontiguousarray(zl[:, 0]))
 
@@ -200,7 +200,7 @@ def _fall(family, y, m, eta0, hi, lo, zl, first, last, at):  # type: ignore[no-u
 
 @njit(cache=True)
 def _reach(family, y, m, eta0, hi, lo, zl, first, last, u, base, side, reach):  # type: ignore[no-untyped-def]
-    """How far from the mode u, on one side, the integrand has fallen by DROP; Newton's method, from a guess."""
+    """Distance from the mode, on one side, at which the log integrand has fallen by DROP (Newton, from a guess)."""
     goal, most = np.sqrt(DROP + 1.0), np.sqrt(2.0 * (DROP + 1.0))  # the prior alone falls so far by `most`
     for _ in range(60):
         value, slope = _fall(family, y, m, eta0, hi, lo, zl, first, last, u + side * reach)
@@ -295,13 +295,13 @@ def _trapezoid(
 class Quadrature:
     """The objective and its workspace. Rows are sorted by group."""
 
-    data: Rows  # with one column in z
+    data: LikelihoodRows  # with one column in z
     start: Ints  # (G + 1,): first row of each group
     often: Floats  # (G,): how often each group counts
     nodes: Nodes
 
     @classmethod
-    def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
+    def of(cls, data: LikelihoodRows, start: Ints, often: Floats, n: int) -> Quadrature:
         """Make the workspace for n nodes."""
         G = len(often)
         nodes = Nodes(*rule(n), np.zeros(G), np.ones(G), np.empty((G, n)), np.empty((len(data.y), n)))
@@ -322,7 +322,7 @@ class Quadrature:
 class Trapezoid:
     """The objective by the trapezoidal rule and its workspace. Rows are sorted by group."""
 
-    data: Rows  # with one column in z
+    data: LikelihoodRows  # with one column in z
     start: Ints  # (G + 1,): first row of each group
     often: Floats  # (G,): how often each group counts
     same: float  # relative change of a group's integral at which halving ends
@@ -331,12 +331,17 @@ class Trapezoid:
     by: ByRow
 
     @classmethod
-    def of(cls, data: Rows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
+    def of(cls, data: LikelihoodRows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
         """Make the workspace."""
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
         ranges = Ranges(np.zeros(G), np.zeros(G), np.zeros(G), np.zeros(G, np.int64))
         return cls(data, start, often, same, extra, ranges, ByRow(*(np.empty(N) for _ in range(5))))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether some integral, at the parameters evaluated last, took as many intervals as there may be."""
+        return bool(self.ranges.intervals.max(initial=0) >= MOST)
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""

@@ -48,7 +48,7 @@ def auroc(positive: Floats, negative: Floats) -> Floats:
 
 
 def placements(at: Levels, positive: Mask) -> Floats:
-    """Placement value (N,) of each observation: the share of the other class that it is ordered rightly to."""
+    """Placement value (N,): the share of the other class that an observation is ranked correctly against."""
     m, n = at.positive.sum(), at.negative.sum()
     above = np.cumsum(at.positive) - at.positive / 2
     below = n - np.cumsum(at.negative) + at.negative / 2
@@ -57,7 +57,7 @@ def placements(at: Levels, positive: Mask) -> Floats:
 
 
 class Deviations(NamedTuple):
-    """Variance of an area, and degrees of freedom: of the class that is in fewer clusters, or has fewer calls."""
+    """Variance of an area, with the degrees of freedom of the class that has fewer clusters, or fewer calls."""
 
     variance: float
     df: float
@@ -144,7 +144,7 @@ def precision_bias(at: Levels, positive: Mask, weight: Floats, unit: Integers | 
 
 
 class OperatingPoints(NamedTuple):
-    """What holds at each of F false positive rates, for each set of weights."""
+    """Sensitivity, threshold and area at each of F false positive rates, for each set of weights."""
 
     sensitivity: Floats  # (..., F): highest with a false positive rate of at most this; NaN with one class only
     threshold: Floats  # (..., F): lowest score of which this holds, infinite for none
@@ -154,7 +154,7 @@ class OperatingPoints(NamedTuple):
 def operating_points(
     at: Levels, positive: Mask, weight: Floats, unit: Integers, most: Floats, samples: Iterable[Ints]
 ) -> OperatingPoints:
-    """Operating points at rates `most` (F,) of samples (B, G): the numbers of the units (N,) that each of B holds."""
+    """Operating points at rates `most` (F,), for B samples that hold the units numbered in (B, G)."""
     order = np.argsort(at.code, kind="stable")
     last = np.append(np.diff(at.code[order]) > 0, True)
     unit = unit[order].astype(np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judgestats.kernels.elimination import Structure, structure
-from judgestats.kernels.linear_mixed import Cells, profile
+from judgestats.kernels.linear_mixed import ResponseCells, profile
 from judgestats.kernels.proportions import quotient
 from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats, Integers, Ints, Mask
@@ -50,7 +50,7 @@ class Components:
 class Data:
     """Input of the likelihood."""
 
-    cells: Cells  # centred scores divided by their sd
+    cells: ResponseCells  # centred scores divided by their sd
     layout: Structure
     factor: Ints  # (q,): factor of each column, in elimination order
     scale: float  # the sd that scores were divided by
@@ -72,7 +72,7 @@ class Data:
         mean = np.bincount(where, centred / scale) / number
         within = float(((centred / scale - mean[where]) ** 2).sum())
         z = np.ones(cols.shape)
-        cells = Cells(mean, number, np.ones((len(mean), 1)), z, float(len(y)), within, 0.0)
+        cells = ResponseCells(mean, number, np.ones((len(mean), 1)), z, float(len(y)), within, 0.0)
         layout = structure(np.ascontiguousarray(cols, np.int64), blocks.astype(np.int64))
         return cls(cells, layout, np.repeat(order, sizes[order]), scale)
 

@@ -138,9 +138,9 @@ def _kinds(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
 def multinomial_totals(
     counts: Floats, rng: np.random.Generator, n_resamples: int, strata: Integers | None = None
 ) -> Floats:
-    """Counts (B, P) of each resample of independent rows, of which `counts` (P,), whole numbers, are alike.
+    """Counts (B, P) of resamples of independent rows, given as whole numbers `counts` (P,) of identical rows.
 
-    Exactly what drawing rows gives, within `strata` (P,) if any, at a cost that does not depend on their number.
+    Equivalent to drawing rows (within `strata` (P,) if any), at a cost that does not depend on their number.
     """
     whole = np.rint(counts).astype(np.int64)
     if strata is not None:

@@ -49,7 +49,7 @@ def selective_threshold(curve: RiskCoverage, alpha: float, delta: float) -> int:
 
 
 def least_answers(alpha: float, delta: float) -> int:
-    """How many answers, all of them right, show that the risk is at most alpha."""
+    """Smallest number of answers that, all right, show a risk of at most alpha."""
     return math.ceil(math.log(delta) / math.log1p(-alpha) - 1e-9)
 
 

@@ -69,7 +69,7 @@ def _root(covariance: Floats) -> list[Floats]:
 
 
 def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:
-    """The c that a t of which draws of the numerator are at most `largest` exceeds with probability 1 - `conf_level`.
+    """Value c that the largest |t| exceeds with probability 1 - `conf_level`, from draws `largest` of the numerator.
 
     Not below the value of one contrast, nor above Bonferroni's of `k`.
     """
@@ -87,7 +87,7 @@ def _critical(largest: Floats, k: int, df: float, conf_level: float) -> float:
 
 
 def errors_of_differences(covariance: Floats) -> Floats:
-    """Standard errors (K, K) of the differences of K estimates; 0 where there is none but rounding."""
+    """Standard errors (K, K) of the differences of K estimates; rounding error counts as 0."""
     variance = np.diag(covariance)
     squared = variance[:, None] + variance - 2 * covariance
     return np.sqrt(np.where(squared > 1e-12 * (variance[:, None] + variance), squared, 0.0))

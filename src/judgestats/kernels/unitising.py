@@ -27,7 +27,7 @@ class Spans(NamedTuple):
     end: Floats  # (U,): behind the last place
 
 
-class Texts(NamedTuple):
+class MarkedTexts(NamedTuple):
     """D texts, each read by two judges or more."""
 
     text: Integers  # text, judge (R,): who read what, sorted by text
@@ -52,7 +52,7 @@ class Sums(NamedTuple):
     gap_lengths: Floats  # (H,)
 
 
-def sums_of(spans: Spans, texts: Texts) -> Sums:
+def sums_of(spans: Spans, texts: MarkedTexts) -> Sums:
     """What each text adds, for spans of which no two of a judge overlap."""
     D, length, judges = texts.length.size, spans.end - spans.start, texts.judges
     observed = np.zeros(D)
@@ -82,7 +82,7 @@ def _counted(text: Integers, length: Floats, size: int) -> tuple[scipy.sparse.cs
     return scipy.sparse.csr_array((np.ones(text.size), (text, place)), (size, distinct.size)), distinct
 
 
-def _gaps(spans: Spans, texts: Texts) -> tuple[Integers, Floats, Floats, Floats]:
+def _gaps(spans: Spans, texts: MarkedTexts) -> tuple[Integers, Floats, Floats, Floats]:
     """Text and length of what no span covers, judge by judge; and the first and the last gap (R,) of each reading."""
     none = np.zeros(texts.text.size)
     text = np.concatenate([texts.text, spans.text, texts.text])
@@ -101,7 +101,7 @@ def _gaps(spans: Spans, texts: Texts) -> tuple[Integers, Floats, Floats, Floats]
     return text[order][1:][within & (gap > 0)], gap[within & (gap > 0)], first, last
 
 
-def disagreements(sums: Sums, texts: Texts, weight: Floats) -> tuple[Floats, Floats]:
+def disagreements(sums: Sums, texts: MarkedTexts, weight: Floats) -> tuple[Floats, Floats]:
     """Observed and expected disagreement (B,) of texts drawn `weight` (B, D) times."""
     total, length = weight @ (texts.judges * texts.length), weight @ texts.length
     spans, gaps, n = weight @ sums.spans, weight @ sums.gaps, sums.span_lengths

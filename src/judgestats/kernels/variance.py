@@ -104,7 +104,8 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
 def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     """Intraclass correlations of Shrout & Fleiss (1979) with the intervals of McGraw & Wong (1996, Table 7).
 
-    NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
+    NaN where the mean squares do not determine it. An F ratio of 0 or over 0 has no interval: one in proportion to it
+    has no width.
     """
     b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
     upper = (1 + conf_level) / 2
@@ -130,7 +131,7 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
 
 
 @dataclass(frozen=True)
-class Clustered:
+class ClusteredIntervals:
     """Intervals of the six correlations of one group whose subjects come in clusters."""
 
     low: Floats  # low, high (6,): NaN for fewer than two clusters, and where the mean squares do not determine it
@@ -141,7 +142,7 @@ class Clustered:
     alike: Mask  # (6,): whether F is the same without any of the clusters, so that they tell nothing of its error
 
 
-def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
+def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> ClusteredIntervals:
     """Intervals of intraclass correlations of subjects (N, K) in clusters (N,), from the jackknife of clusters.
 
     ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is that of the jackknife of log F.
@@ -153,7 +154,7 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     groups = int(cluster.max(initial=-1)) + 1
     missing = np.full(6, np.nan)
     if groups < 2:
-        return Clustered(missing, missing, missing, math.nan, math.nan, np.zeros(6, bool))
+        return ClusteredIntervals(missing, missing, missing, math.nan, math.nan, np.zeros(6, bool))
     ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
     y = scores - scores.mean(axis=0)
     size = np.bincount(cluster, minlength=groups).astype(float)
@@ -192,7 +193,7 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
         bounds = [_single(one, k), second, _single(three, k), _mean(one), _stepped_up(second, k), _mean(three)]
     low, high = (np.array([float(x[i][0]) for x in bounds]) for i in (0, 1))
     of_forms = [0, 1, 1] * 2
-    return Clustered(low, high, np.array(p)[of_forms], df, effect, np.array(alike)[of_forms])
+    return ClusteredIntervals(low, high, np.array(p)[of_forms], df, effect, np.array(alike)[of_forms])
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:
@@ -201,7 +202,7 @@ def _over(top: Floats, bottom: Floats) -> Floats:
 
 
 def _ends_of_ratio(F: Floats, df1: Floats, df2: Floats, upper: float) -> tuple[Floats, Floats]:
-    F = np.where(np.isfinite(F), F, np.nan)
+    F = np.where(np.isfinite(F) & (F > 0), F, np.nan)
     return F / fdtri(df1, df2, upper), F * fdtri(df2, df1, upper)
 
 
@@ -223,6 +224,7 @@ def _agreement(ms: MeanSquares, rho: Floats, upper: float, free: Any = None) -> 
     df = (of_raters + of_residual) ** 2 / (of_raters**2 / (k - 1) + of_residual**2 / (free * (k - 1)))
     f_low, f_high = fdtri(free, df, upper), fdtri(df, free, upper)
     other = k * j + (k * n - k - n) * e
+    b = np.where(b > 0, b, np.nan)
     low = n * (b - f_low * e) / (f_low * other + n * b)
     high = n * (f_high * b - e) / (other + n * f_high * b)
     return low, high

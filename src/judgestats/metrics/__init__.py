@@ -1,4 +1,4 @@
 """Tidy frame or tally -> tidy estimates, a module per question.
 
-May import verdicts, schema, results, kernels and errors; never ingest, models or reporting.
+May import the packages verdicts, counting, schema and kernels; never ingest, models or reporting.
 """

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def without_classes(function: F, name: str) -> F:
-    """The measure, which refuses verdicts that are classes: it needs numbers."""
+    """Wrap a measure so that it refuses verdicts that are classes: it needs numbers."""
 
     @wraps(function)
     def checked(*args: object, **options: object) -> object:

@@ -16,7 +16,7 @@ from judgestats.counting.counts import Counts
 from judgestats.counting.study import Calls, Study
 from judgestats.results import text_array
 from judgestats.schema.classes import is_answer, where_answered
-from judgestats.schema.columns import COUNTS, answer_column
+from judgestats.schema.columns import answer_column
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats
 
@@ -40,7 +40,7 @@ def missing_counted(found: pd.DataFrame, calls: Calls, by: Sequence[str] = ()) -
     raters = [c for c in ("judge", "other") if c in found]
 
     def noted(flag: str, *labels: str) -> str:
-        if any("missing" in f and ("score" in f or "answer" in f) for f in flag.split("; ")):
+        if flags.has(flag, flags.MISSING, flags.SCORES_EXCLUDED, flags.N_SCORES_EXCLUDED):
             return flag
         group, named_raters = labels[: len(by)], {*labels[len(by) :]} - {"", "nan", "None"}
         named = tuple(g not in ("", "nan") for g in group)  # a row about all systems, say, has no system
@@ -62,8 +62,8 @@ def _missing(study: Study, value: str, keys: list[str]) -> tuple[Factors, Floats
         answer, is_float = nw.col(value), study.data.collect_schema()[value].is_float()
         without = answer.is_null() | answer.is_nan() if is_float else answer.is_null()
         absent = Study.of(study.data.filter(~where_answered(answer.cast(nw.String)) if value == "answer" else without))
-        table = ExcludedCalls.of(absent, keys, "").table
-        return None if table.empty else (Factors(table), table["_without"].to_numpy(dtype=float))
+        counted = absent.counted(keys)
+        return counted if counted[1].size else None
     values = study.columns.series(value)
     missing = ~is_answer(values) if value == "answer" else values.isna().to_numpy()
     return study.where(missing).counted(keys) if missing.any() else None
@@ -79,10 +79,6 @@ class ExcludedCalls:
     @classmethod
     def of(cls, study: Study, groups: Sequence[str], what: str) -> ExcludedCalls:
         """All calls of a study, by group."""
-        if study.lazy:
-            weight = nw.col(COUNTS).sum() if COUNTS in study.names else nw.len()
-            sums = study.data.group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
-            return cls(sums.to_native(), what)
         columns, n = study.counted(groups)
         return cls(columns.frame(_without=n), what) if n.size else cls(what=what)
 

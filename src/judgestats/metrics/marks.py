@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.raters import Matched, matched_calls
+from judgestats.counting.raters import MatchedRaters, matched_calls
 from judgestats.counting.study import Calls, Study
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.scales import on_one_scale
@@ -114,19 +114,19 @@ def preference_marks(data: Calls, groups: list[str], cluster: str = "item") -> p
 
 
 def people_marks(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str], cluster: str = "item") -> pd.DataFrame:
-    """Share of the people's answers on the same thing that equal each answer of a judge, as they count in agreement."""
+    """For each answer of a judge, the share of people's answers to the same thing that equal it."""
     matched = _beside_people(calls, people, groups)
     (one, two), (ours, theirs) = matched.met, matched.answers
     return _marks(_with_thing(matched, one), ["thing"], ours[one] == theirs[two], cluster)
 
 
-def _beside_people(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -> Matched:
+def _beside_people(calls: pd.DataFrame, people: pd.DataFrame, groups: list[str]) -> MatchedRaters:
     """Answers of judges and of people, matched as measures of agreement match them."""
     matched = matched_calls(calls, people, groups)
     return matched.where(*matched.answered)
 
 
-def _with_thing(matched: Matched, rows: Rows) -> Study:
+def _with_thing(matched: MatchedRaters, rows: Rows) -> Study:
     """Some calls of judges, with the number of the ``thing``."""
     thing = Factor(matched.thing, range(int(matched.thing.max(initial=-1)) + 1))
     return Study(matched.calls.columns.but(thing=thing).take(rows))
@@ -161,7 +161,7 @@ def distance_marks(
 def error_marks(
     ratings: Calls, groups: list[str], cluster: str = "item", value: str = "score", *, signed: bool = False
 ) -> pd.DataFrame:
-    """Distance of each score from the gold score of its row; judges on another scale than gold have none.
+    """Distance of each score from the gold score of its row; none for judges on another scale than gold.
 
     `signed`: the score minus gold instead.
     """
@@ -175,7 +175,8 @@ def error_marks(
 
 def spread_marks(ratings: pd.DataFrame, groups: list[str], cluster: str = "item", value: str = "score") -> pd.DataFrame:
     """Variance of the repeated scores of a thing."""
-    keys = [c for c in dict.fromkeys(["item", "system", "criterion", cluster]) if c in ratings and c not in groups]
+    about = [*(c for c in ("item", "system", "criterion") if c not in groups), cluster]
+    keys = [c for c in dict.fromkeys(about) if c in ratings]
     score = pd.to_numeric(ratings[value], errors="coerce")
     spread = ratings.assign(score_=score).groupby(["judge", *keys], dropna=False, sort=True)["score_"].var()
     table = spread.dropna().reset_index()

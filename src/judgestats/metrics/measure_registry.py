@@ -25,6 +25,8 @@ from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.class_answers import without_classes
+from judgestats.metrics.fixed_levels import with_fixed_levels
+from judgestats.metrics.known_groups import with_known_groups
 from judgestats.metrics.unknown_clusters import without_unknown_clusters
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
@@ -34,8 +36,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Options:
-    """Arguments common to all measures of a data set, and the results so far."""
+class MeasureOptions:
+    """Arguments common to all measures of a data set."""
 
     by: tuple[str, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)  # for ratings: system -> judge
@@ -49,10 +51,12 @@ class Options:
     scale: tuple[float, float] | None = None  # of the scores; None if it is not known
     smallest: float | None = None  # smallest bias of interest; None for a tenth of the scale, or 10 points
     counting: bool = False  # whether nothing is to be resampled that need not be, for a first look
-    results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # and errors, of all calls
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
-        """Call a measure with those of these options that it accepts; `arguments` have priority."""
+        """Call a measure with those of these options that it accepts; `arguments` have priority.
+
+        What a measure gives for a study and plain arguments, or why it gives nothing, is kept in the study.
+        """
         defaults: Record = {
             "by": list(self.by),
             "conf_level": self.conf_level,
@@ -69,25 +73,29 @@ class Options:
         passed = {name: value for name, value in defaults.items() if name in accepted.parameters} | arguments
         bound = accepted.bind(*data, **passed)
         bound.apply_defaults()
-        key = (measure, *((name, _identified(value)) for name, value in bound.arguments.items()))
-        if key not in self.results:
+
+        def answer() -> Any:
             try:
-                self.results[key] = measure(*data, **passed), bound  # keeps the data, whose id is in the key
+                return measure(*data, **passed)
             except JudgestatsError as error:
-                self.results[key] = error, bound
-        result = self.results[key][0]
+                return error
+
+        study, *others = bound.arguments.values()
+        key = _key(others) if isinstance(study, Study) else None
+        result = answer() if key is None else study.once((measure, *key), answer)
         if isinstance(result, JudgestatsError):
             raise result
         return result.copy()
 
 
-def _identified(value: Any) -> Any:
-    """Hashable key of an argument: its value if it is plain, else the id of the object."""
+def _key(value: Any) -> Any:
+    """An argument as a key, if it is made of names and numbers; None if it is not, as a frame may be edited."""
     if isinstance(value, Mapping):
-        return tuple((k, _identified(v)) for k, v in value.items())
+        value = [(str(name), one) for name, one in value.items()]
     if isinstance(value, list | tuple):
-        return tuple(map(_identified, value))
-    return value if value is None or isinstance(value, str | int | float) else id(value)
+        parts = [(_key(one), one is None) for one in value]
+        return None if (None, False) in parts else tuple(parts)
+    return value if isinstance(value, str | int | float) else None
 
 
 #: Sections of a page and of ``docs/measures.md``, in their order.
@@ -127,7 +135,7 @@ Have = (
     | Literal["pairs of known difference", "texts", "printed table"]
 )
 #: Reason why a measure does not apply to the data, or an empty string.
-Need = Callable[[Any, Options], str]
+Need = Callable[[Any, MeasureOptions], str]
 
 
 @dataclass(frozen=True)
@@ -161,8 +169,8 @@ class Measure:
     plot: str = ""  # functions of ``judgestats.plot`` that draw it, and how; empty if there is none
     frames: tuple[Kind, ...] = ()  # kinds of data on which :func:`available_measures` and a page try it
     needs: tuple[Need, ...] = ()  # functions of data and options that return what is missing
-    arguments: Callable[[Any, Options], Mapping[str, Any]] | None = None  # suggested by the data
-    take: Callable[[Any, Options], pd.DataFrame] | None = None  # estimates, where one call is not enough
+    arguments: Callable[[Any, MeasureOptions], Mapping[str, Any]] | None = None  # suggested by the data
+    take: Callable[[Any, MeasureOptions], pd.DataFrame] | None = None  # estimates, where one call is not enough
     nothing: str = ""  # message if no estimate is a number
     sheet: tuple[str, ...] = ()  # sections of a datasheet that show it, with its term after a colon if it is only one
     caption: str = ""  # how to read its picture; a page draws none without it
@@ -182,7 +190,9 @@ class Measure:
         one = any(record.function is function for record in _RECORDS.values())  # with two records
         stimuli = record.pattern.stimulus if record.pattern else ()
         guarded: Any = function if self.classes or self.input == "P" else without_classes(function, name)
-        checked = function if one else checked_arguments(engine_errors(without_unknown_clusters(guarded, stimuli)))
+        guarded = with_known_groups(without_unknown_clusters(guarded, stimuli))
+        guarded = with_fixed_levels(guarded, studies=bool(self.frames))
+        checked = function if one else checked_arguments(engine_errors(guarded))
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked
@@ -192,7 +202,7 @@ class Measure:
         """Pattern that it counts; None for measures of score vectors or texts."""
         return PATTERNS.get(self.counted_as)
 
-    def attempt(self, data: Any, options: Options) -> pd.DataFrame | str:
+    def attempt(self, data: Any, options: MeasureOptions) -> pd.DataFrame | str:
         """Estimates, at least one a number, or the reason why there are none."""
         try:
             missing = next((why for need in self.needs if (why := need(data, options))), "")

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import auto_cluster
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
@@ -86,7 +85,7 @@ def paired_difference(
     if isinstance(cluster, Study):
         of_calls = both.shape[1] == 2
         n_units = float(n.sum()) / (2 if of_calls else 1)
-        column = auto_cluster(cluster, [], "item", n_units, units=units).column
+        column = auto_cluster(cluster, [], n_units, units=units).column
         cluster = column or (_UNIT if of_calls else None)
     if cluster is None:
         cells = (first & second, first & ~second, ~first & second, ~first & ~second)
@@ -98,7 +97,7 @@ def paired_difference(
     gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
     interval = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if cluster == _UNIT else cluster
-    total, method = float(n.sum()), f"Tango, paired, clustered by {name} ({clusters_note(size)})"
+    total, method = float(n.sum()), methods.clustered(methods.TANGO_PAIRED, name, size)
     row: _Row = {"estimate": float(gains.sum() - losses.sum()) / total, "n": total, "method": method}
     row |= with_interval(interval.std_error, interval.low, interval.high)
     return row, flags.join(flags.few_clusters(size), left_out)
@@ -109,7 +108,7 @@ def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
     value = one["estimate"] - two["estimate"]
     below = math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"])
     above = math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"])
-    cells = {"estimate": value, "n": min(one["n"], two["n"]), "method": "MOVER, from both intervals"}
+    cells = {"estimate": value, "n": min(one["n"], two["n"]), "method": methods.MOVER.on("from both intervals")}
     return with_interval(math.hypot(one["std_error"], two["std_error"]), value - below, value + above, **cells)
 
 
@@ -120,7 +119,7 @@ def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_leve
     low, high = newcombe(k1, n1, k2, n2, conf_level)
     p1, p2 = k1 / n1, k2 / n2
     error = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
-    return with_interval(error, low, high, estimate=p1 - p2, n=min(n1, n2), method="Newcombe, independent")
+    return with_interval(error, low, high, estimate=p1 - p2, n=min(n1, n2), method=methods.NEWCOMBE_INDEPENDENT)
 
 
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
@@ -129,7 +128,7 @@ def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CON
     `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither.
     """
     total, ends = a + b + c + d, newcombe_paired(a, b, c, d, conf_level)
-    cells = {"estimate": (b - c) / total, "n": total, "method": "Newcombe, paired"}
+    cells = {"estimate": (b - c) / total, "n": total, "method": methods.NEWCOMBE_PAIRED}
     return with_interval(paired_error(b, c, total), *ends, **cells)
 
 

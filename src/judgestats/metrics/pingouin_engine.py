@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgestats import methods
 from judgestats.errors import DesignError
 from judgestats.threads import Shared, warnings_ignored
 from judgestats.typing import Floats, Ints
+from judgestats.wording import Method
 
 #: Largest design matrix (points x items): pingouin makes it dense.
 MOST_CELLS = 2**28
@@ -25,9 +27,9 @@ def library() -> Any:
     return pingouin
 
 
-def version() -> str:
+def version() -> Method:
     """pingouin's name and version, for the column ``method``."""
-    return f"pingouin {library().__version__}"
+    return methods.NONE.on(f"pingouin {library().__version__}", "")
 
 
 def _unrounded(_: list[Any]) -> Callable[[], Any]:

@@ -15,6 +15,7 @@ import pandas as pd
 from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import Advice, DesignError, suggestion
+from judgestats.schema.classes import is_answer
 from judgestats.schema.columns import VOCABULARY, answer_column, kind_of
 from judgestats.typing import Column
 
@@ -68,7 +69,7 @@ def references(
 
 
 def of_people(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of people without the columns that say nothing of them: their labels hold for each condition of a judge."""
+    """Rows of people without columns that are empty for them: their labels hold for all conditions of a judge."""
     answers = {c.name for columns in VOCABULARY.values() for c in columns if c.required}
     empty = [c for c in rows.columns if c not in answers and len(rows) and rows[c].isna().all()]
     return rows.drop(columns=empty) if empty else rows
@@ -78,7 +79,7 @@ _HUMANS: Advice = (("humans", None),)
 
 
 def declared_people(table: pd.DataFrame) -> dict[str, str] | None:
-    """Who is a person by ``rater_type``, as ``humans=`` takes it; None where that says nothing, or all are people.
+    """The people that ``rater_type`` declares, as ``humans=`` takes them; None if it declares none, or everybody.
 
     >>> declared_people(pd.DataFrame({"judge": ["Ann", "g"], "rater_type": ["human", "model"]}))
     {'rater_type': 'human'}
@@ -89,6 +90,19 @@ def declared_people(table: pd.DataFrame) -> dict[str, str] | None:
     person = raters[RATERS].astype(object).eq(PERSON)
     people, judges = set(raters.loc[person, "judge"]), set(raters.loc[~person, "judge"])
     return {RATERS: PERSON} if people and judges and not people & judges else None
+
+
+def only_people(data: Calls) -> bool:
+    """Whether every rater is declared to be a person, so that no judge is left to compare with them.
+
+    >>> only_people(pd.DataFrame({"judge": ["Ann", "Bob"], "rater_type": "human"}))
+    True
+    """
+    study = Study.of(data)
+    if RATERS not in study.names:
+        return False
+    code, labels = study.in_memory([RATERS], distinct=True).columns[RATERS]
+    return all(labels[k] == PERSON for k in np.unique(code))
 
 
 def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
@@ -173,8 +187,14 @@ def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
             f"{' nor a candidate' if preferences else ''}.{near}"
         )
     if kinds == ["a column"]:
+        if gold in ("choice" if preferences else answer_column(table.columns), "judge", "item"):
+            holds = {"judge": "the names of the judges", "item": "the names of the items"}.get(gold, "the verdicts")
+            others = _listed(c for c in table.columns if c != gold)
+            raise DesignError(f"gold={gold!r} holds {holds}, not right answers. Name another column: {others}.")
         if preferences:
             return table.assign(gold=_known_answers(table, gold))
+        if answer_column(table.columns) == "answer":
+            return table.assign(gold=table[gold].astype(object).where(table[gold].notna(), None))
         numbers = pd.to_numeric(table[gold], errors="coerce")
         if (wrong := numbers.isna() & table[gold].notna()).any():
             first = table.loc[wrong, gold].iloc[0]
@@ -225,6 +245,8 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
     if not preferences:
         keys = [c for c in ABOUT["ratings"] if c in table.columns]
         score = answer_column(table.columns)
+        if score == "answer":
+            return others.drop(columns="gold", errors="ignore").merge(_most_given(right, keys), on=keys, how="left")
         number = pd.to_numeric(right[score].astype("Float64")).astype(float)
         answers = right.assign(**{score: number}).groupby(keys, dropna=False, sort=False)[score].mean()
         if score == "correct":  # repeats that differ have the answer of most of them, or none
@@ -243,6 +265,15 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
     settled = winners.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: a tie
     keyed = unordered_pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
     return others.assign(gold=keyed["gold"].astype(object).where(keyed["gold"].notna(), None).to_numpy())
+
+
+def _most_given(right: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The class that a rater gave most often to each item, as ``gold``; none where several are first."""
+    answers = right.loc[is_answer(right["answer"]), [*keys, "answer"]].astype({"answer": object})
+    times = answers.groupby([*keys, "answer"], dropna=False, sort=False).size()
+    most = times[times == times.groupby(keys, dropna=False, sort=False).transform("max")].reset_index()
+    most = most[~most.duplicated(keys, keep=False)]
+    return most[[*keys, "answer"]].rename(columns={"answer": "gold"})
 
 
 def unordered_pairs(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import DesignError
 from judgestats.schema.coding import hashed, rows_of_codes
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Column, Floats, Integers, Ints, Mask, Record
+from judgestats.typing import Column, Floats, Integers, Mask, Record
 
 #: Fewest scores of a rater that show its scale.
 _FEWEST_SCORES = 10
@@ -48,7 +48,7 @@ def _numbers(scores: Any) -> Floats:
 
 
 def _ends(x: Floats, code: Integers, names: Sequence[str]) -> _Ends:
-    """Where the scores `x` (N,) end of the raters with these codes (N,) of sorted names; below 0: nobody's."""
+    """Ends of the scores `x` (N,) of each rater, by codes (N,) of sorted names; negative codes are no rater."""
     used = ~np.isnan(x) & (code >= 0)
     x, code = x[used], code[used]
     order = np.lexsort((np.abs(x), code.astype(np.min_scalar_type(len(names)))))  # small codes are sorted in one pass
@@ -80,7 +80,7 @@ def scales_apart(scores: pd.Series, raters: pd.Series) -> tuple[str, str] | None
 
 
 def _apart(ends: _Ends) -> tuple[str, str] | None:
-    """As :func:`scales_apart`, of raters whose scores end so."""
+    """As :func:`scales_apart`, from the ends of the raters' scores."""
     pair = _declared_apart(ends)
     enough = (ends.n >= _FEWEST_SCORES) & (ends.top > 0)
     varied = enough & ~ends.same
@@ -142,7 +142,7 @@ def apart_from_gold(scores: Column | Floats, right: Column | Floats, judge: str)
     return _apart(_ends(np.append(score, gold), code, names))
 
 
-def columns_apart(scores: Floats, raters: Sequence[object], start: Ints) -> Iterator[tuple[int, tuple[str, str]]]:
+def columns_apart(scores: Floats, raters: Sequence[object], start: Integers) -> Iterator[tuple[int, tuple[str, str]]]:
     """As :func:`scales_apart`, of raters in the columns of matrices: each that begins at a row of `start` and has two.
 
     Only matrices in which a score exceeds another's scale, or a name declares one, are looked at closely.
@@ -159,7 +159,7 @@ def columns_apart(scores: Floats, raters: Sequence[object], start: Ints) -> Iter
 
 
 def unmeasured(row: Mapping[str, Any], apart: tuple[str, str] | None) -> Record:
-    """A row of results, without its numbers and with a flag if what it compares is on different scales."""
+    """A row of results; without numbers, and flagged, if it compares different scales."""
     if apart is None:
         return dict(row)
     none = {c: math.nan for c in _NUMBERS if c in row}

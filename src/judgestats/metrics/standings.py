@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
+from judgestats import methods
 from judgestats.defaults import CONF_LEVEL, SEED
+from judgestats.estimate import ANY, NOTHING, mean_over_clusters, quantile
 from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t
 from judgestats.schema.coding import rows_of_codes
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Record
+from judgestats.wording import Method
 
 #: Fewest shared clusters on which two judges are compared.
 FEWEST = 10
 #: Decimals to which two means are compared: equal ones differ by rounding.
 DECIMALS = 12
-#: What rounding may leave of a sum that is 0, as a share of the largest mark.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Standing:
     pairs: pd.DataFrame  # ``judge, other, ...``: differences on common units, with simultaneous intervals
     best: str  # the judge with the best mean, empty for none
     tied: tuple[str, ...]  # those whose difference from it may be 0
-    method: str  # how the intervals were made
+    method: Method  # how the intervals were made
     ahead: tuple[str, ...] = ()  # those that are better than it on what both judged
     uncompared: tuple[str, ...] = ()  # those whose difference from it has no interval
 
@@ -61,7 +62,12 @@ class Standing:
 
 
 def standing(
-    marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL, seed: int = SEED
+    marks: pd.DataFrame,
+    *,
+    lower_is_better: bool = False,
+    bounds: tuple[float, float] = ANY,
+    conf_level: float = CONF_LEVEL,
+    seed: int = SEED,
 ) -> Standing:
     """Compare every two judges with 10 clusters or more in common, with intervals simultaneous over all pairs.
 
@@ -74,13 +80,14 @@ def standing(
     values, weights = (np.full((len(judges), unit.size), math.nan) for _ in range(2))
     values[at], weights[at] = marks["value"], marks["weight"]
     cluster, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
-    means = means_of(marks, lower_is_better=lower_is_better, conf_level=conf_level)
+    means = means_of(marks, lower_is_better=lower_is_better, bounds=bounds, conf_level=conf_level)
     binary = bool(marks["value"].dropna().isin([0.0, 1.0]).all())
     pairs = _pairs(values, weights, list(judges), cluster, len(levels), binary, conf_level, seed)
     if means.empty or means["estimate"].isna().all():
-        return Standing(means, pairs, "", (), "")
+        return Standing(means, pairs, "", (), methods.NONE)
     best = str(means["judge"].iloc[0])
-    method = f"{'Tango' if binary else 't'}, simultaneous for all pairs of judges (largest |t| over shared items)"
+    way = methods.TANGO if binary else methods.T
+    method = way.noting("simultaneous for all pairs of judges (largest |t| over shared items)")
     compared = Standing(means, pairs, best, (), method)
     sides: dict[str, list[str]] = {"tied": [], "apart": [], "ahead": [], "uncompared": []}
     for other in map(str, means["judge"].iloc[1:]):
@@ -93,14 +100,30 @@ def standing(
     return Standing(means, pairs, best, tied, method, ahead, uncompared)
 
 
-def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
-    """Mean of each judge over its marks, the best first, with a t interval over clusters of this judge alone."""
-    rows = []
-    for judge, mean in _means(marks).items():
-        half = mean.std_error * float(stdtrit(mean.df, 0.5 + conf_level / 2))
-        ends = (mean.estimate - half, mean.estimate + half)
-        rows.append((judge, mean.estimate, *ends, float(mean.n), mean.clusters))
-    means = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters"])
+def means_of(
+    marks: pd.DataFrame,
+    *,
+    lower_is_better: bool = False,
+    bounds: tuple[float, float] = ANY,
+    conf_level: float = CONF_LEVEL,
+    cluster: str = "",
+) -> pd.DataFrame:
+    """Mean of each judge over its marks, the best first, with the interval of a mean over clusters of this judge alone.
+
+    `bounds`: of what the marks measure, 0 and 1 of shares; `cluster`: what their clusters are, as the method names it.
+    """
+    who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
+    value, weight = (marks[c].to_numpy(float) for c in ("value", "weight"))
+    owner = pd.factorize(marks["cluster"])[0]
+    rows: list[Record] = []
+    for judge, at in zip(judges, rows_of_codes(who, len(judges)), strict=True):
+        own = np.unique(owner[at], return_inverse=True)[1]
+        k, n = (np.bincount(own, x).astype(np.float64) for x in (weight[at] * value[at], weight[at]))
+        cells = mean_over_clusters(k, n, cluster, conf_level, bounds).cells
+        rows.append({"judge": str(judge), **cells, "n": float(at.size), "clusters": k.size})
+    means = pd.DataFrame(
+        rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters", "method", "flag"]
+    )
     largest = marks["value"].abs().max() or 1.0
     place = means.assign(estimate=(means["estimate"] / largest).round(DECIMALS)).sort_values(
         ["estimate", "judge"], ascending=[lower_is_better, True], kind="stable"
@@ -110,13 +133,13 @@ def means_of(marks: pd.DataFrame, *, lower_is_better: bool = False, conf_level: 
 
 def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = SEED) -> pd.DataFrame:
     """Mean of each judge, the farthest from 0 first, with simultaneous intervals for those with 10 clusters or more."""
-    found = _means(marks)
-    enough = [mean for mean in found.values() if mean.clusters >= FEWEST]
+    means = _means(marks)
+    enough = [mean for mean in means.values() if mean.clusters >= FEWEST]
     critical = _critical(enough, "biased", conf_level, seed)
     rows = []
-    for judge, mean in found.items():
-        half = critical * mean.std_error if mean.clusters >= FEWEST and mean.std_error > 0 else math.nan
-        rows.append((judge, mean.estimate, mean.estimate - half, mean.estimate + half, float(mean.n), mean.clusters))
+    for judge, mean in means.items():
+        ends = mean.ends(critical if mean.clusters >= FEWEST else math.nan)
+        rows.append((judge, mean.estimate, *ends, float(mean.n), mean.clusters))
     made = pd.DataFrame(rows, columns=["judge", "estimate", "conf_low", "conf_high", "n", "clusters"])
     return made.reindex(made["estimate"].abs().sort_values(ascending=False, kind="stable").index).reset_index(drop=True)
 
@@ -124,7 +147,7 @@ def biased(marks: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = S
 def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Estimates of several judges with intervals that hold for all at once (Bonferroni), the farthest from 0 first."""
     df, k = clusters - 1 if clusters > 1 else math.inf, max(len(rows), 1)
-    scale = float(stdtrit(df, 1 - (1 - conf_level) / (2 * k)) / stdtrit(df, 0.5 + conf_level / 2))
+    scale = quantile(df, 1 - (1 - conf_level) / k) / quantile(df, conf_level)
     low = rows["estimate"] - scale * (rows["estimate"] - rows["conf_low"])
     high = rows["estimate"] + scale * (rows["conf_high"] - rows["estimate"])
     made = rows.assign(conf_low=low, conf_high=high, clusters=clusters)
@@ -134,7 +157,7 @@ def widened(rows: pd.DataFrame, clusters: int, conf_level: float = CONF_LEVEL) -
 
 @dataclass(frozen=True)
 class _Mean:
-    """A mean of `n` values in `clusters`; `parts` (G,): what each of all clusters contributes to its error."""
+    """A mean of `n` values in `clusters`; `parts` (G,): contribution of each cluster to its error."""
 
     estimate: float
     n: int
@@ -147,14 +170,19 @@ class _Mean:
         """Cluster-robust; NaN without two clusters."""
         return math.nan if self.clusters < 2 else math.sqrt(float((self.parts**2).sum()))
 
+    def ends(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value of |t|; NaN where nothing varies."""
+        half = critical * self.std_error if self.std_error > 0 else math.nan
+        return self.estimate - half, self.estimate + half
+
 
 def _mean(value: Floats, weight: Floats, cluster: Ints, size: int, largest: float) -> _Mean:
     """The mean of values made of marks up to `largest`: sums and errors that are no more than their rounding are 0."""
     total = weight.sum()  # divided by last: sums of whole numbers that cancel are 0, not a residue of rounding
     estimate = float(weight @ value / total)
-    estimate = 0.0 if abs(estimate) <= ROUNDING * largest else estimate
+    estimate = 0.0 if abs(estimate) <= NOTHING * largest else estimate
     parts = np.bincount(cluster, weight * (value - estimate), size) / total
-    parts = np.zeros(size) if np.sqrt(parts @ parts) <= ROUNDING * largest else parts
+    parts = np.zeros(size) if np.sqrt(parts @ parts) <= NOTHING * largest else parts
     sizes = np.bincount(cluster, weight, size).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(parts == 0, 0.0, parts / np.sqrt(1 - sizes / total))
@@ -221,7 +249,6 @@ def _pairs(
             interval = clustered_tango(won, lost, all_, level)
             low, high = interval.low, interval.high
         else:
-            half = critical * mean.std_error if mean.std_error > 0 else math.nan
-            low, high = mean.estimate - half, mean.estimate + half
+            low, high = mean.ends(critical)
         rows.append((one, two, mean.estimate, low, high, float(mean.n), mean.clusters))
     return pd.DataFrame(rows, columns=["judge", "other", "estimate", "conf_low", "conf_high", "n", "clusters"])

@@ -7,10 +7,11 @@ from collections.abc import Callable, Container, Mapping
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.split_studies import split_study
 from judgestats.counting.study import Calls, Study
-from judgestats.metrics.measure_registry import Options, measures, measures_of
+from judgestats.metrics.measure_registry import MeasureOptions, measures, measures_of
 from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.schema.columns import By, grouping, kind_of
 from judgestats.schema.opening import engine_errors
@@ -21,7 +22,7 @@ def quiet(_: str) -> None:
 
 
 def attempts(
-    data: Calls, options: Options, besides: Container[str] = (), say: Callable[[str], None] = quiet
+    data: Calls, options: MeasureOptions, besides: Container[str] = (), say: Callable[[str], None] = quiet
 ) -> dict[str, pd.DataFrame | str]:
     """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
     attempted: dict[str, pd.DataFrame | str] = {}
@@ -32,6 +33,7 @@ def attempts(
     return attempted
 
 
+@checked_arguments
 @engine_errors
 def available_measures(
     data: IntoFrame,
@@ -113,7 +115,7 @@ def tried(
     groups += [s.column for s in conditions] if kind == "ratings" else []
     sources = references(study, humans, gold, baseline)
     people, study = sources.people if sources.humans else None, sources.study
-    options = Options(
+    options = MeasureOptions(
         tuple(groups), dict(identity or {}), cluster, 1, people=people, baseline=sources.baseline, counting=True
     )
     return attempts(study, options, say=say), groups

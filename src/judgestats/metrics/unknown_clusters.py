@@ -24,7 +24,7 @@ _DECIDED = "winning_rate"
 
 
 def without_unknown_clusters(function: F, stimuli: tuple[str, ...] = ()) -> F:
-    """The measure, which gives no interval where a column that ``cluster=`` names has no label for some calls.
+    """Wrap a measure so that it gives no interval where some calls lack a label of a column named in ``cluster=``.
 
     Such calls may be in any of the clusters, or in one of their own. `stimuli`: those that the measure counts.
     """
@@ -47,8 +47,8 @@ def without_unknown_clusters(function: F, stimuli: tuple[str, ...] = ()) -> F:
         result[[c for c in _DEPENDENT if c in result]] = np.nan
         result["estimate"] = result["estimate"].where(result["term"] != _DECIDED)
         reason = flags.CLUSTER_MISSING.of(unknown, what=" and ".join(columns))
-        others = [[f for f in flag.split("; ") if f != flags.NOT_INDEPENDENT] for flag in result["flag"]]
-        return result.assign(flag=[flags.join(reason, *parts) for parts in others])
+        others = (flags.without(flag, flags.NOT_INDEPENDENT) for flag in result["flag"])
+        return result.assign(flag=[flags.join(reason, other) for other in others])
 
     return cast(F, checked)
 

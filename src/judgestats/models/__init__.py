@@ -8,7 +8,7 @@ Inside, each may import those before it: grammar (formulas), coding (tables to a
 likelihood and ``ml`` (our own engine), bayes, postestimation, engines, ``fits`` and ``estimation``, bias_models,
 hierarchical.
 
-May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
+May import the packages verdicts, counting, schema and kernels; never metrics, ingest, design, published or reporting.
 """
 
 from judgestats.loading import names_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from judgestats import flags
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.column_rank import finite, independent
 from judgestats.models.coding.factor_levels import coded_levels, level_names
-from judgestats.models.coding.model_frames import Rows, columns, distinct
+from judgestats.models.coding.model_frames import DistinctRows, columns, distinct
 from judgestats.models.coding.responses import Response, prior_weights
 from judgestats.models.coding.row_counts import count_column, refuse_fractions
 from judgestats.models.families import FAMILIES
@@ -34,7 +35,7 @@ class FixedPart:
 
 
 @dataclass(frozen=True)
-class Term:
+class RandomTerm:
     """A random term, coded."""
 
     factor: str  # its grouping factor: ``item``, ``item:system``
@@ -45,7 +46,7 @@ class Term:
     columns: tuple[str, ...]  # the columns of the factor
     predictors: tuple[str, ...] = ("",)  # linear predictors that it has effects in: those of the classes ``unsafe: ``
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Its effects: ``Intercept``, ``x``; of a nominal model ``unsafe: Intercept``, the k columns class by class."""
         return tuple(p + name for p in self.predictors for name in self.coder.names)
@@ -56,10 +57,10 @@ class Design:
     """A model's data as arrays, one row for each of the N distinct rows of the table."""
 
     formula: Formula
-    rows: Rows = field(repr=False)  # the distinct rows of the columns that it names, with their counts
+    rows: DistinctRows = field(repr=False)  # the distinct rows of the columns that it names, with their counts
     response: Response = field(repr=False)
     fixed: FixedPart = field(repr=False)
-    terms: tuple[Term, ...] = field(repr=False)  # the random terms
+    terms: tuple[RandomTerm, ...] = field(repr=False)  # the random terms
     weights: Floats = field(repr=False)  # (N,): prior weights; 1 without them
 
     @property
@@ -67,27 +68,27 @@ class Design:
         """The distinct rows."""
         return self.rows.frame
 
-    @property
+    @cached_property
     def count(self) -> Floats:
         """(N,) number of rows of data that each row represents."""
         return self.rows.count
 
-    @property
+    @cached_property
     def y(self) -> Floats:
         """(N,) response: successes, counts, values, or codes 0 to J - 1 of the categories."""
         return self.response.y
 
-    @property
+    @cached_property
     def trials(self) -> Floats:
         """(N,) trials behind each `y` of a binomial model; 1 unless ``cbind``."""
         return self.response.trials
 
-    @property
+    @cached_property
     def categories(self) -> tuple[str, ...]:
         """The J categories of a cumulative or nominal model, else empty."""
         return self.response.categories
 
-    @property
+    @cached_property
     def X(self) -> Floats:
         """(N, p) fixed effects."""
         return self.fixed.X
@@ -97,7 +98,7 @@ class Design:
         """The p columns of `X`."""
         return self.fixed.coder.names
 
-    @property
+    @cached_property
     def offset(self) -> Floats:
         """(N,) offset of the linear predictor."""
         return self.fixed.offset
@@ -107,7 +108,7 @@ class Design:
         """Coders of the fixed effects and of each random term."""
         return (self.fixed.coder, *(term.coder for term in self.terms))
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Rows of data behind the design."""
         return float(self.count.sum())
@@ -189,7 +190,7 @@ def design(
     return _coded(parsed, rows, answer, family, weights)
 
 
-def _coded(parsed: Formula, rows: Rows, answer: Response, family: str, weights: str | None) -> Design:
+def _coded(parsed: Formula, rows: DistinctRows, answer: Response, family: str, weights: str | None) -> Design:
     tried = answer.trials > 0
     if not tried.all():
         note = flags.EXCLUDED.of(rows.count[~tried].sum(), what="row(s) without trials")
@@ -225,7 +226,7 @@ def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) ->
         raise DesignError(f"weights={weights!r} is in the formula too. Copy it to a column of its own.")
 
 
-def _refuse_empty(parsed: Formula, rows: Rows) -> None:
+def _refuse_empty(parsed: Formula, rows: DistinctRows) -> None:
     if not len(rows.frame):
         raise DesignError(
             f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} excluded for a "
@@ -233,7 +234,7 @@ def _refuse_empty(parsed: Formula, rows: Rows) -> None:
         )
 
 
-def _fixed_part(parsed: Formula, rows: Rows, family: str) -> FixedPart:
+def _fixed_part(parsed: Formula, rows: DistinctRows, family: str) -> FixedPart:
     """Code the fixed part, of full rank."""
     if FAMILIES[family].ordered and parsed.fixed.startswith("0"):
         raise DesignError(
@@ -253,7 +254,7 @@ def _fixed_part(parsed: Formula, rows: Rows, family: str) -> FixedPart:
     return FixedPart(coded, X, offset, aliased)
 
 
-def _coded_part(expression: str, parsed: Formula, rows: Rows) -> tuple[Coder, Floats]:
+def _coded_part(expression: str, parsed: Formula, rows: DistinctRows) -> tuple[Coder, Floats]:
     """Coder and finite columns of one side of a term, or of the fixed part."""
     coded = coder(expression, rows.frame, parsed.source, rows.count)
     _refuse_one_level(coded, parsed)
@@ -272,7 +273,7 @@ def _refuse_one_level(coded: Coder, parsed: Formula) -> None:
             )
 
 
-def _term(part: RandomPart, parsed: Formula, rows: Rows) -> Term:
+def _term(part: RandomPart, parsed: Formula, rows: DistinctRows) -> RandomTerm:
     coded, values = _coded_part(part.expression, parsed, rows)
     codes, levels = coded_levels(rows.frame, part.columns)
     if len(levels) < 2:
@@ -280,10 +281,10 @@ def _term(part: RandomPart, parsed: Formula, rows: Rows) -> Term:
             f"{part.factor!r} is always {levels[0]!r}: a random effect needs two levels or more. Leave {part} out of "
             f"{parsed.source!r}."
         )
-    return Term(part.factor, coded, values, codes, levels, part.columns)
+    return RandomTerm(part.factor, coded, values, codes, levels, part.columns)
 
 
-def _refuse_saturated(terms: Sequence[Term], n: float) -> None:
+def _refuse_saturated(terms: Sequence[RandomTerm], n: float) -> None:
     for term in terms:
         effects = len(term.levels) * len(term.names)
         if effects >= n:

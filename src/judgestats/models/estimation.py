@@ -11,6 +11,7 @@ import numpy as np
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.sampling import Sampling, sampling_options
 from judgestats.models.coding.column_rank import independent
@@ -23,7 +24,7 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.formula import parse
 from judgestats.models.links import LinkName
-from judgestats.models.postestimation.degrees_of_freedom import refuse_df
+from judgestats.models.postestimation.degrees_of_freedom import NORMAL, refuse_df
 from judgestats.models.postestimation.design_shortages import sparse
 from judgestats.models.postestimation.separation import separated
 from judgestats.models.specifications import Model
@@ -33,6 +34,7 @@ from judgestats.models.threshold_sets import THRESHOLDS, Partition, by_kind
 MOST_NODES = 100
 
 
+@checked_arguments
 def fit(
     formula: str,
     data: IntoFrame,
@@ -99,15 +101,16 @@ def fit(
         Order of a cumulative response, lowest first; of a nominal one, whose first is the baseline.
     cluster : str, optional
         For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula. For a nominal model the
-        column by which errors are clustered (the sandwich of sums of scores, times G / (G - 1), and t with G - 1
-        degrees of freedom, for G clusters).
+        column by which errors are clustered. Errors of both are CR2 (Bell and McCaffrey 2002): scores of a cluster are
+        divided by the root of the share of information that the others have.
     df : str, optional
-        Degrees of freedom of tests and intervals of fixed effects. ``satterthwaite``: the default of Gaussian mixed
-        models (``ml``, ``lpm``); without random terms those of the residual (``glm`` too). ``normal``: z and χ², the
-        default elsewhere. Or a grouping factor, as ``judge``, for
-        few levels of it: effects that vary between its levels have t with as many degrees of freedom as it has levels,
-        less the rank of the effects that are constant within them (between-within); those that can be estimated
-        within levels keep z. See docs/models.md.
+        Degrees of freedom of tests and intervals of fixed effects, by default those of the stratum in which an effect
+        varies. Gaussian mixed models (``ml``, ``lpm``): ``satterthwaite``; without random terms those of the residual.
+        Clusters: Satterthwaite's of CR2. Other mixed models (between-within): an effect that varies between the levels
+        of a grouping factor has as many as there are levels, less the rank of the effects that are constant within
+        them, of several factors the fewest; one that can be estimated within the levels of all has z. ``normal``: z and
+        χ² for all, as in lme4 and glmmTMB, and by clusters the sandwich without a correction, as in geepack. Or a
+        grouping factor, as ``judge``: between-within of this one alone. See docs/models.md.
     priors : mapping, optional
         For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
         named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
@@ -176,7 +179,7 @@ def fit(
     _refuse_twice(partition, coded)
     shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
     part = partition.codes(coded.frame)
-    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust)
+    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust, df == NORMAL)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
     options = replace(fitted.options, df=df, weights=weights)

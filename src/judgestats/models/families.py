@@ -1,8 +1,8 @@
 """Families of responses: one record of each, which all methods and engines read.
 
-A new family is a subclass of :class:`Family`, and a :class:`judgestats.kernels.likelihoods.Kernel` of each link for our
-own engine. N rows; "shape" is what a family has beside the linear predictor η, row by row:
-thresholds, a logarithm of a size, a residual standard deviation.
+A new family is a subclass of :class:`Family`, and for our own engine a
+:class:`judgestats.kernels.likelihoods.LikelihoodKernel` of each link. N rows; "shape" is what a family has beside the
+linear predictor η, row by row: thresholds, a logarithm of a size, a residual standard deviation.
 """
 
 # ruff: noqa: ARG002, D102 (one interface: a family leaves out what it does not need)
@@ -20,7 +20,7 @@ from scipy.special import expit, gammaln, log_expit, logsumexp, softmax
 
 from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as kernels
-from judgestats.kernels.laplace import Rows
+from judgestats.kernels.laplace import LikelihoodRows
 from judgestats.models.coding import responses
 from judgestats.models.coding.responses import Response
 from judgestats.models.grammar.syntax import Formula
@@ -159,7 +159,7 @@ class Family:
         """Rows that lose probability where the linear predictor falls, and where it rises."""
         return y > 0, trials > y
 
-    def start(self, rows: Rows) -> float:
+    def start(self, rows: LikelihoodRows) -> float:
         """Level of the linear predictor at which the search for the maximum starts."""
         return 0.0
 
@@ -301,7 +301,7 @@ class Poisson(Family):
     def losing(self, y: Floats, trials: Floats) -> tuple[Mask, Mask]:
         return y > 0, np.ones(len(y), bool)
 
-    def start(self, rows: Rows) -> float:
+    def start(self, rows: LikelihoodRows) -> float:
         return float(np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m))
 
     def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:

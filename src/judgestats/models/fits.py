@@ -16,6 +16,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.replicates import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.formula import updated
 from judgestats.models.postestimation import (
     coefficient_tables,
     crossvalidation,
@@ -33,7 +34,7 @@ from judgestats.models.postestimation import (
     wald_tests,
 )
 from judgestats.models.postestimation.mean_contrasts import Comparison
-from judgestats.models.postestimation.reference_grids import Cells
+from judgestats.models.postestimation.reference_grids import GridCells
 from judgestats.schema.columns import By
 from judgestats.typing import Seed
 
@@ -81,7 +82,7 @@ class Fit(Fitted):
         Parameters
         ----------
         formula : str, optional
-            In full; by default the same.
+            In full, or with ``.`` for what the formula has on that side of ``~``, as in R; by default the same.
         data : frame, optional
             By default the same table, as it is now: a fit keeps a reference to it, no copy.
         **options
@@ -104,6 +105,8 @@ class Fit(Fitted):
         >>> fit = js.fit("correct ~ strategy", counts, counts="n")
         >>> fit.update("correct ~ 1")
         Fit of correct ~ 1: binomial (logit), engine ml, ML, loglik -122.17, n 200
+        >>> fit.update(". ~ . - strategy").formula
+        'correct ~ strategy - strategy'
         >>> fit.update(link="probit").coef().round(3)
         Intercept       0.253
         strategy[S8]    0.588
@@ -117,7 +120,7 @@ class Fit(Fitted):
         if options.get("family", keywords["family"]) != keywords["family"]:
             keywords = {**keywords, "link": None}
         before = self.call.args
-        arguments = (before[0] if formula is None else formula, before[1] if data is None else data)
+        arguments = (before[0] if formula is None else updated(formula, before[0]), before[1] if data is None else data)
         return self.call.func(*arguments, **{**keywords, **options})
 
     def coef(self) -> pd.Series[float]:
@@ -239,6 +242,7 @@ class Fit(Fitted):
         Parameters
         ----------
         conf_level : float
+            Coverage of the intervals.
         exponentiate : bool
             Fixed effects as odds ratios (logit) or rate ratios (log), with the standard error of that ratio; the
             interval is the transformed one, statistic and p-value stay. A column ``scale`` names the scale of each row.
@@ -263,16 +267,17 @@ class Fit(Fitted):
 
         Notes
         -----
-        Statistics of Gaussian mixed models are t with Satterthwaite's degrees of freedom (lmerTest's), by REML and by
-        ML; without random terms with those of the residual. Elsewhere they are z, ``df`` is infinite, and p-values of
-        few groups are too small; ``fit(..., df="judge")`` takes t with degrees of freedom of that factor. ``method``
-        says which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's,
-        both with normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of
-        interest. Where the logarithm of a standard deviation has an error above 1 that interval is uninformative,
-        and is flagged so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of
-        the rest hold given that boundary. A coefficient that diverges to infinity has the flag ``separation`` and no
-        standard error: its value is where the search stopped. Cautions about the whole fit (no convergence, too few
-        calls per level for Laplace's approximation, standard errors of variational Bayes) is flagged in every row.
+        Statistics are t with the degrees of freedom of the stratum in which an effect varies (``df`` of
+        :func:`judgestats.models.fit`): of Gaussian mixed models Satterthwaite's (lmerTest's), of others between-within,
+        by clusters those of CR2, of the residual of a linear model. ``df`` is infinite where they are z: within all
+        levels, without random terms and clusters, and by ``fit(..., df="normal")``. ``method`` says which. Intervals
+        are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's, both with normal
+        quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest. Where the
+        logarithm of a standard deviation has an error above 1 that interval is uninformative, and is flagged so. What
+        sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given that
+        boundary. A coefficient that diverges to infinity has the flag ``separation`` and no standard error: its value
+        is where the search stopped. Cautions about the whole fit (no convergence, too few calls per level for Laplace's
+        approximation, standard errors of variational Bayes) is flagged in every row.
 
         Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard
         deviations, and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Flags
@@ -468,6 +473,7 @@ class Fit(Fitted):
         interval : bool
             False leaves standard errors and limits out (NaN), which is much faster where there are many rows.
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -555,6 +561,7 @@ class Fit(Fitted):
         by : str or sequence of str
             Columns of the formula: effects within each of their groups of rows.
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -620,6 +627,7 @@ class Fit(Fitted):
             mean over all levels that there might be. ``fitted``: the mean of the fitted responses of the levels in the
             data (these items), which keep their other columns.
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -654,7 +662,7 @@ class Fit(Fitted):
         0       B0       0.6     0.501      0.691
         1       S8       0.8     0.710      0.867
         """
-        cells = Cells(specs, by, weights, at, random)
+        cells = GridCells(specs, by, weights, at, random)
         return marginal_means.means(self, cells, scale, conf_level)
 
     def contrasts(
@@ -694,6 +702,7 @@ class Fit(Fitted):
         weights, at, random
             As in :meth:`means`.
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -717,7 +726,7 @@ class Fit(Fitted):
                                   term  estimate  p_value
         0  strategy[S8] - strategy[B0]    2.6667   0.0024
         """
-        cells, comparison = Cells(specs, by, weights, at, random), Comparison(method, baseline, adjust)
+        cells, comparison = GridCells(specs, by, weights, at, random), Comparison(method, baseline, adjust)
         return mean_contrasts.contrasts(self, cells, comparison, scale, conf_level)
 
     def tests(self, kind: object = "II") -> pd.DataFrame:
@@ -737,7 +746,8 @@ class Fit(Fitted):
         pandas.DataFrame
             ``term``, ``statistic``, ``df``, ``df_error``, ``p_value``, ``method``, ``flag``. F with ``df`` and
             ``df_error`` degrees of freedom where the fit has some (Gaussian models: Satterthwaite's, by Fai and
-            Cornelius, as in lmerTest); else χ², and ``df_error`` is infinite.
+            Cornelius, as in lmerTest; between-within: the fewest of the rows; by clusters: Hotelling's T², by
+            Pustejovsky and Tipton); else χ², and ``df_error`` is infinite.
 
         Raises
         ------
@@ -784,10 +794,11 @@ class Fit(Fitted):
             Terms or groups, as in ``tidy()``: ``strategy[S8]``, ``sd(Intercept|item)``, ``item``, ``fixed``. All of
             them if None.
         conf_level : float
+            Coverage of the intervals.
         n_resamples : int
             Refits of the bootstrap.
         seed : int, Generator or None
-            Of the bootstrap.
+            Seed of the bootstrap.
 
         Returns
         -------
@@ -817,9 +828,9 @@ class Fit(Fitted):
         >>> calls = pd.DataFrame({"k": [1, 3, 2, 5, 4, 5], "n": 6, "item": list("abcdef")})
         >>> fit = js.fit("cbind(k, n - k) ~ 1 + (1|item)", calls)
         >>> fit.confint(method="profile")[["term", "flag"]]
-                         term            flag
-        0           Intercept
-        1  sd(Intercept|item)  0 not excluded
+                         term                                          flag
+        0           Intercept                  fewer than 30 levels of item
+        1  sd(Intercept|item)  0 not excluded; fewer than 30 levels of item
         """
         return intervals.confint(
             self, method=method, terms=terms, conf_level=conf_level, n_resamples=n_resamples, seed=seed
@@ -831,6 +842,7 @@ class Fit(Fitted):
         Parameters
         ----------
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -869,6 +881,7 @@ class Fit(Fitted):
         Parameters
         ----------
         conf_level : float
+            Coverage of the intervals.
 
         Returns
         -------
@@ -915,6 +928,7 @@ class Fit(Fitted):
         n : int
             Responses to draw for each row.
         seed : int, Generator or None
+            Seed of the draws.
         random : {'new', 'conditional'}
             New random effects in each draw, for the levels of the data, or the conditional modes of the fit.
 
@@ -961,6 +975,7 @@ class Fit(Fitted):
         n_draws : int
             Replicates.
         seed : int, Generator or None
+            Seed of the draws.
 
         Returns
         -------

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from judgestats.kernels.clustered_scores import ClusterShares
+from judgestats.methods import TRAPEZOID, method_of
 from judgestats.models.designs import Design
 from judgestats.models.families import At, Family
 from judgestats.models.likelihood.objectives import Scales
@@ -20,6 +23,7 @@ from judgestats.models.specifications import Model
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints
 
+R = TypeVar("R")
 #: By how much a refined rule may move the log likelihood, and the estimates in standard errors.
 LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01
 
@@ -61,12 +65,13 @@ class RandomEffects(Protocol):
 
 
 @dataclass(frozen=True)
-class Clusters:
+class MarginalClusters:
     """Clusters of a marginal model."""
 
     columns: str  # the columns that they are the levels of, ``item`` or ``item:system``
     n: int
     correlation: float  # of two calls of one cluster
+    shares: ClusterShares | None = field(default=None, repr=False, compare=False)  # None: the sandwich as it is
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,27 @@ class Options:
     df: str | None = None  # where degrees of freedom are to come from
     weights: str | None = None  # the column of prior weights
     separated: tuple[str, ...] = ()  # parameters that diverge
-    clusters: Clusters | None = None
+    clusters: MarginalClusters | None = None
     posterior: object = None  # draws and priors of an engine that samples
+
+
+class Deferred(Generic[R]):
+    """What a function gives, computed when it is first asked for; unlike a cached function, it can be pickled."""
+
+    def __init__(self, function: Callable[[], R]) -> None:
+        self._function = function
+
+    def __call__(self) -> R:
+        """The value."""
+        return self._computed
+
+    @cached_property
+    def _computed(self) -> R:
+        return self._function()
+
+
+def _none() -> None:
+    """What is not there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +135,12 @@ class Fitted:
     options: Options = Options()
     refit: Callable[[Design, Ints], Fitted] | None = field(default=None, repr=False)
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
-    effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
-    sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=lambda: None, repr=False)
+    effects: Callable[[], RandomEffects | None] = field(default=_none, repr=False)
+    sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=_none, repr=False)
     trace: list[dict[str, object]] = field(default_factory=list, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def design(self) -> Design:
         """The data of the model."""
         return self.model.design
@@ -126,12 +150,12 @@ class Fitted:
         """Name of the family."""
         return self.model.family
 
-    @property
+    @cached_property
     def link(self) -> str:
         """Name of the link."""
         return self.model.link
 
-    @property
+    @cached_property
     def thresholds(self) -> Thresholds:
         """Parameters beside fixed effects and variances, and how thresholds are made of them."""
         return self.model.thresholds
@@ -146,7 +170,7 @@ class Fitted:
         """Parameters estimated."""
         return len(self.params)
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Rows of data, counts included."""
         return self.design.n
@@ -164,14 +188,14 @@ class Fitted:
     @property
     def approximation(self) -> str:
         """How the random effects are integrated out; likelihoods under different ones do not compare."""
-        return self.method.split()[0] if self.method.startswith("trapezoid ") else self.method
+        return str(TRAPEZOID) if method_of(self.method).is_by(TRAPEZOID) else self.method
 
-    @property
+    @cached_property
     def n_fixed(self) -> int:
         """Number of fixed effects."""
         return int(self.design.X.shape[1]) * self.model.predictors
 
-    @property
+    @cached_property
     def n_location(self) -> int:
         """Number of fixed effects and threshold parameters together."""
         return self.n_fixed + len(self.thresholds.names)
@@ -187,7 +211,7 @@ class Fitted:
         return self.params[self.n_fixed : self.n_location]
 
     def columns(self, of_design: slice) -> list[int]:
-        """Places of the fixed effects of some columns of the design, of all classes where there are several."""
+        """Positions of the fixed effects of some columns of the design, for every class of a nominal response."""
         width = self.design.X.shape[1]
         return [k * width + c for k in range(self.model.predictors) for c in range(of_design.start, of_design.stop)]
 
@@ -196,7 +220,7 @@ class Fitted:
         """Cholesky factors of the random terms, column by column."""
         return self.params[self.n_location : self.n_location + self.n_theta]
 
-    @property
+    @cached_property
     def n_theta(self) -> int:
         """Number of variance parameters, the residual sd left out."""
         return sum(k * (k + 1) // 2 for k in self.model.sizes)
@@ -206,7 +230,7 @@ class Fitted:
         """Residual sd of a Gaussian model; NaN otherwise."""
         return float(self.params[-1]) if self.distribution.linear else float("nan")
 
-    @property
+    @cached_property
     def distribution(self) -> Family:
         """The record of the family."""
         return self.model.distribution
@@ -216,7 +240,7 @@ class Fitted:
         """Unit for standard deviations of random effects: the residual's, or 1."""
         return self.residual if self.distribution.linear else 1.0
 
-    @property
+    @cached_property
     def parts(self) -> Ints:
         """(N,) set of thresholds of each row of the design."""
         return self.model.parts
@@ -240,12 +264,15 @@ class Fitted:
         shape = self.shape(self.params if params is None else params)
         return At(LINKS[self.link], eta, shape, d.trials, d.count, d.weights)
 
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales.of(self.model.sizes)
+
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each random term's covariance, at other parameters (..., P) if given."""
         parameters = self.params if params is None else params
-        own = Scales.of(self.model.sizes)
-        return own.factors(parameters[..., self.n_location : self.n_location + self.n_theta])
+        return self._scales.factors(parameters[..., self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Covariance of each random term."""
-        return tuple(L @ L.T for L in self.factors(params))
+        return tuple([L @ L.T for L in self.factors(params)])

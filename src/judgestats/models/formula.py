@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 MOST_COLUMNS = 1_000
 #: Values that a transform of all rows is fitted to, at most.
 MOST_ROWS = 20_000_000
+#: A point that belongs to no name and no number.
+_DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
 
 
 def parse(source: object) -> Formula:
@@ -46,6 +49,13 @@ def parse(source: object) -> Formula:
     for tree in left.parts if left.kind == "call" and left.value == "cbind" else (left,):
         _check_calls(formula.source, tree, ("I",))
     return formula
+
+
+def updated(formula: str, before: str) -> str:
+    """A formula with what another has on the same side of ``~`` in place of each ``.`` that stands by itself."""
+    (left, _, right), (old_left, _, old_right) = (f.partition("~") for f in (formula, before))
+    old = f"({old_right.strip()})" if re.search(r"[*/:]", right) else old_right.strip()
+    return f"{_DOT.sub(lambda _: old_left.strip(), left)}~{_DOT.sub(lambda _: old, right)}"
 
 
 def _check_calls(source: str, node: Node, allowed: Sequence[str], *, top: bool = False) -> None:

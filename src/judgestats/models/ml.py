@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import cast
 
 import numpy as np
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.errors import DesignError
 from judgestats.kernels.elimination import Structure, cross, solve_many
 from judgestats.kernels.laplace import Laplace
@@ -17,9 +17,9 @@ from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
-from judgestats.models.fitted_models import Fitted, Refinement
+from judgestats.models.fitted_models import Deferred, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
-from judgestats.models.likelihood.conditional_modes import Posterior
+from judgestats.models.likelihood.conditional_modes import ConditionalEffects
 from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
 from judgestats.models.likelihood.objectives import (
     GeneralisedObjective,
@@ -32,7 +32,7 @@ from judgestats.models.likelihood.objectives import (
 from judgestats.models.likelihood.starting_values import elsewhere, even, first_guess, fixed_start, orthogonal, turned
 from judgestats.models.specifications import Model
 from judgestats.threads import one_blas_thread
-from judgestats.typing import Floats, Mask
+from judgestats.typing import Floats, Ints, Mask
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
@@ -81,6 +81,9 @@ def _fit_generalised(model: Model) -> Fitted:
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)
     minimum = _once_more(own, minimise(own, start, guess), guess)
+    if not minimum.converged and isinstance(own.kernel, Trapezoid) and own.kernel.exhausted:
+        coarse = _fit_generalised(replace(model, n_quadrature=1))
+        return replace(coarse, notes=(*coarse.notes, flags.LAPLACE_INSTEAD))
     params, covariance, boundary, sound = _estimates(own, target, minimum, turn, free)
     refinement = _refinement(model, table, target, params, covariance)
     while refinement is not None and not refinement.settled and _doubled(target):
@@ -94,7 +97,7 @@ def _fit_generalised(model: Model) -> Fitted:
     notes = _notes(minimum.converged, bool(boundary.any()), sound)
     if refinement is not None and not refinement.settled:
         notes = (*notes, flags.UNSETTLED)
-    effects = cache(partial(_posterior, model, params, covariance))
+    effects = Deferred(partial(_posterior, model, params, covariance))
     fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
     trace = _trace(model, replace(minimum, log=steps))
     return refittable(replace(fitted, objective=target, trace=trace, refinement=refinement), fit_design)
@@ -127,8 +130,10 @@ def _method(model: Model, target: GeneralisedObjective) -> str:
     """What was used at the parameters evaluated last."""
     if isinstance(target.kernel, Trapezoid):
         least, most = target.kernel.ranges.intervals.min(), target.kernel.ranges.intervals.max()
-        return f"trapezoid {least}" if least == most else f"trapezoid {least} to {most}"
-    return f"AGQ {model.rule}" if model.rule != 1 else "Laplace" if model.design.terms else "ML"
+        return methods.TRAPEZOID.noting(f"{least}" if least == most else f"{least} to {most}", " ")
+    if model.rule != 1:
+        return methods.AGQ.noting(str(model.rule), " ")
+    return methods.LAPLACE if model.design.terms else methods.ML
 
 
 def _refinement(
@@ -237,8 +242,13 @@ def refittable(fitted: Fitted, run: Callable[[Model], Fitted]) -> Fitted:
         fitted,
         converged=fitted.converged and flags.NOT_CONVERGED not in notes,
         notes=tuple(dict.fromkeys(notes)),
-        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
+        refit=partial(_run_again, run, model),
     )
+
+
+def _run_again(run: Callable[[Model], Fitted], model: Model, design: Design, rows: Ints) -> Fitted:
+    """What an engine finds for another design, each of whose rows is one of the model's."""
+    return run(replace(model, design=design, part=model.parts[rows]))
 
 
 def _trace(model: Model, minimum: Minimum) -> list[dict[str, object]]:
@@ -251,7 +261,7 @@ def _trace(model: Model, minimum: Minimum) -> list[dict[str, object]]:
     return steps
 
 
-def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | None:
+def _posterior(model: Model, params: Floats, covariance: Floats) -> ConditionalEffects | None:
     """Random effects of every level at the estimates, by Laplace's approximation."""
     if not model.design.terms:
         return None
@@ -265,7 +275,9 @@ def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | 
     _, _, w = losses(d.kind, d.y, d.m, eta, hi, lo)
     pull = _pull(kernel.layout, kernel.flat, zl, w, d.X)
     own = covariance[: len(beta), : len(beta)]
-    return Posterior(table.columns, kernel.layout, kernel.flat, kernel.u, target.scales.factors(theta), pull, own)
+    return ConditionalEffects(
+        table.columns, kernel.layout, kernel.flat, kernel.u, target.scales.factors(theta), pull, own
+    )
 
 
 def _pull(layout: Structure, flat: Floats, zl: Floats, w: Floats, X: Floats) -> Floats:
@@ -311,9 +323,9 @@ def _fit_linear(model: Model) -> Fitted:
     notes = _notes(minimum.converged, bool(boundary.any()), sound)
     # |X'V⁻¹X| is that of the columns as they are
     loglik = -best.objective + (np.linalg.slogdet(turn)[1] if own.reml else 0.0)
-    effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
-    moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
-    method = "REML" if own.reml else "ML"
+    effects = Deferred(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
+    moved = Deferred(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
+    method = methods.REML if own.reml else methods.ML
     fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
     return refittable(replace(fitted, sensitivity=moved, trace=_trace(model, minimum)), fit_design)
 
@@ -390,7 +402,7 @@ def _sensitivity(target: LinearObjective, turn: Floats, at: Floats, spread: Floa
 
 def _linear_posterior(
     target: LinearObjective, best: Profile, model: Model, theta: Floats, covariance: Floats
-) -> Posterior | None:
+) -> ConditionalEffects | None:
     if not model.design.terms:
         return None
     sigma = float(np.sqrt(best.residual))
@@ -398,4 +410,4 @@ def _linear_posterior(
     t = target.layout
     pull = _pull(t, best.flat, zl, target.cells.weight, target.cells.X) / sigma
     factors = target.scales.factors(theta)
-    return Posterior(columns(model.design), t, best.flat, best.u / sigma, factors, pull, covariance)
+    return ConditionalEffects(columns(model.design), t, best.flat, best.u / sigma, factors, pull, covariance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,13 +30,14 @@ class Model:
     part: Ints | None = None  # (N,): set of thresholds of each row of the design
     partition: Partition | None = None  # the sets, where thresholds vary by a column
     cluster: str | None = None  # column whose levels robust errors of a nominal model are clustered by
+    many_clusters: bool = False  # robust errors as they are with many clusters, without a correction for few
 
-    @property
+    @cached_property
     def distribution(self) -> Family:
         """The record of the family."""
         return FAMILIES[self.family]
 
-    @property
+    @cached_property
     def predictors(self) -> int:
         """Linear predictors of a row: one, or in a nominal model one of each class but the baseline."""
         return len(self.distribution.predictors(self.design.categories))
@@ -45,7 +47,7 @@ class Model:
         """Number of family and link in the kernels."""
         return self.distribution.kernels[self.link]
 
-    @property
+    @cached_property
     def parts(self) -> Ints:
         """Set of thresholds of each row, 0 where there is one set."""
         return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
@@ -61,7 +63,7 @@ class Model:
         terms = self.design.terms
         return len(terms) == 1 and len(terms[0].names) == 1
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Columns of each random term."""
         return tuple(len(t.names) for t in self.design.terms)

@@ -1,6 +1,6 @@
 """What the papers printed, as tidy tables, and what follows from it.
 
-May import ingest, metrics, schema, results, outputs, csv_files, kernels and errors.
+May import the packages ingest, metrics, models, verdicts, counting, schema and kernels.
 """
 
 from judgestats.package_data import data_folder

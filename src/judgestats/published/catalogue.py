@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import AuditError, refuse_unknown
 from judgestats.package_data import data_folder, resources
 
@@ -35,6 +36,7 @@ def places(paper: str) -> dict[str, str]:
     return {n.partition("/")[2]: r["table"] for n, r in resources().items() if r["paper"] == paper}
 
 
+@checked_arguments
 def load(name: str, *, printed: bool = False) -> pd.DataFrame:
     """Load a published table.
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from judgestats.errors import AuditError, DesignError, refuse_unknown
+from judgestats.outputs import text_read
 from judgestats.published.printed_tables import Book
 from judgestats.published.rule_specs import SUMMED, Declaration, RuleSpec, as_list
-from judgestats.published.rules import RULES, Rule
+from judgestats.published.rules import RULES, AuditRule
 from judgestats.published.statements import Statement
 
 #: Parameters that every rule takes.
@@ -102,7 +103,7 @@ def _only_table(book: Book) -> list[str]:
     return names
 
 
-def _checked_rule(stated: object) -> Rule:
+def _checked_rule(stated: object) -> AuditRule:
     if not isinstance(stated, Mapping):
         example = {"rule": "sum", "parts": ["a", "b"], "total": "n"}
         raise AuditError(f"A rule is {stated!r}. Allowed: a mapping, as {example}.")
@@ -180,7 +181,7 @@ def declared(rules: str | Path | Sequence[Declaration] | None) -> Sequence[Decla
 
 def _toml(path: Path) -> dict[str, list[Declaration]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_read(path)
     except UnicodeDecodeError as error:
         raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so.") from error
     try:

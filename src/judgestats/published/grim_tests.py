@@ -60,8 +60,8 @@ def grimmer(
     """Whether n answers can have the printed mean and sd (Anaya, 2016, in the analytic form of Allard, 2018).
 
     As :func:`grim`; `low`, `high`: ends of the scale, which bound the sd. In units of ``step / items`` the answers are
-    whole: with sum S and sum of squares Q, Q has the parity of S, is at least that of answers as equal as can be, and
-    at most that of answers at the ends of the scale.
+    whole, with sum S and sum of squares Q: Q has the parity of S, and lies between its least value (answers as equal as
+    possible) and its greatest (answers at the ends of the scale).
     """
     unit, origin = _grid(items, step, low)
     ends = ((low - origin) / unit, (high - origin) / unit)

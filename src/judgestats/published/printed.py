@@ -61,7 +61,7 @@ class Printed:
 
     @property
     def moves(self) -> tuple[float, float]:
-        """Largest changes of the value, up and down, that would not change what is printed."""
+        """How far the value may move, up and down, and still be printed alike."""
         if self.bound and self.value == self.bounded_by:
             return (_FAR, 0.0) if ">" in self.bound else (0.0, -_FAR)
         return self.half, -self.half

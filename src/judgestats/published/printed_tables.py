@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from judgestats.errors import AuditError, refuse_unknown
+from judgestats.outputs import note_read
 from judgestats.published.printed import Printed, number, parse
 
 #: Table, row and column of a printed value.
@@ -121,6 +122,7 @@ _KINDS: dict[str | bytes, str] = {
 
 def printed_table(path: Path) -> pd.DataFrame:
     """A table of texts as printed; the separator is the most frequent one in the first line."""
+    note_read(path)
     with path.open("rb") as file:
         start = file.read(4)
     if kind := _KINDS.get(start) or _KINDS.get(path.suffix.lower()):

@@ -20,7 +20,7 @@ SUMMED = ("parts", "of", "margin_a", "margin_b")
 Declaration = Mapping[str, Any]
 
 
-class Options(TypedDict, total=False):
+class StatementOptions(TypedDict, total=False):
     """What a rule may say of a statement: what is printed, what it is about, on what it may depend."""
 
     printed: Cell
@@ -116,7 +116,13 @@ class RuleSpec:
         return next((name for name, where in fault.items() if row in self.book.rows(self.table, where)), "")
 
     def statement(
-        self, row: int, what: str, expression: str, column: str | None = None, part: str = "", **more: Unpack[Options]
+        self,
+        row: int,
+        what: str,
+        expression: str,
+        column: str | None = None,
+        part: str = "",
+        **more: Unpack[StatementOptions],
     ) -> Statement:
         """A statement about a row."""
         columns = self.book.table(self.table)
@@ -127,12 +133,12 @@ class RuleSpec:
         return self.said(self.claim(self.key(row), what, part), expression, place, row, **more)
 
     def each(
-        self, what: str, expression: str, column: str | None = None, **more: Unpack[Options]
+        self, what: str, expression: str, column: str | None = None, **more: Unpack[StatementOptions]
     ) -> Iterator[Statement]:
         """The same statement about each row."""
         return (self.statement(row, what, expression, column, **more) for row in self.rows())
 
-    def grouped(self, key: str, what: str, expression: str, row: int, **more: Unpack[Options]) -> Statement:
+    def grouped(self, key: str, what: str, expression: str, row: int, **more: Unpack[StatementOptions]) -> Statement:
         """A statement about a group of rows, of which one is given."""
         column = str(self.params.get("column", ""))
         return self.said(self.claim(key, what), expression, row=row, location=(self.table, -1, column), **more)
@@ -144,7 +150,7 @@ class RuleSpec:
         place: str = "",
         row: int = -1,
         location: Cell | None = None,
-        **more: Unpack[Options],
+        **more: Unpack[StatementOptions],
     ) -> Statement:
         """A statement of this rule."""
         otherwise = more.get("otherwise", self.params.get("otherwise", {}))

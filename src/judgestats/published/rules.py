@@ -11,14 +11,14 @@ from judgestats.published.expressions import Reading
 from judgestats.published.grim_tests import grimmer
 from judgestats.published.printed import Printed, parse
 from judgestats.published.printed_values import Numbers
-from judgestats.published.rule_specs import Options, RuleSpec
+from judgestats.published.rule_specs import RuleSpec, StatementOptions
 from judgestats.published.statements import Statement
 
 Maker = Callable[[RuleSpec], Iterator[Statement]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class AuditRule:
     """A rule of the registry: what it needs, what it takes, and how it makes statements."""
 
     name: str
@@ -28,14 +28,14 @@ class Rule:
     make: Maker
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, AuditRule] = {}
 
 
 def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
     """Register a rule, with the parameters that it needs and takes; its docstring says what it is about."""
 
     def register(make: Maker) -> Maker:
-        RULES[name] = Rule(name, (make.__doc__ or "").strip().split("\n")[0], needs, tuple(takes), make)
+        RULES[name] = AuditRule(name, (make.__doc__ or "").strip().split("\n")[0], needs, tuple(takes), make)
         return make
 
     return register
@@ -396,7 +396,7 @@ def _mcnemar(spec: RuleSpec) -> Iterator[Statement]:
             if name in spec.params:
                 formula = f"{function}({b}, {c}, corrected={corrected})"
                 others = {**_corrections(function, b, c), **spec.params.get("otherwise", {})}
-                other: Options = {} if "corrected" in spec.params else {"otherwise": others}
+                other: StatementOptions = {} if "corrected" in spec.params else {"otherwise": others}
                 yield spec.statement(row, f"McNemar's {name}", formula, spec.columns(name)[0], name, **other)
 
 

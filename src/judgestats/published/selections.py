@@ -76,9 +76,9 @@ def _constant(node: ast.Constant) -> float:
 
 @lru_cache(maxsize=4096)
 def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
-    """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these: nodes of it.
+    """A parsed expression, its text with ``_0_``, ``_1_``, ... in place of the selections, and the selections as nodes.
 
-    A selection that is not an argument of a function, and would need brackets if it had several values, is ``_0_v``.
+    A selection outside a function's arguments is ``_0_v``: with several values it would need brackets.
     """
     tree, blank = parsed(expression), parsed(expression)
     places = {id(node): i for i, node in enumerate(nodes(blank))}

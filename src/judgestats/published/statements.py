@@ -143,7 +143,7 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
 def _otherwise(
     statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
 ) -> tuple[str, str, frozenset[Cell]]:
-    """On which choice a failing statement depends, if any, not by leaving out where it fails; and the cells read."""
+    """The choice under which a failing statement would hold (none that omits the failing cells), and the cells read."""
     cells: set[Cell] = set()
     refused = ""
     for name, expression in statement.otherwise:
@@ -167,7 +167,7 @@ def _otherwise(
 
 
 def _left_out(reading: Reading, breaks: tuple[tuple[Cell, ...], ...]) -> tuple[Cell, ...]:
-    """Cells at which a statement fails that an alternative leaves out of a column that it otherwise reads."""
+    """Cells at which a statement fails and that an alternative leaves out, though it reads their column."""
     columns = {(t, c) for t, _, c in reading.cells}
     broken = dict.fromkeys(cell for cells in breaks for cell in cells)
     return tuple(c for c in broken if (c[0], c[2]) in columns and c not in reading.cells)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
@@ -237,7 +238,7 @@ def _rule_of(d: Decision) -> tuple[int, str]:
 
 
 def _cautions(decisions: Sequence[Decision]) -> dict[tuple[int, str], str]:
-    """Rules whose options contradict each other, or that accuse most of what they read, and why to look again."""
+    """Rules to look at again, and why: their options contradict each other, or most of what they read fails."""
     of: dict[tuple[int, str], list[Decision]] = {}
     for d in decisions:
         if d.statement.rule in RULES:
@@ -302,6 +303,7 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
 REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
 
 
+@checked_arguments
 def reproduce(paper: str | None = None) -> pd.DataFrame:
     """Recompute the printed numbers of a paper from its other printed numbers.
 

@@ -1,7 +1,7 @@
 """Estimates -> tables, pictures and pages; no statistics here. Only this package rounds.
 
-May import published, metrics, ingest, schema, results, kernels and errors. Names are loaded when they are first used:
-the page of an audit needs no plots.
+May import the packages published, design, ingest, metrics, models, verdicts, counting, schema and kernels. Names are
+loaded when they are first used: the page of an audit needs no plots.
 """
 
 from judgestats.loading import names_of

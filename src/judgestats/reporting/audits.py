@@ -19,7 +19,7 @@ from judgestats.reporting.markup import anchor, page
 from judgestats.typing import Record
 
 if TYPE_CHECKING:
-    from judgestats.reporting.pictures import Picture
+    from judgestats.reporting.pictures import PagePicture
 
 #: Findings of one rule in one place that are shown before the rest is folded away.
 _OPEN = 5
@@ -36,7 +36,7 @@ _MEANING = {
     FOLLOWS: "the other printed numbers give it, within the precision of their print",
 }
 #: Makes the figures of a paper.
-Figures = Callable[[], "Iterator[Picture]"]
+Figures = Callable[[], "Iterator[PagePicture]"]
 
 
 def audit_page(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.standings import FEWEST
 from judgestats.reporting.card_questions import BiasWords, FirstScreen
 from judgestats.reporting.cards import interval_label
@@ -17,10 +17,10 @@ from judgestats.reporting.summary_parts import Card, listed
 from judgestats.typing import Record
 
 
-def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: Options) -> Card:
-    """The judges whose simultaneous interval is beyond the smallest bias of interest, the farthest from 0 first.
+def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: MeasureOptions) -> Card:
+    """Judges whose simultaneous interval lies beyond the smallest bias of interest, the largest bias first.
 
-    Where there is none, that no interval excludes 0, or what cannot be said.
+    Without such judges the card says that no interval excludes 0, or what the data cannot tell.
     """
     bias = screen.said
     assert bias is not None
@@ -28,7 +28,7 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
     records: list[Record] = [{str(k): v for k, v in row.items()} for row in rows.to_dict("records")]
     if len(records) == 1 and (cell := cells.get(records[0]["judge"])) is not None:  # nothing is selected
         records = [{**records[0], **{k: float(cell[k]) for k in ("estimate", "conf_low", "conf_high")}}]
-    words = _Words(bias, cells, interval_label(options.conf_level, len(records)))
+    words = _CardWords(bias, cells, interval_label(options.conf_level, len(records)))
     method = f"simultaneous over the judges: {bias.method}; over {bias.units}"
     if clear := [r for r in records if r["conf_low"] > 0 or r["conf_high"] < 0]:
         head, claim, parts = _clear_of_zero(clear, bias, words)
@@ -40,7 +40,7 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
 
 
 @dataclass(frozen=True)
-class _Words:
+class _CardWords:
     """The numbers of a card as its sentences say them."""
 
     bias: BiasWords
@@ -67,7 +67,7 @@ class _Words:
         return f"{number(size, 2) if self.bias.form == 'score' else f'{100 * size:g}'}{self.bias.unit}"
 
 
-def _clear_of_zero(clear: Sequence[Record], bias: BiasWords, words: _Words) -> tuple[str, str, list[str]]:
+def _clear_of_zero(clear: Sequence[Record], bias: BiasWords, words: _CardWords) -> tuple[str, str, list[str]]:
     """Head, claim and details where the intervals of some judges exclude 0."""
     above = [r for r in clear if r["conf_low"] > bias.smallest]
     below = [r for r in clear if r["conf_high"] < -bias.smallest]
@@ -89,7 +89,7 @@ def _clear_of_zero(clear: Sequence[Record], bias: BiasWords, words: _Words) -> t
 
 
 def _none_clear(
-    records: Sequence[Record], judges: Sequence[str], bias: BiasWords, words: _Words
+    records: Sequence[Record], judges: Sequence[str], bias: BiasWords, words: _CardWords
 ) -> tuple[str, list[str]]:
     """Claim and details where no interval excludes 0 for all judges at once: none, or of whom that cannot be said."""
     measured = [r for r in records if not math.isnan(r["conf_low"]) or (r["estimate"] == 0 and r["clusters"] >= FEWEST)]

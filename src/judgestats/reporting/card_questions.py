@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from judgestats import flags
+from judgestats.counting.clustering import CANDIDATES
+from judgestats.methods import method_of
 from judgestats.metrics.marks import people_marks
-from judgestats.metrics.measure_registry import Options
-from judgestats.reporting.estimate_rows import step, whose
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.reporting.estimate_rows import row_of_each, step, whose
 from judgestats.reporting.formatting import Form
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import SummaryColumn
 from judgestats.typing import Record
 
 #: Difference of two shares that is of interest, where none is given.
 SMALLEST_SHARE = 0.1
 #: Part of a scale that is of interest, where no size is given.
 SMALLEST_PART = 0.1
-#: The cluster column in the ``method`` of an estimate.
-_CLUSTERED = re.compile(r"clustered by (.+?) \(G = ")
-#: Columns by which intervals are clustered, as a sentence names their levels.
-_LEVELS = {"item": "items", "pair": "pairs", "prompt": "prompts", "task": "tasks"}
+#: Bounds of a share, and of a distance.
+SHARE, AT_LEAST_0 = (0.0, 1.0), (0.0, math.inf)
 
 
 @dataclass(frozen=True)
 class CardQuestion:
-    """A card on who is best: its head, the marks, the column with the same numbers, and how differences are said."""
+    """A card on who is best: its head, the marks, the table column with the same numbers, and words for differences."""
 
     head: str
     marks: pd.DataFrame
@@ -42,12 +41,17 @@ class CardQuestion:
     alone: str = ""  # head of the card of a single judge, if another
     again: Callable[[pd.DataFrame, str], pd.DataFrame] | None = None  # the marks of data, clustered by another column
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What the mean of the marks may be: a share, or a distance or variance."""
+        return SHARE if self.form == "share" else AT_LEAST_0
+
 
 @dataclass(frozen=True)
 class FirstScreen:
     """Columns of the comparison, the questions of the cards, the biases of the judges and how they are said."""
 
-    columns: list[Column]
+    columns: list[SummaryColumn]
     questions: dict[str, CardQuestion]
     against: str = ""
     bias: pd.DataFrame | None = None
@@ -57,7 +61,7 @@ class FirstScreen:
 
 @dataclass(frozen=True)
 class BiasWords:
-    """How a card says a bias: its head where there is none, heads above and below 0, and what those judges do."""
+    """Words of a card on bias: its head without bias, heads above and below 0, and verbs for such judges."""
 
     head: str
     none: str
@@ -77,7 +81,7 @@ class BiasWords:
         return "" if self.form == "score" else " points"
 
 
-def order_bias_words(units: str, options: Options) -> BiasWords:
+def order_bias_words(units: str, options: MeasureOptions) -> BiasWords:
     """How a card says a bias towards an order; `units`: what the intervals are clustered by."""
     ways = ("what is shown first", "what is shown second")
     verbs = (f"prefers {ways[0]}", f"prefer {ways[0]}")
@@ -89,7 +93,7 @@ def order_bias_words(units: str, options: Options) -> BiasWords:
     )
 
 
-def option_bias_words(units: str, options: Options) -> BiasWords:
+def option_bias_words(units: str, options: MeasureOptions) -> BiasWords:
     """How a card says a bias towards the first of several options."""
     return replace(
         order_bias_words(units, options),
@@ -114,38 +118,26 @@ def rows_by_judge(sheet: pd.DataFrame, term: str, sections: Sequence[str] = (), 
     rows = rows[rows["section"].isin(list(sections))] if sections else rows
     if term == "dark_current":
         rows = rows[rows["detail"].isin(["", "all"])]
-    if at:
-        rows = rows.assign(step=step(rows)).sort_values("step", ascending=at == "first", kind="stable")
-        rows = rows.drop(columns="step")
-    row_of: dict[str, Record] = {}
-    for judge, r in zip(whose(rows), rows.to_dict("records"), strict=True) if len(rows) else ():
-        row_of.setdefault(str(judge), {str(k): v for k, v in r.items()})
-    return row_of
-
-
-def rows_from_means(means: pd.DataFrame, cluster: str = "") -> dict[str, Record]:
-    """Judge -> its mean as a row of estimates."""
-    by = f", clustered by {cluster}" if cluster else ""
-    return {
-        str(r["judge"]): {**r, "method": f"t{by} (G = {r['clusters']})", "flag": flags.few_clusters(r["clusters"])}
-        for r in means.to_dict("records")
-    }
+    if at and len(rows):
+        rows = rows.loc[step(rows).sort_values(ascending=at == "first", kind="stable").index]
+        rows = rows[~whose(rows).duplicated()]
+    return row_of_each(rows)
 
 
 def cluster_of_intervals(data: pd.DataFrame, cells: Mapping[str, Mapping[str, Any]]) -> str:
     """What the intervals of a column are clustered by, so that its card has the same unit; empty for single units."""
-    methods = (_CLUSTERED.search(str(cell.get("method", ""))) for cell in cells.values())
-    column = next((m[1] for m in methods if m), "")
+    clusters = (method_of(cell.get("method", "")).clusters for cell in cells.values())
+    column = next((of.column for of in clusters if of), "")
     return column if column in ("", "pair") or column in data.columns else "item"
 
 
 def cluster_plural(cluster: str, single: str) -> str:
     """Plural of what intervals are clustered by; `single`: of the units themselves."""
-    return _LEVELS.get(cluster, f"levels of {cluster}") if cluster else single
+    return f"{cluster}s" if cluster in CANDIDATES else f"levels of {cluster}" if cluster else single
 
 
 def people_question(
-    data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+    data: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: MeasureOptions
 ) -> CardQuestion:
     """The question whose answers are closest to those of people."""
     assert options.people is not None

@@ -30,9 +30,9 @@ def best_card(
         head = q.alone or q.head
         value, detail = column.text(best) if column and best in cells else (texts[best], "")
         detail = f"{100 * conf_level:g}{PERCENT} interval {detail}" if detail else "no interval"
-        if column is not None and math.isfinite(column.reference) and column.line:
+        if column is not None and math.isfinite(level := column.reference_of(best)) and column.line:
             line = column.line.removeprefix("dashed: ")
-            detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(column.reference, q.form)}"
+            detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(level, q.form)}"
         return Card(name, head, f"{best}, {value}", detail)
     if ranking.ahead or ranking.uncompared:
         return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method)
@@ -73,7 +73,7 @@ def best_card(
 
 
 def _why_not_compared(q: CardQuestion, ranking: Standing, texts: Mapping[str, str]) -> str:
-    """Why the judge with the best value cannot be called the best: whom it was not compared with, or who is ahead."""
+    """Why the judge with the best value cannot be called best: judges it was not compared with, or one ahead of it."""
     means = ranking.means.set_index("judge")["estimate"].round(DECIMALS)
     equal = [str(j) for j in means.index[means == means.iloc[0]]]
     extreme = "lowest" if q.lower_is_better else "highest"
@@ -93,14 +93,14 @@ def _why_not_compared(q: CardQuestion, ranking: Standing, texts: Mapping[str, st
 
 
 def _apart_alone(cells: Mapping[str, Mapping[str, Any]], ranking: Standing) -> str:
-    """Which judges, not distinguishable from the best, have an interval of their own in the table that is apart."""
+    """Judges not distinguishable from the best whose own intervals in the table nevertheless do not overlap it."""
     low, high = (float(cells.get(ranking.best, {}).get(end, math.nan)) for end in ("conf_low", "conf_high"))
     alone = [j for j in ranking.tied if j in cells and (cells[j]["conf_low"] > high or cells[j]["conf_high"] < low)]
     return f"; alone, the intervals of {ranking.best} and {listed(alone)} do not overlap" if alone else ""
 
 
 def _on_shared_items(ranking: Standing, row: Mapping[str, Any]) -> str:
-    """That a difference is over a part of what was judged, if so."""
+    """A remark where a difference covers only a part of what was judged."""
     units = ranking.means.set_index("judge")["n"]
     return "" if (units[[row["judge"], row["other"]]] == row["n"]).all() else " on what both judged"
 
@@ -111,7 +111,7 @@ def interval_label(conf_level: float, comparisons: int) -> str:
 
 
 def _nonzero_end(value: float, form: str) -> str:
-    """An end of an interval that leaves out 0, which no rounding makes 0."""
+    """Print an end of an interval that excludes 0 with enough digits that it is not rounded to 0."""
     if form == "score":
         return number(value, 2 if value >= 0.005 else 4)
     return number(100 * value, 0 if value >= 0.005 else 1 if value >= 0.0005 else 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import pandas as pd
@@ -53,7 +54,7 @@ def _judge_types(sheet: pd.DataFrame, who: pd.Series) -> dict[str, dict[str, str
 
 
 def _judge_type(r: Mapping[str, Any]) -> dict[str, str]:
-    at = profile.__kwdefaults__ or {}
+    at = {name: p.default for name, p in signature(profile).parameters.items()}
     rule = (
         f"Rule: dark current up to {at['dark']:g} is clean (Class A); raw false preference from {at['high']:g} is "
         "high, and is then named after its "

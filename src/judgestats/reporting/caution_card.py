@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from judgestats.counting.study import Study
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.metrics.references import only_people
 from judgestats.metrics.standings import means_of
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
-from judgestats.reporting.constant_answers import beside_constant
+from judgestats.reporting.contenders import answered
 from judgestats.reporting.formatting import PERCENT, count, noun, printed
 from judgestats.reporting.nesting import nesting
-from judgestats.reporting.summary_parts import Card, Column, listed
-from judgestats.schema.columns import kind_of
+from judgestats.reporting.summary_parts import Card, SummaryColumn, listed
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.
 MANY_LOST = 0.05
@@ -31,32 +31,26 @@ FEW = 30
 def caution_card(
     calls: Study,
     sheet: pd.DataFrame,
-    columns: Sequence[Column],
+    columns: Sequence[SummaryColumn],
     ranked: Sequence[Sequence[str]],
     findings: pd.DataFrame,
-    without_people: str,
+    lead: tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]],
     screen: FirstScreen,
-    options: Options,
+    options: MeasureOptions,
 ) -> Card | None:
-    """The first caution that applies, and how many more."""
-    thing = "pairs" if kind_of(calls.names) == "preferences" else "items"
+    """The first caution that applies, and how many more; `lead`: those on who can be compared with whom."""
     right = screen.questions.get("right")
-    said: list[tuple[str, str]] = [few] if (few := _few_behind_many(calls, right, ranked, options)) else []
+    said = [*lead[0]]
+    said += [few] if (few := _few_behind_many(calls, right, ranked, options)) else []
     if screen.apart:
         said.append(("Scores on different scales are not compared", screen.apart))
-    if without_people:
-        said.append(("Not compared with people", without_people))
+    said += lead[1]
     equals = next((c for c in columns if c.term == "raw_false_preference"), None)
     much = [j for group in ranked for j in group if equals and j in equals.cells and _often(equals, j)]
     if equals and much:
         worst = max(much, key=lambda j: float(equals.cells[j]["estimate"]))
         why = f"{equals.text(worst)[0]} of calls on two equals: a preference is then no sign of a difference"
         said.append((f"{listed(much, 2)}: prefer{'s' * (len(much) == 1)} one of two equals", why))
-    apart = [j for judges in ranked[1:] for j in judges]
-    if apart:
-        why = f"It shares too few {thing} with the rest, and stands apart"
-        why = why if len(apart) == 1 else f"They share too few {thing} with the rest, and stand apart"
-        said.append((f"{listed(apart, 2)} judged other {thing}", why))
     lost = {j: 1 - float(r["estimate"]) for j, r in rows_by_judge(sheet, "valid", ["validity"]).items()}
     lost |= {j: float(r["estimate"]) for j, r in rows_by_judge(sheet, "missing").items()}
     many = sorted((j for j, share in lost.items() if share >= MANY_LOST), key=lambda j: (-lost[j], j))
@@ -64,13 +58,14 @@ def caution_card(
         why = f"{printed(lost[many[0]], 'share')} of calls gave no readable answer"
         said.append((f"{listed(many, 2)}: answers missing", why))
     top = columns[0] if columns else None
-    if top is not None and math.isfinite(top.reference) and top.term in ("accuracy", "agreement", "distance"):
+    if top is not None and top.term in ("accuracy", "agreement", "distance"):
         line = f"compared with {top.line.removeprefix('dashed: ')}"
-        for judges, words in zip(beside_constant(top), ("worse than", "not shown to beat"), strict=True):
+        for judges, words in zip(top.beside_constant(), ("worse than", "not shown to beat"), strict=True):
             if judges:
                 said.append((f"{listed(judges, 2)}: {words} a constant answer", line))
-    judge = calls.columns["judge"].code
-    most = int(np.bincount(judge[calls.columns.codes(["judge", "item"]).first]).max(initial=0))
+    answers = answered(calls).columns
+    judge = answers["judge"].code
+    most = int(np.bincount(judge[answers.codes(["judge", "item"]).first]).max(initial=0))
     if 0 < most < FEW:
         said.append((f"Only {noun(most, 'item')}", "intervals are wide, and rough below 10"))
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
@@ -80,7 +75,10 @@ def caution_card(
         said.append((f"{share} of the rows excluded", f"{count(excluded)} of {count(total)}; see data and method"))
     alone = np.unique(judge).size == 1 and options.people is None and not {"gold", "gold_at"} & {*calls.names}
     if alone and "stimulus" not in calls.names:
-        said.append(("One judge, no reference", "add right answers (gold=), people (humans=) or a second judge"))
+        one, others = (
+            ("person", "or another") if only_people(calls) else ("judge", "people (humans=) or a second judge")
+        )
+        said.append((f"One {one}, no reference", f"add right answers (gold=), {others}"))
     if not said:
         return None
     claim, detail = said[0]
@@ -88,12 +86,12 @@ def caution_card(
     return Card("care", "Read with care", claim, detail + (more if len(said) > 1 else ""))
 
 
-def _often(equals: Column, judge: str) -> bool:
+def _often(equals: SummaryColumn, judge: str) -> bool:
     return float(equals.cells[judge]["estimate"]) >= OFTEN
 
 
 def _few_behind_many(
-    calls: Study, right: CardQuestion | None, ranked: Sequence[Sequence[str]], options: Options
+    calls: Study, right: CardQuestion | None, ranked: Sequence[Sequence[str]], options: MeasureOptions
 ) -> tuple[str, str] | None:
     """How few tasks stand behind the items, and how wide the interval of the first judge is by them."""
     if options.cluster != "auto" or (nested := nesting(calls)) is None:
@@ -104,7 +102,7 @@ def _few_behind_many(
         return unchecked
     frame = calls.data.to_native()
     marks = right.again(frame.assign(**{_LEVEL: nested.level}), _LEVEL)
-    rows = means_of(marks, conf_level=options.conf_level).set_index("judge")
+    rows = means_of(marks, bounds=right.bounds, conf_level=options.conf_level).set_index("judge")
     best = ranked[0][0]
     if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):
         return unchecked

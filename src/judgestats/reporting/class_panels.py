@@ -9,11 +9,10 @@ import pandas as pd
 from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.correctness.classifications import classification
-from judgestats.metrics.measure_registry import Options
-from judgestats.reporting.estimate_rows import whose
-from judgestats.reporting.summary_parts import Column
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.reporting.estimate_rows import row_of_each, whose
+from judgestats.reporting.summary_parts import SummaryColumn
 from judgestats.schema.columns import VERDICTS, answer_column
-from judgestats.typing import Record
 
 #: More classes than these have no columns of their own, and more people no rows.
 MOST = 8
@@ -22,7 +21,7 @@ _YES_OR_NO = {"yes": "correct", "no": "incorrect"}
 _TERMS = {"sensitivity": "says so where it is", "specificity": "does not say so where it is not"}
 
 
-def class_columns(study: Study, options: Options) -> dict[str, tuple[Column, ...]]:
+def class_columns(study: Study, options: MeasureOptions) -> dict[str, tuple[SummaryColumn, ...]]:
     """Heads of panels -> sensitivity and specificity: of the rarer of two classes, or of each of several."""
     if "first" in study.names or answer_column(study.names) not in VERDICTS:
         return {}
@@ -50,13 +49,12 @@ def class_columns(study: Study, options: Options) -> dict[str, tuple[Column, ...
     }
 
 
-def _column(rows: pd.DataFrame, term: str, name: str, label: str, note: str) -> Column:
+def _column(rows: pd.DataFrame, term: str, name: str, label: str, note: str) -> SummaryColumn:
     chosen = rows[(rows["term"] == term) & (rows["class"] == name)]
-    cells: dict[str, Record] = {str(r["_who"]): {str(k): v for k, v in r.items()} for r in chosen.to_dict("records")}
-    return Column(term, label, note, "share", cells)
+    return SummaryColumn(term, label, note, "share", row_of_each(chosen.assign(judge=chosen["_who"]), ()))
 
 
-def _results(study: Study, options: Options) -> Iterator[tuple[pd.Series[str], pd.DataFrame]]:
+def _results(study: Study, options: MeasureOptions) -> Iterator[tuple[pd.Series[str], pd.DataFrame]]:
     """Names of the rows and estimates, of the judges against gold or people, and of each person against the others."""
     people, frame = options.people, study.data.to_native()
     labelled = "gold" in frame and frame["gold"].notna().any()
@@ -75,4 +73,4 @@ def _results(study: Study, options: Options) -> Iterator[tuple[pd.Series[str], p
             result = options.call(classification, data, **({"humans": humans} if humans else {}))
         except JudgestatsError:
             continue
-        yield whose(result.drop(columns="other")) + beside, result
+        yield whose(result, options.by) + beside, result

@@ -9,7 +9,7 @@ from judgestats.reporting.formatting import Form, count, spaced
 from judgestats.reporting.markup import bar
 from judgestats.reporting.page_data import PageData
 from judgestats.reporting.sheets import reasons
-from judgestats.reporting.summary_parts import Column, Summary, listed
+from judgestats.reporting.summary_parts import Summary, SummaryColumn, listed
 from judgestats.typing import Record
 
 #: With more columns than this, the bars and intervals of a table stand below its numbers.
@@ -26,7 +26,7 @@ def plain_comparison(summary: Summary, judges: Sequence[str]) -> tuple[list[str]
     return ["judge", *(c.label for c in summary.columns)], rows
 
 
-def without_numbers(columns: Sequence[Column], judges: Sequence[str]) -> list[str]:
+def without_numbers(columns: Sequence[SummaryColumn], judges: Sequence[str]) -> list[str]:
     """A line for the columns that have no number of the same judges, and why."""
     of: dict[tuple[str, str], list[str]] = {}
     for column in columns:
@@ -37,7 +37,7 @@ def without_numbers(columns: Sequence[Column], judges: Sequence[str]) -> list[st
     return [f"No number: {', '.join(labels)} of {who}: {why}." for (who, why), labels in of.items()]
 
 
-def _no_number(column: Column, judge: str) -> str:
+def _no_number(column: SummaryColumn, judge: str) -> str:
     """Why a column has no number of a judge; empty where it has one."""
     cell = column.cells.get(judge)
     if cell is None:
@@ -72,7 +72,7 @@ def comparison(summary: Summary) -> Record:
     return {"groups": groups, "columns": columns, "note": summary.note}
 
 
-def _track_cell(column: Column, judge: str, width: int) -> Record:
+def _track_cell(column: SummaryColumn, judge: str, width: int) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
     bare: Record = {"value": value, "interval": "", "n": "", "bar": None, "sort": "", "hover": ""}
@@ -82,7 +82,8 @@ def _track_cell(column: Column, judge: str, width: int) -> Record:
         return {**bare, "hover": _NO_ROWS if cell is None else why}
     start, end = column.ends
     at, low, high = (float(cell[name]) for name in ("estimate", "conf_low", "conf_high"))
-    mark = column.reference if math.isfinite(column.reference) else None
+    line = column.reference_of(judge)
+    mark = line if math.isfinite(line) else None
     drawn_bar = bar(at, low, high, start=start, end=end, mark=mark, width=width)
     parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
     hover = "; ".join(p for p in parts if p)
@@ -106,7 +107,7 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
         if cells:
             note = "on the things that both judged" + (", in points" if form == "share" else "")
             unit: Form = "points" if form == "share" else "score"
-            column = Column("difference", f"{right.best} minus this judge", note, unit, cells, reference=0.0)
+            column = SummaryColumn("difference", f"{right.best} minus this judge", note, unit, cells, reference=0.0)
             several = f"Intervals hold for all {count(len(right.pairs))} pairs of judges at once"
             note = f"{several if len(right.pairs) > 1 else 'One pair of judges'}: {right.method}."
             panels.setdefault("Is it right?", []).append(
@@ -129,7 +130,7 @@ def axes_of(page: PageData) -> dict[str, list[Record]]:
     return panels
 
 
-def _axis_panel(label: str, note: str, columns: Sequence[Column], judges: Sequence[str]) -> Record:
+def _axis_panel(label: str, note: str, columns: Sequence[SummaryColumn], judges: Sequence[str]) -> Record:
     width = 160 if len(columns) <= FEW_COLUMNS else 84
     rows = [{"judge": j, "cells": [_track_cell(c, j, width) for c in columns]} for j in judges]
     return {

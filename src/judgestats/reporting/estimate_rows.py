@@ -12,9 +12,10 @@ import pandas as pd
 from judgestats.errors import DesignError
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import codes_of
+from judgestats.typing import Record
 
 T = TypeVar("T", bound=Hashable)
-#: Columns before ``term`` that are not part of the label of a row.
+#: Columns before ``term`` that are not part of the label of a row, where nobody says what the groups are.
 _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
 _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
@@ -30,17 +31,24 @@ def require(frame: pd.DataFrame, *columns: str) -> None:
         raise DesignError(f"The picture needs the columns {wanted}. Missing: {', '.join(absent)}. Columns: {have}.")
 
 
-def whose(frame: pd.DataFrame) -> pd.Series:
+def whose(frame: pd.DataFrame, groups: Sequence[str] | None = None) -> pd.Series:
     """Label of each row, on its index: the judge, and the values of the further grouping columns.
+
+    `groups`: the further columns. By default all those before ``section`` in a datasheet; in other tables of estimates
+    all before ``term``, without those that describe the estimate.
 
     >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
     'g · strategy = CoT'
+    >>> whose(pd.DataFrame({"judge": ["g"], "system": ["s"], "section": ["scores"], "term": ["x"]})).item()
+    'g · system = s'
     """
     if "judge" not in frame.columns:
         raise DesignError(f"A picture needs a column judge. Columns: {', '.join(map(str, frame.columns))}.")
-    columns = list(frame.columns)
-    end = min((columns.index(c) for c in ("section", "term") if c in columns), default=len(columns))
-    groups = ["judge", *(c for c in columns[:end] if c not in _NOT_WHOSE and c != "judge")]
+    if groups is None:
+        columns = list(frame.columns)
+        end = min((columns.index(c) for c in ("section", "term") if c in columns), default=len(columns))
+        groups = [c for c in columns[:end] if "section" in columns or c not in _NOT_WHOSE]
+    groups = ["judge", *(c for c in groups if c != "judge")]
     codes = codes_of(frame, groups)
     parts = [frame[g].iloc[codes.first].astype(object).map(_cell_text) for g in groups]
     parts[1:] = [f"{g} = " + part for g, part in zip(groups[1:], parts[1:], strict=True)]
@@ -48,9 +56,25 @@ def whose(frame: pd.DataFrame) -> pd.Series:
     return pd.Series(labels[codes.code], index=frame.index, dtype=object)
 
 
+def row_of_each(rows: pd.DataFrame, groups: Sequence[str] | None = None) -> dict[str, Record]:
+    """Label of a row, as of :func:`whose` -> the row.
+
+    Raise DesignError where two rows have one label: a number of one level never stands for the whole.
+    """
+    labels = whose(rows, groups) if len(rows) else pd.Series(dtype=object)
+    if (twice := labels.duplicated()).any():
+        label = labels[twice].iloc[0]
+        raise DesignError(
+            f"{int((labels == label).sum())} estimates are all named {label!r}. Give the levels of the grouping "
+            "columns names that differ in print."
+        )
+    records = rows.to_dict("records")
+    return {str(label): {str(k): v for k, v in r.items()} for label, r in zip(labels, records, strict=True)}
+
+
 def _cell_text(value: object) -> str:
     if isinstance(value, float):
-        return "—" if np.isnan(value) else f"{value:g}"
+        return "—" if np.isnan(value) else f"{value:.15g}"
     return "—" if value is None else str(value)
 
 

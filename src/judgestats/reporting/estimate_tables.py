@@ -76,7 +76,7 @@ def table_of(
 
 def without_number(rows: pd.DataFrame) -> pd.Series[bool]:
     """Rows that have neither an estimate, nor an end of an interval, nor a bound."""
-    bound = rows["flag"].astype(str).str.contains(f"{flags.RIGHT_CENSORED}|{flags.LEFT_CENSORED}")
+    bound = flags.have(rows["flag"], flags.RIGHT_CENSORED, flags.LEFT_CENSORED)
     return rows[["estimate", "conf_low", "conf_high"]].isna().all(axis=1) & ~bound
 
 

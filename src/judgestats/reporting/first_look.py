@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats.methods import resampled
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import count, estimate, form_of, in_words, spaced, with_interval
 
@@ -40,7 +41,7 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> tupl
         if isinstance(estimates, str) or record.pattern is None or record.section not in SECTIONS:
             continue
         estimable = estimates[estimates["estimate"].notna() & estimates["conf_low"].notna()]
-        estimable = estimable[~estimable["method"].astype(str).str.contains("bootstrap|percentile|bca")]
+        estimable = estimable[[not resampled(method) for method in estimable["method"]]]
         of_pairs = {"other", "candidate"} & set(estimable.columns)
         if estimable.empty or of_pairs or not {"judge", *groups} <= set(estimable.columns):
             continue

@@ -12,7 +12,7 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.models import Fit, VerdictModel, fit
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count
-from judgestats.reporting.pictures import Picture
+from judgestats.reporting.pictures import PagePicture
 from judgestats.reporting.plots.predictions import LINKS
 from judgestats.reporting.svg import MATPLOTLIB, inline
 from judgestats.results import COLUMNS
@@ -28,17 +28,17 @@ _CALIBRATION = " Right: observed against fitted, in bins; on the line if the mod
 
 
 @dataclass(frozen=True)
-class Model:
+class PageModel:
     """A model of a page: its name, one line about it, its parameters, its diagnostics and the call that fits it."""
 
     name: str
     line: str
     rows: pd.DataFrame
-    picture: Picture
+    picture: PagePicture
     call: str
 
 
-def described(models: Models, conf_level: float) -> tuple[Model, ...]:
+def described(models: Models, conf_level: float) -> tuple[PageModel, ...]:
     """Describe each model; one that has no parameters or no diagnostics is refused by its name."""
     models_by_name = models if isinstance(models, Mapping) else {"": models}
     fits_by_name: list[tuple[str, object]] = []
@@ -48,7 +48,7 @@ def described(models: Models, conf_level: float) -> tuple[Model, ...]:
     return tuple(_described(name, model, conf_level, k) for k, (name, model) in enumerate(fits_by_name))
 
 
-def _described(name: str, fit: object, conf_level: float, place: int) -> Model:
+def _described(name: str, fit: object, conf_level: float, place: int) -> PageModel:
     where = f"models[{name!r}]" if name else "models"
     if not isinstance(fit, Fit):
         raise DesignError(
@@ -80,7 +80,7 @@ def _described(name: str, fit: object, conf_level: float, place: int) -> Model:
         }
     )
     table = table[["parameter", *COLUMNS, "p_value"]]
-    return Model(name or fit.formula, _line(fit), table, Picture(title, text, image, wide=True), _call(fit))
+    return PageModel(name or fit.formula, _line(fit), table, PagePicture(title, text, image, wide=True), _call(fit))
 
 
 def _line(fit: Fit) -> str:

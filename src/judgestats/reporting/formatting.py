@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from judgestats import flags
+from judgestats.methods import method_of
 from judgestats.typing import Record
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ NOT_AVAILABLE, NONE = "n/a", "—"
 #: Width of an interval below which a number has a decimal more.
 FINE = 0.02
 #: How the methods of shares, and of differences of shares, begin.
-_SHARES, _POINTS = ("Wilson", "Goodman"), ("Newcombe", "Tango", "MOVER")
 #: Commas between groups of three digits.
 _COMMAS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
@@ -70,13 +70,12 @@ def spaced(text: str) -> str:
 
 
 def form_of(row: Record, measure: str = "") -> Form:
-    """The form of an estimate: that of its term, or else that of what its method is for."""
+    """Form in which an estimate is printed: by its term, else by its measure."""
     meaning = _meaning(str(row.get("term", "")), measure)
     if meaning is not None and meaning.form:
         form: Form = meaning.form
         return form
-    method = str(row.get("method", ""))
-    return "share" if method.startswith(_SHARES) else "points" if method.startswith(_POINTS) else "score"
+    return method_of(row.get("method", "")).parts.scale
 
 
 def printed(value: float, form: Form, width: float = math.nan) -> str:
@@ -130,9 +129,9 @@ def estimate(
     last: float | None = None,
 ) -> str:
     """Print an estimate; a censored one as a bound."""
-    if flags.LEFT_CENSORED in flag and not math.isnan(value):
+    if flags.has(flag, flags.LEFT_CENSORED) and not math.isnan(value):
         return f"≤ {value:g}" if first is None else f"≤ {first:g}"
-    if flags.RIGHT_CENSORED in flag and last is not None:
+    if flags.has(flag, flags.RIGHT_CENSORED) and last is not None:
         return f"> {last:g}"
     if decimals is not None:
         return number(value, decimals)

@@ -8,14 +8,15 @@ import pandas as pd
 
 from judgestats.counting.study import Study
 from judgestats.metrics.bias import preference_rate
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.reporting.estimate_rows import row_of_each
 from judgestats.reporting.formatting import PERCENT, printed
-from judgestats.reporting.summary_parts import Card, Column
+from judgestats.reporting.summary_parts import Card, SummaryColumn
 
 _LINE = f"dashed: no preference, 50{PERCENT}"
 
 
-def graded_columns(calls: Study, options: Options) -> list[Column]:
+def graded_columns(calls: Study, options: MeasureOptions) -> list[SummaryColumn]:
     """The columns of each judge, for the candidate that is preferred on the whole; none where no strength is graded."""
     names = [str(name) for name in calls.shown.names]
     if "strength" not in calls.names or "stimulus" in calls.names or len(names) != 2:
@@ -33,13 +34,12 @@ def graded_columns(calls: Study, options: Options) -> list[Column]:
         ("win", "above_half", f"Prefers {preferred}", "share of calls above one half", ""),
     ):
         rows = rates[(rates["candidate"] == preferred) & (rates["term"] == source) & rates["estimate"].notna()]
-        cells = {str(r["judge"]): {str(k): v for k, v in r.items()} for r in rows.to_dict("records")}
         reference = 0.5 if line else float("nan")
-        columns.append(Column(term, label, note, "share", cells, False, reference, line))
+        columns.append(SummaryColumn(term, label, note, "share", row_of_each(rows, ()), False, reference, line))
     return columns
 
 
-def graded_card(columns: Sequence[Column]) -> Card | None:
+def graded_card(columns: Sequence[SummaryColumn]) -> Card | None:
     """Which of two candidates is preferred, how strongly, and how often."""
     column = {c.term: c for c in columns}
     if "strength" not in column:
@@ -51,7 +51,7 @@ def graded_card(columns: Sequence[Column]) -> Card | None:
     return Card("graded", "Preferred of two", f"{claim}: mean strength {strong}", detail)
 
 
-def _span(column: Column) -> tuple[str, float]:
+def _span(column: SummaryColumn) -> tuple[str, float]:
     """The values of the judges in words, and the lowest of them."""
     values = [float(cell["estimate"]) for cell in column.cells.values()]
     ends = list(dict.fromkeys(printed(v, "share") for v in (min(values), max(values))))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from judgestats.csv_files import as_csv
 from judgestats.metrics.measure_registry import measures
+from judgestats.metrics.references import only_people
 from judgestats.reporting.cards_by_judge import judge_cards
 from judgestats.reporting.comparison_tables import axes_of, comparison
 from judgestats.reporting.design_sentences import design, next_step, pooled, references_in_words, shown_separately
@@ -118,6 +119,8 @@ def _nothing_known(data: PageData) -> str:
             f"The judges are not compared with people ({data.summary.without_people}), and no right answer is known: "
             f"nothing here says whether a {what} is right."
         )
+    if only_people(data.rows.study):
+        return f"No right answer is known, and every rater is a person: nothing here says whether a {what} is right."
     return (
         f"No right answer is known, and no judge is named as a person: nothing here says whether a {what} is right. "
         "Add right answers (gold=) or people (humans=)."

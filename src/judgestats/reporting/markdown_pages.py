@@ -57,7 +57,7 @@ def as_markdown(page: PageData, command: str = "") -> str:
     lines += ["", "## How to make it again", "", "~~~python", str(visible(call_again(page))), "~~~"]
     lines += ["", "~~~sh", str(visible(command)), "~~~"] if command else []
     lines += [""]
-    return "\n".join(lines)
+    return "\n".join(str(visible(line)) for line in "\n".join(lines).split("\n"))
 
 
 def _measure_lines(head: str, about: str, rows: pd.DataFrame, conf_level: float, measure: str = "") -> list[str]:

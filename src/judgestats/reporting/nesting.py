@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from judgestats.counting.clustering import ENOUGH
+from judgestats.counting.clustering import SAMPLED
 from judgestats.counting.study import Study
 from judgestats.reporting.formatting import count
 from judgestats.typing import Integers
@@ -16,6 +16,8 @@ from judgestats.typing import Integers
 PARTS = "groups of items (by the first part of the id)"
 #: Between the columns that an id joins.
 _JOINT = " / "
+#: With fewer such levels they are named.
+_FEW_PARTS = 30
 #: Items in each level, on average, that make the level a unit of its own.
 _MANY = 3
 
@@ -30,7 +32,9 @@ class Nesting(NamedTuple):
 
 
 def nesting(calls: Study) -> Nesting | None:
-    """The fewer than 30 tasks, prompts or first parts of a joined item in which the items nest, or None.
+    """The fewer than 10 tasks or prompts, or 30 first parts of a joined item, in which the items nest, or None.
+
+    Ten tasks or more are the clusters of all intervals.
 
     >>> ids = [f"q{i % 4} / d{i}" for i in range(40)]
     >>> found = nesting(Study.of(pd.DataFrame({"judge": "g", "item": ids, "system": "s", "score": 1.0})))
@@ -47,13 +51,14 @@ def nesting(calls: Study) -> Nesting | None:
         of_item = np.zeros(len(names), dtype=np.int64)
         of_item[item] = level
         levels = np.unique(level).size
-        if 2 <= levels < ENOUGH and items >= _MANY * levels and (of_item[item] == level).all():
+        most = _FEW_PARTS if name == PARTS else SAMPLED
+        if 2 <= levels < most and items >= _MANY * levels and (of_item[item] == level).all():
             return Nesting(name, level, levels, items)
     return None
 
 
 def task_advice(calls: Study) -> str:
-    """What to map as task where items nest in few levels that are no column of their own; empty elsewhere."""
+    """What to map as ``task`` where items nest in the few levels of a column that is not mapped; else empty."""
     nested = nesting(calls)
     if nested is None or nested.name != PARTS:
         return ""

@@ -11,7 +11,7 @@ from judgestats.metrics.measure_registry import SECTIONS, Measure, measures
 from judgestats.reporting import plots
 from judgestats.reporting.estimate_tables import estimates_table, without_number
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.pictures import PAIRS, Picture, drawing
+from judgestats.reporting.pictures import PAIRS, PagePicture, drawing
 from judgestats.typing import Record
 
 #: Rows of a table that are shown at once, and at all.
@@ -51,7 +51,7 @@ def chapters(
 def _measure_section(
     record: Measure, result: pd.DataFrame, conf_level: float, in_picture: pd.DataFrame, left_out: str
 ) -> Record:
-    images: list[Picture] = []
+    images: list[PagePicture] = []
     if record.caption and record.name not in PAIRS.values():  # their matrix is at the head of the section
         draw = partial(getattr(plots, record.plot.partition(",")[0]), in_picture)
         caption = f"{record.caption} {left_out}" if len(in_picture) < len(result) else record.caption

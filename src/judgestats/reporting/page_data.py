@@ -15,14 +15,14 @@ from judgestats.counting.splitting import Split
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence, score_range
+from judgestats.metrics.agreement.human_agreement import concordances, criteria_apart
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.datasheets.datasheet_sections import BEFORE, sheet_of
-from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.measure_registry import MeasureOptions, measures
 from judgestats.metrics.references import Baseline, Humans, References, of_people, references
 from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun
-from judgestats.reporting.pictures import concordances
 from judgestats.reporting.sheets import shown_measures
 from judgestats.reporting.summary import SUMMARISED, Measured, summarise
 from judgestats.reporting.summary_parts import Summary
@@ -35,7 +35,7 @@ from judgestats.typing import Record
 from judgestats.verdicts.native_frames import to_table
 
 if TYPE_CHECKING:
-    from judgestats.reporting.fit_sections import Model, Models
+    from judgestats.reporting.fit_sections import Models, PageModel
     from judgestats.reporting.study_tables import StudyTable
 
 
@@ -59,7 +59,7 @@ class PageEstimates:
     sheet: pd.DataFrame
     taken: Mapping[str, pd.DataFrame | str]  # estimates of each measure, or why there are none
     peers: pd.DataFrame | None = None  # pairs of judges, by the coefficient in which they are compared with people
-    models: tuple[Model, ...] = ()
+    models: tuple[PageModel, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PageData:
     rows: PageRows
     estimates: PageEstimates
     summary: Summary
-    settings: Options
+    settings: MeasureOptions
     arguments: Mapping[str, Any]  # that make the page again
     tables: tuple[StudyTable, ...] = ()  # of a study, the main one first
 
@@ -103,7 +103,7 @@ class PageData:
 
 
 def _without_single_conditions(sheet: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """A datasheet without the conditions of which each judge has one: they are no part of its name."""
+    """A datasheet without conditions in which each judge has one value: they are no part of its name."""
     ways = [w for w in INSTRUMENTS if w in sheet.columns and w not in columns]
     alone = [w for w in ways if (sheet.groupby("judge", dropna=False)[w].nunique(dropna=False) == 1).all()]
     return sheet.drop(columns=alone)
@@ -139,7 +139,7 @@ class PageArguments:
 
     @property
     def of_call(self) -> Record:
-        """Those that a call with the same result must repeat, beside the groups and the models."""
+        """The arguments that a call with the same result must repeat, besides groups and models."""
         names = ("cluster", "identity", "seed", "conf_level", "n_resamples")
         further = ("humans", "gold", "baseline", "sampling", "scale", "smallest", "title", "study")
         values = {name: getattr(self, name) for name in names} | {"identity": dict(self.identity or {}) or None}
@@ -150,7 +150,7 @@ class PageArguments:
 def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], None] = quiet) -> PageData:
     """Measure everything that a page shows. `say`: called with each step."""
     say("Checking the rows")
-    fitted: tuple[Model, ...] = ()
+    fitted: tuple[PageModel, ...] = ()
     if arguments.models is not None:
         from judgestats.reporting.fit_sections import described  # loads all of judgestats.models
 
@@ -174,13 +174,14 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     findings = whole.check()
     whole, splits, unnamed, empty = split_study(whole, kind, groups)
     groups += [s.column for s in splits] if kind == "ratings" else []
+    groups += criteria_apart([whole.data.to_native()], groups)
     reference = references(whole, arguments.humans, arguments.gold, arguments.baseline)
     everybody, renamed = _groups_renamed(
         pd.concat([reference.models, reference.people]) if reference.humans else reference.models, groups
     )
     measured, people = everybody.iloc[: len(reference.models)], of_people(everybody.iloc[len(reference.models) :])
     drawing = arguments.n_resamples, arguments.seed, arguments.conf_level
-    settings = Options(
+    settings = MeasureOptions(
         tuple(renamed),
         arguments.identity or {},
         arguments.cluster,
@@ -201,11 +202,10 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
     say("Comparing the judges")
 
     def anew(part: Study) -> Measured:
-        of_part = replace(settings, results={})
         numbers = {
-            m: measures()[m].attempt(part, of_part) for m in SUMMARISED if isinstance(taken.get(m), pd.DataFrame)
+            m: measures()[m].attempt(part, settings) for m in SUMMARISED if isinstance(taken.get(m), pd.DataFrame)
         }
-        return _without_single_conditions(sheet_of(part, of_part), renamed), numbers
+        return _without_single_conditions(sheet_of(part, settings), renamed), numbers
 
     summary = summarise(rows, kind, sheet, taken, findings, settings, arguments.title, anew)
     lead = f"{unnamed_in_words(unnamed, kind)} {summary.verdict}".strip()
@@ -234,7 +234,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
 
 
 def _said_of_calls(calls: pd.DataFrame, verdicts: pd.DataFrame) -> str:
-    """How many calls there were, how many gave no readable answer, and what is made of them."""
+    """Sentence on the calls: how many, how many without a readable answer, and what was counted."""
     lost = int(calls["status"].notna().sum() - (calls["status"] == "ok").sum()) if "status" in calls else 0
     text = f"{noun(len(calls), 'answer')}, {count(lost)} of them missing or not readable"
     return f"{text}." if verdicts is calls else f"{text}, by the rules of the design {count(len(verdicts))}."

@@ -16,7 +16,7 @@ CITE = (
     "CITATION.cff in its repository has this as BibTeX and other forms. Cite the paper named with a measure, too."
 )
 LIMITS = (
-    "Intervals allow for calls that share what their method names (the item, or a task where there are 30 or more); "
+    "Intervals allow for calls that share what their method names (the item, or a task where there are 10 or more); "
     "they do not generalise to other tasks where few were sampled.",
     "Differences between judges hold for all pairs of judges at once; no other number is corrected for the number of "
     "judges or measures compared.",

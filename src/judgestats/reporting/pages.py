@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.ingest.provenance import PATHS
+from judgestats.errors import DesignError
 from judgestats.metrics.correctness.corrections import Sampling
 from judgestats.metrics.references import Baseline, Humans
 from judgestats.metrics.supported_measures import quiet
@@ -25,6 +27,7 @@ from judgestats.reporting.markdown_pages import as_markdown
 from judgestats.reporting.page_data import PageArguments, PageData, measure_all
 
 
+@checked_arguments
 def report(
     data: IntoFrame,
     path: str | os.PathLike[str] = "report.html",
@@ -56,13 +59,13 @@ def report(
     path : path
         File to write; its folder is made. A name that ends in ``.md`` gives Markdown, any other HTML.
     by : str or sequence of str
-        Further grouping columns: a datasheet for each judge and group. A column with the name of a condition in which
+        Further grouping columns. Each judge and group has a datasheet. A column with the name of a condition in which
         ratings of one thing differ is one in any case; another that nobody named makes no rows of the page, and its
         first sentence says so.
     title : str, optional
         Title of the page; by default a question that the data can answer.
     source : frame or mapping, optional
-        What was read: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
+        What was read, for the page to say: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
         values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
         anything else to be shown on the page.
     cluster : "auto", str or False
@@ -87,8 +90,8 @@ def report(
     smallest : float, optional
         Smallest bias of interest: a difference of scores, or of shares of verdicts. By default a tenth of the scale,
         or 0.1. The card on bias counts the judges whose bias is shown to be larger.
-    seed, n_resamples : int
-        For the bootstrap intervals.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
     models : Fit or mapping of str to Fit, optional
@@ -110,7 +113,8 @@ def report(
     SchemaError
         If `data` is not a canonical frame, or has faults.
     DesignError
-        If `path` is a folder, one of the files in `source`, another file that exists, or cannot be written; if a name
+        If `path` is a folder, a file that was read, another file that exists, or cannot be written; if `source` is no
+        record of what was read; if a name
         in `humans`, `gold` or `baseline` does not occur; if `smallest` is not above 0; if `sampling` is neither of the
         two; if one of `models` is no fit, or has no diagnostics.
 
@@ -129,7 +133,8 @@ def report(
     >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
     True
     """
-    outputs = MarkedOutputs("report", files_read(source), overwrite=overwrite)
+    _check_record(source)
+    outputs = MarkedOutputs("report", overwrite=overwrite)
     outputs.check(path)
     drawing = seed, conf_level, n_resamples
     arguments = PageArguments(
@@ -155,7 +160,13 @@ def write_report(
     return outputs.write(path, as_markdown(page, command) if to == "md" else as_html(page, source, command))
 
 
-def files_read(source: object) -> list[str]:
-    """Paths of the files in a `source` of :func:`report`."""
-    table = source.get("files") if isinstance(source, Mapping) else source
-    return list(getattr(table, "attrs", {}).get(PATHS, ()))
+def _check_record(source: object) -> None:
+    """Raise where `source` does not say what was read."""
+    tables = list(source.values()) if isinstance(source, Mapping) else [source]
+    bare = source is not None and not isinstance(source, Mapping | pd.DataFrame)
+    if bare or any(isinstance(table, pd.DataFrame) and "name" not in table.columns for table in tables):
+        raise DesignError(
+            f"source= is a {type(source).__name__} that does not say what was read. Allowed: the table that "
+            "judgestats.ingest.source_info gives for a file, or a mapping such as {'format': 'csv', 'files': that "
+            "table}; or leave it out."
+        )

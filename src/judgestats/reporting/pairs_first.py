@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.study import Study
 from judgestats.metrics.marks import order_marks, right_marks, steady_marks
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.standings import biased
 from judgestats.reporting.card_questions import (
     CardQuestion,
@@ -20,21 +22,20 @@ from judgestats.reporting.card_questions import (
 )
 from judgestats.reporting.graded_columns import graded_columns
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import CHANCE, Column
+from judgestats.reporting.summary_parts import CHANCE, SummaryColumn
 
 
 def pairs_first_screen(
-    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: MeasureOptions
 ) -> FirstScreen:
     """Columns, questions and bias of pairwise verdicts."""
     questions: dict[str, CardQuestion] = {}
-    columns: list[Column] = []
+    columns: list[SummaryColumn] = []
     data, against = calls.data.to_native(), ""
     if right := rows_by_judge(sheet, "accuracy", ["gold"]):
         against = "gold"
-        level, line = _best_constant(data)
         note = "share of valid verdicts that match gold"
-        columns.append(Column("accuracy", "Accuracy", note, "share", right, False, level, line))
+        columns.append(_beside_best_constant(SummaryColumn("accuracy", "Accuracy", note, "share", right), data))
         cluster = cluster_of_intervals(data, right)
         questions["right"] = CardQuestion(
             "Most often right",
@@ -51,7 +52,7 @@ def pairs_first_screen(
             against = "people"
             questions["right"] = people_question(data, people, conditions, options)
     if steady := rows_by_judge(sheet, "consistency", ["swap"]):
-        columns.append(Column("consistency", "Same verdict in both orders", "share of pairs", "share", steady))
+        columns.append(SummaryColumn("consistency", "Same verdict in both orders", "share of pairs", "share", steady))
         cluster = cluster_of_intervals(data, steady)
         marks = steady_marks(calls, conditions, cluster)
         head = "Steady when the order is swapped"
@@ -59,13 +60,13 @@ def pairs_first_screen(
     slots = {
         j: r
         for j, r in rows_by_judge(sheet, "position_bias", ["slots"]).items()
-        if flags.ORDER_CONFOUNDED not in r["flag"] and "bias" not in data.columns
+        if not flags.has(r["flag"], flags.ORDER_CONFOUNDED) and "bias" not in data.columns
     }
     if slots:
         head, note = "First-position preference", "points, first minus second"
-        columns.append(Column("position_bias", head, note, "points", slots, False, 0.0, "dashed: none"))
+        columns.append(SummaryColumn("position_bias", head, note, "points", slots, False, 0.0, "dashed: none"))
     if again := rows_by_judge(sheet, "repeat_consistency", ["repeats"]):
-        columns.append(Column("repeat_consistency", "Same verdict when asked again", "share", "share", again))
+        columns.append(SummaryColumn("repeat_consistency", "Same verdict when asked again", "share", "share", again))
     columns += graded_columns(calls, options)
     cluster = cluster_of_intervals(data, slots)
     marks = order_marks(calls, conditions, cluster or "pair") if slots else pd.DataFrame()
@@ -73,9 +74,17 @@ def pairs_first_screen(
     return FirstScreen(columns, questions, against, bias, order_bias_words(cluster_plural(cluster, "pairs"), options))
 
 
-def _best_constant(data: pd.DataFrame) -> tuple[float, str]:
+def _beside_best_constant(column: SummaryColumn, data: pd.DataFrame) -> SummaryColumn:
+    """The column with the accuracy of the best constant answer to what each judge was asked."""
+    rows = data[data["gold"].notna()]
+    constants = {str(j): _best_constant(own) for j, own in rows.groupby("judge") if str(j) in column.cells}
+    lines = {line for _, line in constants.values()}
+    line = lines.pop() if len(lines) == 1 else "dashed: best constant answer"
+    return replace(column, line=line).references_of({j: level for j, (level, _) in constants.items()})
+
+
+def _best_constant(labelled: pd.DataFrame) -> tuple[float, str]:
     """Accuracy of the best constant answer, or of chance where two answers are forced; and its name."""
-    labelled = data[data["gold"].notna()]
     gold, n = labelled["gold"].astype(str), max(len(labelled), 1)
     shares = {
         "first": float((gold == labelled["first"].astype(str)).sum()) / n,

@@ -21,8 +21,8 @@ _COMPARED = {
 }
 
 
-def agreement_card(taken: Estimates, level: str) -> Card | None:
-    """How far the judges agree beyond chance: the first question where there are neither right answers nor people."""
+def agreement_card(taken: Estimates, level: str, *, people: bool = False) -> Card | None:
+    """How far the judges, or `people`, agree beyond chance: the first question where there is no reference."""
     alphas = _rows(taken, "alpha", "alpha")
     if alphas.empty:
         return None
@@ -40,7 +40,13 @@ def agreement_card(taken: Estimates, level: str) -> Card | None:
     single = _rows(taken, "icc", "ICC(2,1)")
     if len(single) == 1:
         parts.insert(1, f"ICC(2,1) of one score {_with_interval(single.iloc[0])}")
-    return Card("agreement", "How far the judges agree", claim, "; ".join(parts), f"Krippendorff's α, {level}")
+    return Card(
+        "agreement",
+        "How far people agree" if people else "How far the judges agree",
+        claim,
+        "; ".join(parts),
+        f"Krippendorff's α, {level}",
+    )
 
 
 def ranking_card(taken: Estimates) -> Card | None:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from judgestats.reporting.formatting import PERCENT, Form, number, printed
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Card, Column
+from judgestats.reporting.summary_parts import Card, SummaryColumn
 
 
-def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequence[Sequence[str]]) -> Card | None:
+def people_card(
+    people: PeopleAgreement, columns: Sequence[SummaryColumn], ranked: Sequence[Sequence[str]]
+) -> Card | None:
     """How far people agree with each other: what a judge can reach; None of one person, or of none."""
-    if not people.columns:
+    beside = people.answers
+    if beside is None:
         return None
     of_people = people.rows[(people.rows["role"] == "people") & people.rows["estimate"].notna()]
     shares = any(c.term == "agreement" for c in columns)
@@ -26,13 +29,20 @@ def people_card(people: PeopleAgreement, columns: Sequence[Column], ranked: Sequ
     value, low, high = (printed(float(row[k]), form, width) for k in ("estimate", "conf_low", "conf_high"))
     claim = f"agree in {value}" if shares else f"{row['term']} {value}"
     parts = [] if not math.isfinite(row["conf_low"]) else [f"interval {low.removesuffix(PERCENT)} to {high}"]
-    cells = people.cells(*terms)
-    judges = [j for group in ranked for j in group if j in cells]
-    if judges:
-        best = max(judges, key=lambda j: (float(cells[j]["estimate"]), j))
-        own = printed(float(cells[best]["estimate"]), form)
-        parts.append(f"{best} with them{' in' if shares else ''} {own}")
-    if shares and len(constant := of_people[of_people["term"] == "constant_answer"]) == 1:
-        answer, share = constant["answer"].iloc[0], float(constant["estimate"].iloc[0])
+    cells, of_shared = people.cells(*terms), {}
+    for judge in (j for group in ranked for j in group if j in cells):
+        own, among = beside.on_shared(judge, scores=not shares)
+        if math.isfinite(own):
+            of_shared[judge] = own, among
+    if of_shared:
+        best = max(of_shared, key=lambda j: (of_shared[j][0], j))
+        with_them, they = (f"{'in ' * shares}{printed(x, form)}" for x in of_shared[best])
+        same = math.isclose(of_shared[best][1], row["estimate"])
+        there = "" if same else f"on what {best} answered they agree {they}, "
+        parts.append(f"{there}{best} with them {with_them}")
+    if shares:
+        answer, share = beside.constant_of_shared
         parts.append(f"always “{answer}” in {number(100 * share, 0)}{PERCENT}")
+    if any(not math.isclose(own, float(cells[j]["estimate"])) for j, (own, _) in of_shared.items()):
+        parts.append("all on what two of them or more answered")
     return Card("people", "People among themselves", claim, "; ".join(parts))

@@ -12,14 +12,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from judgestats import flags
-from judgestats.counting.raters import count_raters
 from judgestats.counting.study import Calls, Study
 from judgestats.errors import JudgestatsError
-from judgestats.metrics.agreement.chance_corrected import kappa
-from judgestats.metrics.agreement.human_agreement import concordance_of
 from judgestats.metrics.consensus.deviations import deviations_of
 from judgestats.metrics.consensus.scores import score_matrix
-from judgestats.metrics.measure_registry import Options, measures
+from judgestats.metrics.measure_registry import MeasureOptions, measures
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.estimate_rows import step
@@ -27,7 +24,6 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary_parts import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
-from judgestats.schema.columns import answer_column
 
 _Drawing = Callable[[], object]
 #: Rows or columns of a matrix above which only the extremes are drawn.
@@ -72,7 +68,7 @@ _INSTRUMENT = (
 
 
 @dataclass(frozen=True)
-class Picture:
+class PagePicture:
     """A picture as SVG, its title and how to read it."""
 
     title: str
@@ -81,7 +77,9 @@ class Picture:
     wide: bool = False
 
 
-def pictures(data: Calls, kind: str, sheet: pd.DataFrame, options: Options, left_out: str = "") -> list[Picture]:
+def pictures(
+    data: Calls, kind: str, sheet: pd.DataFrame, options: MeasureOptions, left_out: str = ""
+) -> list[PagePicture]:
     """Draw all pictures that calls or ratings support; `left_out` says which judges its `sheet` leaves out."""
     if kind == "ratings":
         return [*_of_ratings(data, options)]
@@ -97,7 +95,7 @@ def pictures(data: Calls, kind: str, sheet: pd.DataFrame, options: Options, left
     return [replace(picture, caption=f"{picture.caption} {left_out}".strip()) for picture in images]
 
 
-def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Picture]:
+def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[PagePicture]:
     """Draw a picture, unless its estimates are not there."""
     with MATPLOTLIB:
         try:
@@ -105,10 +103,10 @@ def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool =
         except JudgestatsError:
             return
         picture = inline(axes, f"{title}. {caption}", name)
-    yield Picture(title, caption, picture, wide)
+    yield PagePicture(title, caption, picture, wide)
 
 
-def _of_prompts(data: Calls, sheet: pd.DataFrame, options: Options) -> Iterator[Picture]:
+def _of_prompts(data: Calls, sheet: pd.DataFrame, options: MeasureOptions) -> Iterator[PagePicture]:
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
         base, strict = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
@@ -126,7 +124,7 @@ def _of_prompts(data: Calls, sheet: pd.DataFrame, options: Options) -> Iterator[
         yield from drawing(f"operating-point-{anchor(strict)}", f"Operating point, {base} to {strict}", caption, draw)
 
 
-def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
+def _of_verdicts(sheet: pd.DataFrame) -> Iterator[PagePicture]:
     caption = (
         "Share of all calls that got each answer. With every pair shown in both orders, a judge without position bias "
         "picks both slots alike."
@@ -134,7 +132,7 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Picture]:
     yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
-def _of_ratings(data: Calls, options: Options) -> Iterator[Picture]:
+def _of_ratings(data: Calls, options: MeasureOptions) -> Iterator[PagePicture]:
     options = replace(options, cluster="auto")  # as in the datasheet
     try:
         scores, cut = _extremes(options.call(score_matrix, data))
@@ -180,27 +178,7 @@ def _cut(notes: list[str]) -> str:
     return f" Drawn are {' and '.join(notes)}; the CSV at the end of the page has all." if notes else ""
 
 
-def concordances(data: Any, by: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Lin's concordance of each pair of judges on all things that both rated, pooled; of classes their kappa.
-
-    Empty where there are none.
-    """
-    try:
-        if answer_column(Study.of(data).names) == "answer":
-            return kappa(data, by=by)
-        counts = count_raters(data, by)[0]
-    except JudgestatsError:
-        return pd.DataFrame(columns=[*by, "judge", "other", "term", "estimate", "n"])
-    counts = counts[counts["answer"].notna() & counts["other_answer"].notna()]
-    one, two, n = (counts[c].to_numpy(dtype=float) for c in ("answer", "other_answer", "n"))
-    sums, statistic = concordance_of(one, two, n)
-    keys = [*by, "judge", "other"]
-    totals = pd.DataFrame(sums).groupby([counts[k].to_numpy() for k in keys], sort=True).sum()
-    concordance = totals.index.to_frame(index=False, name=keys)
-    return concordance.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
-
-
-def between_judges(data: Calls, kind: str, taken: Mapping[str, Any], options: Options) -> Iterator[Picture]:
+def between_judges(data: Calls, kind: str, taken: Mapping[str, Any], options: MeasureOptions) -> Iterator[PagePicture]:
     """A clustered matrix of the agreement of each pair of judges, where three or more share items."""
     name = PAIRS[kind]
     pairs = taken.get(name)
@@ -228,7 +206,9 @@ def between_judges(data: Calls, kind: str, taken: Mapping[str, Any], options: Op
         yield from drawing(f"agreement-{k}", title, text, draw, wide=len(judges) > 8)
 
 
-def beside_people(taken: Mapping[str, Any], peers: pd.DataFrame | None, options: Options) -> Iterator[Picture]:
+def beside_people(
+    taken: Mapping[str, Any], peers: pd.DataFrame | None, options: MeasureOptions
+) -> Iterator[PagePicture]:
     """Each judge with people beside each judge with its peers, where there are people and two judges or more."""
     agreement = taken.get("judge_against_people")
     if not isinstance(agreement, pd.DataFrame) or peers is None or peers.empty:
@@ -252,7 +232,7 @@ def beside_people(taken: Mapping[str, Any], peers: pd.DataFrame | None, options:
     yield from drawing("judges-and-people", "Judges and people", f"{_WITH_PEOPLE}{cut}", draw, wide=bool(by))
 
 
-def _groups(table: pd.DataFrame, options: Options) -> list[tuple[str, pd.DataFrame]]:
+def _groups(table: pd.DataFrame, options: MeasureOptions) -> list[tuple[str, pd.DataFrame]]:
     """The table by the grouping columns of the page, each part with its name; one part without a name if none."""
     by = [g for g in options.by if g in table]
     if not by:
@@ -276,10 +256,9 @@ def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _doubts(scores: pd.DataFrame) -> str:
     """Flags of the cells of a matrix, with how many bear them and what they say."""
-    marked = Counter(f for cell in scores["flag"] for f in str(cell).split("; ") if f)
-    explained = dict(zip(*flags.explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
+    marked = Counter(flag for cell in scores["flag"] for flag in flags.flags_of(cell))
     return "".join(
-        f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {explained[f]}" for f, k in marked.items()
+        f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {f.explanation}" for f, k in marked.items()
     )
 
 

@@ -14,7 +14,7 @@ _MOST_LEVELS = 30
 
 
 def pooled_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
-    """Conditions of instruments of which one judge has several, and how many levels there are."""
+    """Conditions in which some judge has several levels, and their numbers of levels."""
     varying = varying_conditions(data[[n for n in _INSTRUMENTS if n in data.columns]], kind)
     return {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import pandas as pd
@@ -10,8 +11,9 @@ from judgestats.counting.study import Calls, Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.bias.option_positions import option_position_bias
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.correctness.constant_answers import constant_shares
 from judgestats.metrics.marks import distance_marks, error_marks, score_marks, spread_marks
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.scales import scales_apart
 from judgestats.metrics.standings import biased, means_of, widened
 from judgestats.reporting.card_questions import (
@@ -25,21 +27,21 @@ from judgestats.reporting.card_questions import (
     option_bias_words,
     people_question,
     rows_by_judge,
-    rows_from_means,
 )
+from judgestats.reporting.estimate_rows import row_of_each
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import SummaryColumn
 from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import VERDICTS, answer_column
 
 
 def _right_or_wrong_first_screen(
-    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: MeasureOptions
 ) -> FirstScreen:
     """A table of verdicts that are right or wrong, or of classes."""
     questions: dict[str, CardQuestion] = {}
-    columns: list[Column] = []
+    columns: list[SummaryColumn] = []
     data, against = calls.data.to_native(), ""
     column, places = answer_column(data.columns), _first_of_options(calls, options)
     line = "dashed: best constant answer"
@@ -51,8 +53,8 @@ def _right_or_wrong_first_screen(
     if right:
         against = "gold"
         scored = data.assign(score=(said == gold).astype(float).where(said.notna() & gold.notna()))
-        often, note = float(gold.value_counts(normalize=True).max()), "share of verdicts that match gold"
-        columns.append(Column("accuracy", "Accuracy", note, "share", right, False, often, line))
+        accuracy = SummaryColumn("accuracy", "Accuracy", "share of verdicts that match gold", "share", right, line=line)
+        columns.append(accuracy.references_of(constant_shares(data["judge"], gold)))
         cluster = cluster_of_intervals(data, right)
         questions["right"] = CardQuestion(
             "Most often right",
@@ -70,11 +72,11 @@ def _right_or_wrong_first_screen(
             questions["right"] = people_question(data, people, conditions, options)
     if says := rows_by_judge(sheet, "right"):
         note = "share of valid verdicts; no gold says whether they are right"
-        columns.append(Column("right", "Verdicts “correct”", note, "share", says))
+        columns.append(SummaryColumn("right", "Verdicts “correct”", note, "share", says))
     if not (first := rows_by_judge(places, "position_bias")):
         return FirstScreen(columns, questions, against)
     head, note = "First-option preference", "points, above its share without a preference"
-    columns.append(Column("position_bias", head, note, "points", first, False, 0.0, "dashed: none"))
+    columns.append(SummaryColumn("position_bias", head, note, "points", first, False, 0.0, "dashed: none"))
     cluster, part = cluster_of_intervals(data, first), data[data["judge"].isin(first)]
     expected = 1 / pd.to_numeric(part["n_options"])
     if "gold_at" in part:
@@ -90,7 +92,7 @@ def _right_or_wrong_first_screen(
     return FirstScreen(columns, questions, against, bias, option_bias_words(cluster_plural(cluster, "items"), options))
 
 
-def _first_of_options(calls: Study, options: Options) -> pd.DataFrame:
+def _first_of_options(calls: Study, options: MeasureOptions) -> pd.DataFrame:
     """Position bias of the first option, of judges with one number of options, and the share of right ones."""
     try:
         rows = option_position_bias(calls.data.to_native(), cluster=options.cluster, conf_level=options.conf_level)
@@ -106,7 +108,7 @@ def _place_of_answer(data: pd.DataFrame) -> pd.Series[float]:
 
 
 def ratings_first_screen(
-    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: Options
+    calls: Study, sheet: pd.DataFrame, people: PeopleAgreement, conditions: list[str], options: MeasureOptions
 ) -> FirstScreen:
     """Columns, questions and bias of ratings."""
     data = calls.data.to_native()
@@ -120,19 +122,19 @@ def ratings_first_screen(
     if not (means_of_scores := rows_by_judge(sheet, "mean_score")):
         return FirstScreen([], {})  # no score, or a column that nobody named splits them
     questions: dict[str, CardQuestion] = {}
-    columns: list[Column] = []
+    columns: list[SummaryColumn] = []
     against = ""
     cluster = clustered_by(calls, ["judge", *conditions], options.cluster, whole="item").column
     units = cluster_plural(cluster, "items")
     for source, name, marks, again in _distances_from_references(calls, people, conditions, cluster, value, options):
-        means = means_of(marks, lower_is_better=True, conf_level=options.conf_level)
-        right = (
-            pd.to_numeric(data["gold"], errors="coerce").dropna() if source == "gold" else _middle(data, value, options)
-        )
-        reference = float((right - right.median()).abs().mean())
+        bounds = (0.0, _width(None, options))
+        means = means_of(marks, lower_is_better=True, bounds=bounds, conf_level=options.conf_level, cluster=cluster)
+        gold = pd.to_numeric(data["gold"], errors="coerce") if source == "gold" else _middle(data, value, options)
+        off = gold.groupby(data["judge"].astype(str)).agg(lambda right: (right - right.median()).abs().mean())
         head, note = f"Distance from {name}", "mean distance of a score on its scale; lower is better"
         line = f"dashed: always the median of {'gold' if source == 'gold' else 'the means of people'}"
-        columns.append(Column("distance", head, note, "score", rows_from_means(means, cluster), True, reference, line))
+        distance = SummaryColumn("distance", head, note, "score", row_of_each(means, ()), True, line=line)
+        columns.append(distance.references_of(off.to_dict()))
         if not against:
             against = source
             questions["right"] = CardQuestion(
@@ -149,7 +151,7 @@ def ratings_first_screen(
     spread = spread_marks(data, conditions, cluster, value)
     if not spread.empty and (runs := rows_by_judge(sheet, "run_sd")):
         columns.append(
-            Column("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
+            SummaryColumn("run_sd", "Spread when asked again", "standard deviation over repeats", "score", runs, True)
         )
         questions["steady"] = CardQuestion(
             "Steadiest when asked again",
@@ -164,7 +166,7 @@ def ratings_first_screen(
     leniency, bias, words = _leniency(calls, sheet, against, conditions, cluster, value, options)
     columns += leniency
     columns.append(
-        Column("mean_score", "Mean score", "over systems, of means over their items", "score", means_of_scores)
+        SummaryColumn("mean_score", "Mean score", "over systems, of means over their items", "score", means_of_scores)
     )
     return FirstScreen(columns, questions, against, bias, words)
 
@@ -176,15 +178,17 @@ def _leniency(
     conditions: list[str],
     cluster: str,
     value: str,
-    options: Options,
-) -> tuple[list[Column], pd.DataFrame | None, BiasWords]:
+    options: MeasureOptions,
+) -> tuple[list[SummaryColumn], pd.DataFrame | None, BiasWords]:
     """How far judges score above gold, else above people, else above each other: the column, the biases, the words."""
     data, units = calls.data.to_native(), cluster_plural(cluster, "items")
     smallest = options.smallest if options.smallest is not None else SMALLEST_PART * _width(data[value], options)
     rows, bias = rows_by_judge(sheet, "mean_others"), None
     if against == "gold":
         marks = error_marks(calls, conditions, cluster, value, signed=True)
-        rows = rows_from_means(means_of(marks, conf_level=options.conf_level), cluster)
+        width = _width(None, options)
+        means = means_of(marks, bounds=(-width, width), conf_level=options.conf_level, cluster=cluster)
+        rows = row_of_each(means, ())
         bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
         other, none, note = "gold", "None shown to differ in leniency from gold", "mean of score minus gold"
     elif options.people is not None:
@@ -197,29 +201,27 @@ def _leniency(
         of_sheet = of_sheet[of_sheet["judge"].isin(data["judge"].unique())]
         bias = widened(of_sheet, data["item"].nunique(), options.conf_level)
     method = "largest |t| over shared items" if against == "gold" else "Bonferroni"
-    column = Column("leniency", "Leniency", note, "score", rows, False, 0.0, "dashed: none")
+    column = SummaryColumn("leniency", "Leniency", note, "score", rows, False, 0.0, "dashed: none")
     return [column] if rows else [], bias, leniency_bias_words(other, none, method, units, smallest)
 
 
-def _middle(data: pd.DataFrame, value: str, options: Options) -> pd.Series[float]:
-    """The people's mean score of each thing that judges scored."""
+def _middle(data: pd.DataFrame, value: str, options: MeasureOptions) -> pd.Series[float]:
+    """The people's mean score of what each row is of."""
     assert options.people is not None
     keys = [c for c in ("item", "system", "criterion") if c in data and c in options.people]
     scores = options.people.assign(score_=pd.to_numeric(options.people[value], errors="coerce").astype(float))
-    middle: pd.Series[float] = (
-        scores.merge(data[keys].drop_duplicates(), on=keys).groupby(keys, dropna=False)["score_"].mean().dropna()
-    )
-    return middle
+    middle = scores.groupby(keys, dropna=False, as_index=False)["score_"].mean()
+    return data[keys].merge(middle, on=keys, how="left")["score_"].set_axis(data.index)
 
 
-def _width(scores: pd.Series[float], options: Options) -> float:
-    """The width of the scale, or of the scores that occur."""
-    low, high = options.scale or (float(scores.min()), float(scores.max()))
+def _width(scores: pd.Series[float] | None, options: MeasureOptions) -> float:
+    """Width of the declared scale, else of the scores that occur; infinite without either."""
+    low, high = options.scale or ((0.0, math.inf) if scores is None else (float(scores.min()), float(scores.max())))
     return high - low
 
 
 def _distances_from_references(
-    calls: Study, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: Options
+    calls: Study, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: MeasureOptions
 ) -> Iterable[tuple[str, str, pd.DataFrame, Callable[[pd.DataFrame, str], pd.DataFrame]]]:
     """What scores are compared with, its name, the distance of each score from it, and the same by another cluster."""
     if "gold" in calls.names:

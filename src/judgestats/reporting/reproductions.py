@@ -21,7 +21,7 @@ from judgestats.reporting import plots
 from judgestats.reporting.audits import Figures, audit_outputs, html
 from judgestats.reporting.cards_by_judge import judge_cards
 from judgestats.reporting.comparison_tables import comparison
-from judgestats.reporting.pictures import Picture, drawing
+from judgestats.reporting.pictures import PagePicture, drawing
 from judgestats.reporting.summary import overview
 from judgestats.typing import Record
 
@@ -70,7 +70,7 @@ def _example() -> Record:
     return {"title": title, "lead": lead, "table": comparison(overview(sheet)), "judges": judge_cards(sheet, 0.95)}
 
 
-def _dark_current_figures() -> Iterator[Picture]:
+def _dark_current_figures() -> Iterator[PagePicture]:
     sheet = printed_datasheet()
     equal, ladder = delta0(paper_tables.delta0_counts()), target_sensitivity(paper_tables.ladder_counts())
     yield from drawing(
@@ -110,7 +110,7 @@ def _by_prompt(ladder: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([base, strict]).assign(judge="Qwen32B")
 
 
-def _merchant_risk_figures() -> Iterator[Picture]:
+def _merchant_risk_figures() -> Iterator[PagePicture]:
     ratings, people = paper_tables.scores(), paper_tables.panel()
     scores = score_matrix(ratings, by="condition")
     peers = consensus_deviation(ratings, by="condition")
@@ -134,7 +134,7 @@ def _in_paper_order(table_: pd.DataFrame) -> pd.DataFrame:
     return table_.sort_values(["judge", "system"], key=lambda c: c.map(order), kind="stable", ignore_index=True)
 
 
-def _debiasing_figures() -> Iterator[Picture]:
+def _debiasing_figures() -> Iterator[PagePicture]:
     printed = load("debiasing/bias_scores")
     printed = printed[
         printed["place"].isin(["Section 4.1", "Section 4.1.1"]) & printed["bias"].isin(["style", "verbosity"])
@@ -157,7 +157,7 @@ def _debiasing_figures() -> Iterator[Picture]:
     )
 
 
-def _consensus_illusion_figures() -> Iterator[Picture]:
+def _consensus_illusion_figures() -> Iterator[PagePicture]:
     shifts = agreement_shift(paper_tables.shifts())
     yield from drawing(
         "consensus-illusion-shifts",
@@ -185,7 +185,7 @@ def _consensus_illusion_figures() -> Iterator[Picture]:
     )
 
 
-def _rationalization_figures() -> Iterator[Picture]:
+def _rationalization_figures() -> Iterator[PagePicture]:
     moved = anchoring(paper_tables.outcomes(), favoured=paper_tables.FAVOURED, n_resamples=1)
     yield from drawing(
         "rationalization-anchoring",

@@ -13,6 +13,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.errors import DesignError
+from judgestats.methods import NEWCOMBE, method_of
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.estimate_rows import step, whose
 from judgestats.reporting.formatting import (
@@ -83,9 +84,7 @@ OVERVIEW = (
 
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound."""
-    estimable = sheet[
-        sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(flags.RIGHT_CENSORED, regex=False)
-    ]
+    estimable = sheet[sheet["estimate"].notna() | flags.have(sheet["flag"], flags.RIGHT_CENSORED)]
     sections = estimable["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
     there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, estimable["term"], strict=True))}
     return {name for name, record in measures().items() if there & set(record.sheet)}
@@ -110,16 +109,21 @@ def datasheet_rows(rows: Iterable[Record], bounds: _Bounds, judge: str, conf_lev
 def _nothing(terms: Iterable[list[Record]]) -> str:
     """Why a section has no number and no bound, in a line; empty where it has one."""
     rows = [row for same in terms for row in same]
-    if any(math.isfinite(r["estimate"]) or flags.RIGHT_CENSORED in r["flag"] for r in rows):
+    if any(math.isfinite(r["estimate"]) or flags.has(r["flag"], flags.RIGHT_CENSORED) for r in rows):
         return ""
     return f"No number: {spaced(reasons(r['flag'] for r in rows) or flags.NO_DATA)}."
 
 
+#: Codes of the flags of what was left out.
+_EXCLUDED = {flag.code for flag in (flags.INVALID_EXCLUDED, flags.SCORES_EXCLUDED, flags.N_SCORES_EXCLUDED)}
+_EXCLUDED |= {flag.code for flag in (flags.ROWS_EXCLUDED, flags.JUDGES_EXCLUDED, flags.EXCLUDED)}
+_EXCLUDED.add(flags.INCOMPLETE_SYSTEMS.code)
+
+
 def reasons(flags_of_rows: Iterable[str]) -> str:
     """Why there is no number: what flags say, without what is missing, or was excluded beside another reason."""
-    every = dict.fromkeys(part for flag in flags_of_rows for part in str(flag).split("; ") if part)
-    parts = [part for part in every if not re.match(r"\d.* missing$", part)]
-    return ", ".join([part for part in parts if not part.endswith("excluded")] or parts)
+    parts = [flag for flag in flags.texts_of(flags_of_rows) if flag.code != flags.MISSING.code]
+    return ", ".join([flag for flag in parts if flag.code not in _EXCLUDED] or parts)
 
 
 def _term(rows: list[Record], bounds: _Bounds) -> Record:
@@ -151,19 +155,21 @@ def _term(rows: list[Record], bounds: _Bounds) -> Record:
 
 def drawn(r: Record) -> dict[str, str | None] | None:
     """Small picture of a share, or of a difference of shares; None for what has no natural range."""
-    value, low, high, method = r["estimate"], r["conf_low"], r["conf_high"], str(r["method"])
+    value, low, high, method = r["estimate"], r["conf_low"], r["conf_high"], method_of(r["method"])
     if not math.isfinite(value):
         return None
-    if method.startswith(("Wilson", "Goodman")):
+    if method.parts.scale == "share":
         return bar(value, low, high)
-    return bar(value, low, high, start=-1.0) if method.startswith("Newcombe") else None
+    return bar(value, low, high, start=-1.0) if method.is_by(NEWCOMBE) else None
 
 
 @cache
 def flag_marks(flag: str) -> tuple[Record, ...]:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
-    marks = zip(*flags.explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
-    return tuple({"flag": spaced(f), "why": spaced(why), "quiet": f == flags.NOT_INDEPENDENT} for f, why in marks)
+    return tuple(
+        {"flag": spaced(f), "why": spaced(f.explanation), "quiet": f == flags.NOT_INDEPENDENT}
+        for f in flags.flags_of(flag)
+    )
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
@@ -173,23 +179,23 @@ def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
 
 
 def bounds_by_judge(sheet: pd.DataFrame, who: pd.Series) -> dict[str, _Bounds]:
-    """First and last step of the ladder of each judge, of whom `who` names that of each row."""
+    """First and last step of each judge's ladder; `who`: the judge of each row."""
     ladder = sheet[sheet["term"] == "target_sensitivity"]
     measured = {judge: ladder_bounds(rows) for judge, rows in ladder.groupby(who, sort=False)}
     return {judge: measured.get(judge, (None, None)) for judge in who}
 
 
 def headline_rows(sheet: pd.DataFrame, who: pd.Series, most: int = 8) -> dict[str, list[int]]:
-    """Places of the rows of a datasheet that matter most of each judge, about eight, in the order of :data:`OVERVIEW`.
+    """Positions of each judge's most important rows of a datasheet, about `most`, in the order of :data:`OVERVIEW`.
 
-    `who`: the judge of each row; the first rows of one of whom none matters.
+    `who`: the judge of each row. A judge without any of these has the first rows.
     """
     section, term = sheet["section"].astype(str), sheet["term"].astype(str)
     fits = ~section.str.match("criterion|Δ0, different")
     fits &= (term != "tie") | section.isin(["slots", "answers"])
     fits &= (term != "dark_current") | sheet["detail"].isin(["", "all"])
-    fits &= sheet["estimate"].notna() | sheet["flag"].str.contains(flags.RIGHT_CENSORED, regex=False)
-    fits &= ~sheet["flag"].str.contains(flags.ORDER_CONFOUNDED, regex=False)
+    fits &= sheet["estimate"].notna() | flags.have(sheet["flag"], flags.RIGHT_CENSORED)
+    fits &= ~flags.have(sheet["flag"], flags.ORDER_CONFOUNDED)
     places: dict[str, list[int]] = {}
     of_term: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for place, (judge, name, at, fit) in enumerate(zip(who, term, step(sheet), fits, strict=True)):

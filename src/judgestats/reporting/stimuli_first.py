@@ -6,7 +6,7 @@ import pandas as pd
 
 from judgestats.counting.study import Study
 from judgestats.metrics.marks import order_marks, preference_marks, right_marks
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.standings import biased
 from judgestats.reporting.card_questions import (
     CardQuestion,
@@ -17,10 +17,10 @@ from judgestats.reporting.card_questions import (
     rows_by_judge,
 )
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column
+from judgestats.reporting.summary_parts import SummaryColumn
 
 
-def stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
+def stimuli_columns(sheet: pd.DataFrame) -> list[SummaryColumn]:
     """Columns of the dark-current design: a known difference, nothing at all, and equals."""
     first_step = "right choices at the first step of the ladder; a tie is a miss"
     about = (
@@ -30,7 +30,7 @@ def stimuli_columns(sheet: pd.DataFrame) -> list[Column]:
         ("stable_cross_sensitivity", "Δ0", "Holds on to one of two equals", "pairs of equals, in both orders", True),
     )
     return [
-        Column(term, label, f"share of {note}", "share", cells, lower)
+        SummaryColumn(term, label, f"share of {note}", "share", cells, lower)
         for term, section, label, note, lower in about
         if (cells := rows_by_judge(sheet, term, [section], at="first" if term == "target_sensitivity" else ""))
     ]
@@ -41,7 +41,7 @@ def stimuli_first_screen(
     sheet: pd.DataFrame,
     people: PeopleAgreement,  # noqa: ARG001  (as for the other kinds)
     conditions: list[str],
-    options: Options,
+    options: MeasureOptions,
 ) -> FirstScreen:
     """Columns, questions and bias of the dark-current design."""
     data = calls.data.to_native()

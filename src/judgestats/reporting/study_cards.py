@@ -15,7 +15,7 @@ from judgestats.typing import Record
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """A question, the columns whose estimates answer it, and what is said where no interval leaves out 0.
+    """A question, the columns that answer it, and the sentence for when every interval includes 0.
 
     `among`: values that a label must have. `best`: the highest estimate answers, not that farthest from 0. `p_values`:
     column of adjusted p-values, which then decide in place of the intervals.

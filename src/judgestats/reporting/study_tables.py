@@ -13,7 +13,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.design.plans import by_people
 from judgestats.design.studies import of_kind, study_of, study_verdicts
 from judgestats.errors import DesignError, JudgestatsError, confidence
-from judgestats.flags import NO_DATA, RIGHT_CENSORED
+from judgestats.flags import NO_DATA, RIGHT_CENSORED, flags_of, has
 from judgestats.metrics.agreement.disagreements import disagreement
 from judgestats.metrics.agreement.levels_of_agreement import agreement_levels
 from judgestats.metrics.agreement.shifts import agreement_shift
@@ -112,7 +112,7 @@ class StudyTable:
             (i, len(self.labels) + j): reasons([row[c]["flag"]]) or NO_DATA if c in row else _NOT_ASKED
             for i, row in enumerate(self._cells.values())
             for j, c in enumerate(self._columns)
-            if c not in row or (isnan(row[c]["estimate"]) and RIGHT_CENSORED not in row[c]["flag"])
+            if c not in row or (isnan(row[c]["estimate"]) and not has(row[c]["flag"], RIGHT_CENSORED))
         }
 
     def without_numbers(self) -> list[str]:
@@ -130,7 +130,7 @@ class StudyTable:
         row_names = [" · ".join(str(x) for x in row if pd.notna(x) and x != "") for row in labels.to_numpy()]
         of: dict[str, dict[str, list[str]]] = {}
         for row, column, cell in zip(row_names, self.rows["column"], self.rows["flag"], strict=True):
-            for flag in ["", *filter(None, str(cell).split("; "))]:
+            for flag in ["", *flags_of(cell)]:
                 of.setdefault(flag, {}).setdefault(column, []).append(row)
         every = of.pop("", {})
 
@@ -402,8 +402,8 @@ def study_estimates(
         :func:`judgestats.design.study_verdicts` made of it.
     conf_level : float
         Coverage of the intervals.
-    seed, n_resamples : int
-        For the bootstrap intervals.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
 
     Returns
     -------

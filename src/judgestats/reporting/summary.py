@@ -8,22 +8,33 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.connectedness import separate_designs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import masked
 from judgestats.metrics.agreement.krippendorff import level_of
-from judgestats.metrics.measure_registry import Options
+from judgestats.metrics.agreement.near_copies import near_copies
+from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.bias_card import bias_card
-from judgestats.reporting.card_questions import FirstScreen, rows_by_judge, rows_from_means
+from judgestats.reporting.card_questions import FirstScreen, rows_by_judge
 from judgestats.reporting.cards import best_card
 from judgestats.reporting.caution_card import caution_card
 from judgestats.reporting.class_panels import class_columns
-from judgestats.reporting.contenders import Contenders, Shared, calls_by_contender, shared_part, together
-from judgestats.reporting.estimate_rows import whose
+from judgestats.reporting.comparability import lead_cautions, separate_in_words, sparse_in_words
+from judgestats.reporting.contenders import (
+    Contenders,
+    SharedPart,
+    answered,
+    calls_by_contender,
+    judged_units,
+    shared_part,
+    sparse_judges,
+    together,
+)
+from judgestats.reporting.estimate_rows import row_of_each, whose
 from judgestats.reporting.formatting import PERCENT, count, noun, number
 from judgestats.reporting.graded_columns import graded_card
-from judgestats.reporting.near_copies import near_copies
 from judgestats.reporting.pairs_first import pairs_first_screen
 from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
@@ -31,7 +42,7 @@ from judgestats.reporting.people_columns import agreement_with_people
 from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
-from judgestats.reporting.summary_parts import Card, Column, Group, Summary
+from judgestats.reporting.summary_parts import Card, JudgeGroup, Summary, SummaryColumn
 from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VERDICTS, VOCABULARY, Kind, answer_column
@@ -56,7 +67,7 @@ def summarise(
     sheet: pd.DataFrame,
     taken: Mapping[str, pd.DataFrame | str],
     findings: pd.DataFrame,
-    options: Options,
+    options: MeasureOptions,
     title: str | None = None,
     anew: Callable[[Study], Measured] | None = None,
 ) -> Summary:
@@ -71,9 +82,11 @@ def summarise(
     calls = calls_by_contender(study, who, columns_of_contender)
     conditions = [g for g in columns_of_contender if g != "judge"]
     whole = calls
-    met = calls.columns.take(calls.columns.codes(["judge", "item"]).first)
-    parts = together(met.series("judge"), met.series("item"))
-    own: Column | None = None
+    judged = answered(calls, silent=True)
+    parts = together(judged.columns.series("judge"), pd.Series(judged_units(judged, conditions).code))
+    sparse = {} if "stimulus" in frame.columns else sparse_judges(answered(calls), conditions)
+    apart = separate_designs(study)
+    own: SummaryColumn | None = None
     if anew is not None and parts and len(parts[0]) > 1:
         shared = shared_part(calls.columns["judge"], _judged_units(calls, kind), parts[0])
         if shared is not None:
@@ -81,7 +94,7 @@ def summarise(
             calls, study = calls.where(shared.rows), study.where(shared.rows)
             sheet, taken = anew(study)
             frame = study.data.to_native()
-    people = agreement_with_people(frame, taken, conditions, options)
+    people = agreement_with_people(frame, calls, taken, conditions, options)
     chosen = (
         ratings_first_screen
         if kind == "ratings"
@@ -103,17 +116,19 @@ def summarise(
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
-    cards = [*_leading_cards(of_all, screen, calls, first, bool(filled_columns)), *cards]
+    cards = [*_leading_cards(of_all, screen, calls, first, bool(filled_columns), people=who.people), *cards]
     if graded := graded_card(filled_columns):
         cards.insert(len(cards) if screen.against else 0, graded)
     if panel := worth_card(of_all, near_copies(whole, kind)):
         cards.append(panel)
-    care = caution_card(calls, sheet, filled_columns, ranked, findings, people.why, screen, options)
+    lead = lead_cautions(apart, sparse, ranked, people.why, kind)
+    care = caution_card(calls, sheet, filled_columns, ranked, findings, lead, screen, options)
     if people_alike := people_card(people, filled_columns, ranked):
         cards.insert(1, people_alike)
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
     groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
+    written = written_verdict(screen, filled_columns, standings, people, _pooled(data, kind), only_people=who.people)
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against, cards[:1]),
@@ -127,16 +142,16 @@ def summarise(
         standings,
         _task_columns(data, screen, options),
         class_columns(study, options),
-        _bias_axes(filled_columns, sheet, taken),
+        _bias_axes(filled_columns, sheet, taken, options.by),
         screen.against,
         people.why,
-        written_verdict(screen, filled_columns, standings, people, _pooled(data, kind)),
+        " ".join(filter(None, (separate_in_words(apart, kind), sparse_in_words(sparse, kind), written))),
         left_out,
     )
 
 
 def _answers(
-    screen: FirstScreen, first: set[str], who: Contenders, options: Options
+    screen: FirstScreen, first: set[str], who: Contenders, options: MeasureOptions
 ) -> tuple[dict[str, Standing], list[Card]]:
     """How the judges of the first group stand in each question, and its card."""
     standings: dict[str, Standing] = {}
@@ -153,7 +168,11 @@ def _answers(
             cards.append(Card(name, question.head, f"Not compared: {noun(judges, 'judge')}", why))
             continue
         ranking = standing(
-            marks, lower_is_better=question.lower_is_better, conf_level=options.conf_level, seed=options.seed
+            marks,
+            lower_is_better=question.lower_is_better,
+            bounds=question.bounds,
+            conf_level=options.conf_level,
+            seed=options.seed,
         )
         standings[name] = ranking
         cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
@@ -161,38 +180,45 @@ def _answers(
 
 
 def _leading_cards(
-    taken: Estimates, screen: FirstScreen, calls: Study, judges: Collection[str], compared: bool
+    taken: Estimates, screen: FirstScreen, calls: Study, judges: Collection[str], compared: bool, *, people: bool
 ) -> list[Card]:
-    """The ranking of systems, and agreement, where there is nothing to be right about.
+    """The ranking of systems, and agreement, where there is nothing to be right about, or all are people.
 
     Systems are ranked if they are more than their judges, or if these are not `compared`. Neither where the design
     plants what is to be seen.
     """
-    if screen.against or {"stimulus", "bias", "probe"} & set(calls.names):
+    if (screen.against and not people) or {"stimulus", "bias", "probe"} & set(calls.names):
         return []
     ranking = None
-    if "first" in calls.names and (len(calls.shown[2]) > len(judges) or not compared):
+    if not screen.against and "first" in calls.names and (len(calls.shown[2]) > len(judges) or not compared):
         ranking = ranking_card(taken)
-    return [card for card in (ranking, agreement_card(taken, level_of(calls.data))) if card is not None]
+    return [card for card in (ranking, agreement_card(taken, level_of(calls), people=people)) if card is not None]
 
 
-def _task_columns(data: pd.DataFrame, screen: FirstScreen, options: Options) -> tuple[Column, ...]:
+def _task_columns(data: pd.DataFrame, screen: FirstScreen, options: MeasureOptions) -> tuple[SummaryColumn, ...]:
     """A column for each task: how the judges do on its items."""
     question = screen.questions.get("right")
     if question is None or "task" not in data or not 2 <= data["task"].nunique() <= MOST_TASKS:
         return ()
     parts = question.marks.groupby("task", sort=True)
     return tuple(
-        Column(
-            f"task {task}", str(task), "", question.form, rows_from_means(means_of(part, conf_level=options.conf_level))
+        SummaryColumn(
+            f"task {task}",
+            str(task),
+            "",
+            question.form,
+            row_of_each(means_of(part, bounds=question.bounds, conf_level=options.conf_level), ()),
         )
         for task, part in parts
     )
 
 
 def _bias_axes(
-    columns: Sequence[Column], sheet: pd.DataFrame, taken: Mapping[str, pd.DataFrame | str]
-) -> tuple[tuple[str, str, Column], ...]:
+    columns: Sequence[SummaryColumn],
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    groups: Sequence[str],
+) -> tuple[tuple[str, str, SummaryColumn], ...]:
     """Position, length and self-preference, each on one axis."""
     axes = []
     if position := next((c for c in columns if c.term == "position_bias"), None):
@@ -202,16 +228,22 @@ def _bias_axes(
     scores = taken.get("bias_score")
     if isinstance(scores, pd.DataFrame) and "bias" in scores:
         long = scores["bias"].astype(str).str.contains(_LENGTH)
-        rows = scores[long & (scores["term"] == "bias") & scores["estimate"].notna()].drop_duplicates("judge")
+        rows = scores[long & (scores["term"] == "bias") & scores["estimate"].notna()]
         if len(rows):
-            cells = {str(r["judge"]): {str(k): v for k, v in r.items()} for r in rows.to_dict("records")}
-            column = Column("length", "Length bias", "", "points", cells)
+            rows = rows[rows["bias"] == rows["bias"].iloc[0]]
+            column = SummaryColumn("length", "Length bias", "", "points", row_of_each(rows, groups))
             axes.append(("Length", "Right of the line: prefers the longer.", column))
     if own := rows_by_judge(sheet, "self_excess"):
-        column = Column(
+        column = SummaryColumn(
             "self_excess", "Self-preference", "deviation on its own system beyond its leniency", "score", own
         )
-        axes.append(("Self-preference", "Right of the line: too kind to its own system.", column))
+        axes.append(
+            (
+                "Self-preference",
+                "Right of the line: kinder to its own system than to others, as such or by taste.",
+                column,
+            )
+        )
     return tuple(axes)
 
 
@@ -219,7 +251,7 @@ def overview(sheet: pd.DataFrame) -> Summary:
     """The comparison of judges of whom there is only a datasheet of the dark-current design."""
     columns = tuple(stimuli_columns(sheet))
     judges = list(dict.fromkeys(whose(sheet)))
-    group = Group(tuple(_ranked_judges(judges, columns)), noun(len(judges), "judge"))
+    group = JudgeGroup(tuple(_ranked_judges(judges, columns)), noun(len(judges), "judge"))
     return Summary("", "", (), columns, (group,), _comparison_note(columns, {}, CONF_LEVEL))
 
 
@@ -243,13 +275,13 @@ def _title_question(
 
 
 def _line_of_counts(
-    calls: Study, kind: Kind, findings: pd.DataFrame, against: str, without_people: str, options: Options
+    calls: Study, kind: Kind, findings: pd.DataFrame, against: str, without_people: str, options: MeasureOptions
 ) -> str:
     data = calls.data.to_native()
     rows = findings[findings["level"] == "rows"].set_index("what")["n"]
     used, excluded = int(rows.get("rows used", len(data))), int(rows.get("rows excluded", 0))
     verdicts = kind == "preferences" or answer_column(data.columns) in VERDICTS
-    things = ("verdicts on " if verdicts else "scores of ") + _judged_in_words(calls, kind)
+    things = ("verdicts on " if verdicts else "scores of ") + _judged_in_words(answered(calls), kind)
     parts = [f"{count(used)} {things}"]
     if kind == "preferences":
         lone = findings.loc[findings["what"] == "only one order of the pair", "n"].sum()
@@ -287,14 +319,14 @@ def _line_of_counts(
     return " · ".join(parts)
 
 
-def _own_things(names: Iterable[object], shared: Shared, kind: Kind) -> Column:
+def _own_things(names: Iterable[object], shared: SharedPart, kind: Kind) -> SummaryColumn:
     """How many more things each judge judged than those on which all are compared."""
     one = "pairs" if kind == "preferences" else "items"
     cells: dict[str, Record] = {
         str(name): {"estimate": float(n), "conf_low": math.nan, "conf_high": math.nan, "n": float(n), "method": ""}
         for name, n in zip(names, shared.further, strict=True)
     }
-    return Column("own", f"Further {one} of its own", "not in this table", "count", cells)
+    return SummaryColumn("own", f"Further {one} of its own", "not in this table", "count", cells)
 
 
 def _pooled(data: pd.DataFrame, kind: Kind) -> dict[str, str]:
@@ -320,21 +352,21 @@ def _judged_units(calls: Study, kind: Kind) -> Codes:
 
 def _judged_in_words(calls: Study, kind: Kind) -> str:
     """What was judged: items (of several systems, by several criteria), or pairs, and of how many items."""
-    items, units = len(calls.columns.labels("item")), _judged_units(calls, kind).size
+    items, units = calls.columns.n_distinct(["item"]), _judged_units(calls, kind).size
     if kind != "preferences":
-        several = {c: len(calls.columns.labels(c)) for c in ("system", "criterion") if c in calls.names}
+        several = {c: calls.columns.n_distinct([c]) for c in ("system", "criterion") if c in calls.names}
         systems, criteria = several.get("system", 1), several.get("criterion", 1)
         of = f"{noun(systems, 'system')} on {noun(items, 'item')}" if systems > 1 else noun(items, "item")
         return of + (f" by {noun(criteria, 'criterion', 'criteria')}" if criteria > 1 else "")
     return noun(units, "pair") + (f" of {noun(items, 'item')}" if units > items else "")
 
 
-def _sorting_column(judges: Sequence[str], columns: Sequence[Column]) -> Column | None:
+def _sorting_column(judges: Sequence[str], columns: Sequence[SummaryColumn]) -> SummaryColumn | None:
     """The first column that has a value of these judges."""
     return next((c for c in columns if any(j in c.cells for j in judges)), None)
 
 
-def _ranked_judges(judges: Sequence[str], columns: Sequence[Column]) -> list[str]:
+def _ranked_judges(judges: Sequence[str], columns: Sequence[SummaryColumn]) -> list[str]:
     """Judges by the first column that has a value of theirs, the best first."""
     top = _sorting_column(judges, columns)
     if top is None:
@@ -350,11 +382,11 @@ def _ranked_judges(judges: Sequence[str], columns: Sequence[Column]) -> list[str
 
 
 def _groups_on_page(
-    ranked: Sequence[Sequence[str]], columns: Sequence[Column], calls: Study, kind: Kind, who: Contenders
-) -> tuple[Group, ...]:
+    ranked: Sequence[Sequence[str]], columns: Sequence[SummaryColumn], calls: Study, kind: Kind, who: Contenders
+) -> tuple[JudgeGroup, ...]:
     """The groups with at most MOST_JUDGES judges in all: of a group that does not fit, its two ends."""
     judge, names = calls.columns["judge"]
-    groups: list[Group] = []
+    groups: list[JudgeGroup] = []
     room = MOST_JUDGES
     for judges in ranked:
         if not room:
@@ -362,15 +394,15 @@ def _groups_on_page(
         low = room // 2
         ends = judges if len(judges) <= room else [*judges[: room - low], *judges[len(judges) - low :]]
         among = np.array([name in {*judges} for name in names])[judge]
-        about = _group_in_words(calls.where(among), judges, kind, who)
+        about = _group_in_words(answered(calls.where(among)), judges, kind, who)
         top = _sorting_column(judges, columns)
         other = f"; sorted by “{top.label}”" if top and top is not columns[0] and len(judges) > 1 else ""
-        groups.append(Group(tuple(ends), about + other))
+        groups.append(JudgeGroup(tuple(ends), about + other))
         room -= len(ends)
     return tuple(groups)
 
 
-def _judges_left_out(groups: Sequence[Group], judges: Sequence[str], who: Contenders) -> str:
+def _judges_left_out(groups: Sequence[JudgeGroup], judges: Sequence[str], who: Contenders) -> str:
     """How many judges are shown of how many, and which; empty if all are."""
     size = sum(len(g.judges) for g in groups)
     if size == len(judges):
@@ -391,7 +423,7 @@ def _group_in_words(calls: Study, judges: Sequence[str], kind: Kind, who: Conten
     return f"{who.said(judges)}, {noun(shared, one)} judged by all of them"
 
 
-def _comparison_note(columns: Sequence[Column], standings: Mapping[str, Standing], conf_level: float) -> str:
+def _comparison_note(columns: Sequence[SummaryColumn], standings: Mapping[str, Standing], conf_level: float) -> str:
     if not columns:
         return ""
     best = "lowest" if columns[0].lower_is_better else "highest"

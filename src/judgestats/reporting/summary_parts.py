@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from judgestats.estimate import NOTHING
+from judgestats.metrics.correctness.constant_answers import beside_constant
 from judgestats.metrics.standings import Standing
 from judgestats.reporting.formatting import PERCENT, Form, count, number, printed, signed
 
@@ -29,7 +31,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Column:
+class SummaryColumn:
     """A column of the comparison: what it measures, how it is printed, and the row of estimates of each judge."""
 
     term: str
@@ -40,13 +42,32 @@ class Column:
     lower_is_better: bool = False
     reference: float = math.nan  # value of the dashed line, named in `line`
     line: str = ""
+    references: Mapping[str, float] = field(default_factory=dict)  # of judges whose line is another
+
+    def reference_of(self, judge: str) -> float:
+        """Value of the dashed line of a judge."""
+        return self.references.get(judge, self.reference)
+
+    def references_of(self, constants: Mapping[str, float]) -> SummaryColumn:
+        """The same with a line of each judge, or with one for all where it has one value."""
+        values = [constants[j] for j in self.cells if j in constants]
+        if len(values) == len(self.cells) and max(values) - min(values) <= NOTHING:
+            return replace(self, reference=values[0])
+        return replace(self, reference=math.nan, references=constants)
+
+    def beside_constant(self) -> tuple[list[str], list[str]]:
+        """Judges shown to be worse than the dashed line, and others that are not shown to be better."""
+        sign = -1 if self.lower_is_better else 1
+        ends = ("conf_low", "estimate", "conf_high")
+        gaps = {j: sorted(sign * (float(c[k]) - self.reference_of(j)) for k in ends) for j, c in self.cells.items()}
+        return beside_constant(gaps, exact=self.line == CHANCE)
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Ends of the axis: those of the scale, or closer ones where all that is drawn lies within a third of it."""
+        """Ends of the axis: those of the scale, or closer ones if everything lies within a third of it."""
         low, high = self._whole
         values = [float(c[k]) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
-        values = [v for v in [*values, self.reference] if math.isfinite(v)]
+        values = [v for v in [*values, self.reference, *self.references.values()] if math.isfinite(v)]
         spread = max(values, default=0.0) - min(values, default=0.0)
         if self.form == "points" or not 0 < spread <= (high - low) / 3:
             return low, high
@@ -70,7 +91,8 @@ class Column:
         if self.form == "share":
             return 0.0, 1.0
         ends = [abs(float(c[k])) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
-        most = max((v for v in [*ends, abs(self.reference)] if math.isfinite(v)), default=1.0) or 1.0
+        lines = [abs(v) for v in (self.reference, *self.references.values())]
+        most = max((v for v in [*ends, *lines] if math.isfinite(v)), default=1.0) or 1.0
         if self.form == "points":
             return (-1.0, 1.0) if most > 0.4 else (-most, most)
         end = "conf_low" if self.reference == 0 else "estimate"
@@ -97,7 +119,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Group:
+class JudgeGroup:
     """Judges that judged the same things, in the order of the first column."""
 
     judges: tuple[str, ...]
@@ -111,13 +133,15 @@ class Summary:
     title: str
     line: str
     cards: tuple[Card, ...]
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]  # the judges that are shown
+    columns: tuple[SummaryColumn, ...]
+    groups: tuple[JudgeGroup, ...]  # the judges that are shown
     note: str
     differences: Mapping[str, Standing] = field(default_factory=dict)
-    tasks: tuple[Column, ...] = ()
-    classes: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)  # what is found of them, by head of a panel
-    biases: tuple[tuple[str, str, Column], ...] = ()
+    tasks: tuple[SummaryColumn, ...] = ()
+    classes: Mapping[str, tuple[SummaryColumn, ...]] = field(
+        default_factory=dict
+    )  # what is found of them, by head of a panel
+    biases: tuple[tuple[str, str, SummaryColumn], ...] = ()
     against: str = ""
     without_people: str = ""
     verdict: str = ""  # whom to use, how sure that is, and what would change it

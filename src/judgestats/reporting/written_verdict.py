@@ -26,10 +26,9 @@ from collections.abc import Mapping, Sequence
 from judgestats.metrics.standings import Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.cards import gap_in_words
-from judgestats.reporting.constant_answers import beside_constant
 from judgestats.reporting.formatting import count, printed
 from judgestats.reporting.people_columns import PeopleAgreement
-from judgestats.reporting.summary_parts import Column, listed
+from judgestats.reporting.summary_parts import SummaryColumn, listed
 
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96
@@ -49,10 +48,12 @@ _SAYS = {
 
 def written_verdict(
     screen: FirstScreen,
-    columns: Sequence[Column],
+    columns: Sequence[SummaryColumn],
     standings: Mapping[str, Standing],
     people: PeopleAgreement,
     pooled: Mapping[str, str],
+    *,
+    only_people: bool = False,
 ) -> str:
     """Whom to use, how sure that is, and what would change it; `pooled`: conditions and how many of each there are."""
     name = next((n for n in ("right", "steady", "dark") if n in standings), "")
@@ -60,7 +61,8 @@ def written_verdict(
         return ""
     question, ranking = screen.questions[name], standings[name]
     column = next((c for c in columns if c.term == question.term), None)
-    sentences = [] if screen.against else ["Who is right cannot be said without right answers or people."]
+    reference = "right answers" if only_people else "right answers or people"
+    sentences = [] if screen.against else [f"Who is right cannot be said without {reference}."]
     none = _constant_is_as_good(column, ranking) if name == "right" else ""
     sentences += [none] if none else _whom_to_use(name, question, ranking, column)
     sentences += _below_people(people, columns, ranking)
@@ -71,7 +73,7 @@ def written_verdict(
     return " ".join(sentences)
 
 
-def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: Column | None) -> list[str]:
+def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: SummaryColumn | None) -> list[str]:
     best, judges = ranking.best, ranking.means["judge"].astype(str).tolist()
     says = _says(best, question, ranking, column)
     if len(judges) == 1:
@@ -116,11 +118,11 @@ def _separating(best: str, top: Sequence[str], ranking: Standing, units: str) ->
     return [f"About {count(max(more, 10))} more {units} would separate {best} from {top[1]}."]
 
 
-def _constant_is_as_good(column: Column | None, ranking: Standing) -> str:
+def _constant_is_as_good(column: SummaryColumn | None, ranking: Standing) -> str:
     """Why nobody is to be used: the best judge is not above the best constant answer."""
     if column is None:
         return ""
-    worse, alike = beside_constant(column)
+    worse, alike = column.beside_constant()
     line = column.line.removeprefix("dashed: ")
     if column.term == "distance" and ranking.best in {*worse, *alike}:
         far = "farther off than" if ranking.best in worse else "not shown to be nearer than"
@@ -135,22 +137,22 @@ def _constant_is_as_good(column: Column | None, ranking: Standing) -> str:
     return ""
 
 
-def _below_people(people: PeopleAgreement, columns: Sequence[Column], ranking: Standing) -> list[str]:
-    """That people agree more with each other than any judge does with them; of scores, equal ones say little."""
-    column = next((c for c in columns if c.term == "agreement"), None)
+def _below_people(people: PeopleAgreement, columns: Sequence[SummaryColumn], ranking: Standing) -> list[str]:
+    """That people agree more with each other than any judge with them; of scores, equal ones say little."""
     among = people.rows[(people.rows["role"] == "people") & people.rows["estimate"].notna()]
     among = among[among["term"] == "agreement"]
-    if column is None or len(among) != 1:
+    less = people.cells("agreement_difference")
+    judges = ranking.means["judge"].astype(str).tolist()
+    if len(among) != 1 or not any(c.term == "agreement" for c in columns) or not {*judges} <= less.keys():
         return []
-    ends = [float(column.cells[j]["conf_high"]) for j in map(str, ranking.means["judge"]) if j in column.cells]
-    if not ends or not max(ends) < float(among["conf_low"].iloc[0]):
+    if not max(float(less[j]["conf_high"]) for j in judges) < 0:
         return []
     value = printed(float(among["estimate"].iloc[0]), "share")
     return [f"No judge agrees with people as much as people do with each other ({value})."]
 
 
-def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[Column]) -> list[str]:
-    """What to do about the place that the judge to use prefers, if that is of interest."""
+def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[SummaryColumn]) -> list[str]:
+    """What to do about a position bias of the recommended judge, if it is large enough to matter."""
     bias = screen.said
     if bias is None or bias.term != "position_bias" or screen.bias is None or screen.bias.empty:
         return []
@@ -165,7 +167,7 @@ def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[Column]) -> list
     return [f"{bias.remedy}: it {head[0].lower()}{head[1:]} ({column.text(judge)[0]} points)."]
 
 
-def _says(judge: str, question: CardQuestion, ranking: Standing, column: Column | None) -> str:
+def _says(judge: str, question: CardQuestion, ranking: Standing, column: SummaryColumn | None) -> str:
     text = column.text(judge)[0] if column is not None and judge in column.cells else ""
     if not text:
         means = ranking.means.set_index("judge")["estimate"]

@@ -1,6 +1,6 @@
 """What a table of verdicts is: the canonical frames, their columns, codes and validation.
 
-May import results, kernels and errors; knows nothing of counting, files, measures or models.
+May import the package kernels; knows nothing of counting, files, measures or models.
 """
 
 from judgestats.schema.columns import CHOICES, PREFERENCES, RATINGS, STIMULI, Column, kind_of

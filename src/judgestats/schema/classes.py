@@ -1,9 +1,9 @@
-"""Verdicts that are classes: which there are, their order, and labels that look alike."""
+"""Verdicts that are classes: which there are, and their order."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
 from judgestats.errors import SchemaError, suggestion
+from judgestats.schema.class_labels import class_named, label_text
 from judgestats.schema.coding import ranked_codes
 from judgestats.typing import Column, Integers, Mask
 
@@ -36,26 +37,6 @@ def where_answered(column: nw.Expr) -> nw.Expr:
     return ~(column.is_null() | column.is_in(_NO_CLASS))
 
 
-def alike(labels: Iterable[str]) -> list[list[str]]:
-    """Labels that differ in case, spaces, invisible signs or the spelling of an accent only, sorted in groups."""
-    names = list(labels)
-    seen = [_as_seen(name) for name in names]
-    if len({*seen}) == len(seen):  # as a rule, and millions of lists would be made of millions of ids
-        return []
-    groups: dict[str, list[str]] = {}
-    for name, form in zip(names, seen, strict=True):
-        groups.setdefault(form, []).append(name)
-    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
-
-
-def _as_seen(text: str) -> str:
-    """A text without invisible characters, in one case."""
-    if text.isascii():
-        return " ".join(text.lower().split())
-    plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    return " ".join(plain.casefold().split())
-
-
 def class_codes(values: Column) -> tuple[Integers, pd.Index]:
     """Code of the class of each row among those that occur, sorted; -1 where there is none."""
     code, labels = ranked_codes(values)
@@ -63,8 +44,24 @@ def class_codes(values: Column) -> tuple[Integers, pd.Index]:
     return np.where(there, np.cumsum(there) - 1, -1)[code], pd.Index(labels, dtype=object)[there]
 
 
+def unlike_classes(criteria: Column, answers: Column) -> bool:
+    """Whether two criteria are answered in different classes; one class alone may be one of those of the other.
+
+    >>> criteria = pd.Series(["tone", "tone", "fact", "fact"])
+    >>> [unlike_classes(criteria, pd.Series(a)) for a in (["warm", "cold", "yes", "no"], ["yes", "yes", "yes", "no"])]
+    [True, False]
+    """
+    there = is_answer(answers)
+    classes = answers[there].astype(str).groupby(criteria[there].to_numpy(), dropna=False).agg(frozenset)
+    sets = sorted({*classes}, key=len)
+    return any(one != two and (len(one) > 1 or not one <= two) for one, two in combinations(sets, 2))
+
+
 def with_classes(data: Frame, classes: Sequence[str] | None, ordered: bool) -> Frame:
-    """Ratings whose answers are among these classes; if they are ordered, with ``score``, the place of each from 1."""
+    """Ratings whose answers are among these classes; if they are ordered, with ``score``, the place of each from 1.
+
+    The type of the column names the classes, where the engine has such a type (pandas, Polars and DuckDB have).
+    """
     if classes is None:
         if ordered:
             raise SchemaError('ordered=True needs classes=, from the lowest: classes=["mild", "severe"], say.')
@@ -80,26 +77,53 @@ def with_classes(data: Frame, classes: Sequence[str] | None, ordered: bool) -> F
         )
     if ordered and "score" in present:
         raise SchemaError("ordered=True makes 'score', the place of each class, and the table has a 'score'. Drop it.")
-    _refuse_others(data, listed)
-    if not ordered:
+    data = _with_places(data, "answer", listed, "score" if ordered else "")
+    return _with_places(data, "gold", listed, "gold") if ordered and "gold" in present else data
+
+
+def _with_places(data: Frame, column: str, classes: list[str], place: str) -> Frame:
+    """The frame with the place of each class, from 1, as a column; an error where a label is none of the classes."""
+    text = nw.col(column).cast(nw.String)
+    distinct = data.lazy().select(text).unique().collect(backend="pandas").to_native()[column].dropna()
+    labels = [str(label) for label in distinct if label not in _NO_CLASS]
+    class_of = {label: class_named(label, classes) for label in labels}
+    places = {*map(str, range(1, len(classes) + 1))}
+    if column == "gold" and None in class_of.values() and {*map(label_text, labels)} <= places:
+        return data  # places already
+    _refuse_others(data, column, sorted(label for label in labels if class_of[label] is None), classes)
+    engine = data.implementation
+    if column == "answer" and (engine.is_pandas_like() or engine.is_polars() or engine.is_duckdb()):
+        declared: nw.Expr = nw.lit(None, nw.String)
+        for label, name in class_of.items():
+            declared = nw.when(text == label).then(nw.lit(str(name))).otherwise(declared)
+        data = data.with_columns(declared.cast(nw.Enum(classes)).alias("answer"))
+        text = nw.col("answer").cast(nw.String)
+        class_of = {str(name): name for name in class_of.values()}
+    if not place:
         return data
-    answer = nw.col("answer").cast(nw.String)
-    place: nw.Expr = nw.lit(None, nw.Float64)
-    for i, name in enumerate(listed, 1):
-        place = nw.when(answer == name).then(nw.lit(float(i))).otherwise(place)
-    return data.with_columns(place.alias("score"))
+    number: nw.Expr = nw.lit(None, nw.Float64)
+    for label, name in class_of.items():
+        number = nw.when(text == label).then(nw.lit(float(classes.index(str(name)) + 1))).otherwise(number)
+    return data.with_columns(number.alias(place))
 
 
-def _refuse_others(data: Frame, classes: list[str]) -> None:
-    """Raise where an answer is none of the classes."""
-    answers = data.lazy().select(nw.col("answer").cast(nw.String)).unique().collect(backend="pandas").to_native()
-    others = sorted(str(a) for a in answers["answer"].dropna() if str(a) not in {*classes, ""})
+def declared_classes(data: Frame) -> list[object]:
+    """Declared classes of an answer column (their places if ordered), from its type; none if it declares none."""
+    schema = data.collect_schema()
+    if "answer" not in schema.names() or not isinstance(schema["answer"], nw.Enum):
+        return []
+    classes = schema["answer"].categories
+    return list(range(1, len(classes) + 1)) if "score" in schema.names() else list(classes)
+
+
+def _refuse_others(data: Frame, column: str, others: list[str], classes: list[str]) -> None:
+    """Raise where labels are none of the classes."""
     if others:
-        rows = data.lazy().select((nw.col("answer").cast(nw.String).is_in(others)).sum().alias("n"))
+        rows = data.lazy().select((nw.col(column).cast(nw.String).is_in(others)).sum().alias("n"))
         n = int(rows.collect(backend="pandas").to_native()["n"].iloc[0])
         more = f" (and {len(others) - 3} more)" if len(others) > 3 else ""
         raise SchemaError(
-            f"'answer' is {', '.join(map(repr, others[:3]))}{more} in {n:,} row{'s' * (n != 1)}, which classes= does "
+            f"{column!r} is {', '.join(map(repr, others[:3]))}{more} in {n:,} row{'s' * (n != 1)}, which classes= does "
             f"not name. Allowed: {', '.join(classes)}.{suggestion(others[0], classes)} Translate it with "
             f"labels={{{others[0]!r}: ...}}, where 'invalid' is no answer."
         )

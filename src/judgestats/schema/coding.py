@@ -19,6 +19,18 @@ from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.opening import frame_columns
 from judgestats.typing import Column, EagerFrame, Floats, Integers, Ints, Mask, Record
 
+#: Blanks around a word, in every engine: those of Python, which engines know in part.
+BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+def bare(column: nw.Expr) -> nw.Expr:
+    """A column of text without the blanks around; by a pattern, since Ibis strips no characters by name."""
+    return column.str.replace_all(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
+
+
 #: Rows from which a kernel is worth its start.
 MANY = 100_000
 #: Rows up to which Python codes text sooner than Arrow.
@@ -76,7 +88,7 @@ def combine(parts: Iterable[Coded], rows: int) -> Codes:
 
 
 def by_appearance(code: Integers, size: int) -> tuple[NDArray[np.int32], Integers]:
-    """Number codes (N,), below `size`, in the order in which they appear; and where each number (G,) first does."""
+    """Numbers of codes (N,) below `size` in order of appearance, and the first row of each number (G,)."""
     row = row_type(code.size)
     table = np.full(size, code.size, row)
     table[code[::-1]] = np.arange(code.size - 1, -1, -1, dtype=row)  # the first row of each code is written last
@@ -123,7 +135,7 @@ def rows_of_codes(code: Integers, size: int) -> list[NDArray[np.intp]]:
 
 
 def _small(size: int, rows: int) -> bool:
-    """Whether a table of all codes there may be is no larger than the data ask for."""
+    """Whether a table of all possible codes is small enough, given the number of rows."""
     return size <= 16 * rows + 1000
 
 
@@ -245,7 +257,7 @@ def yes_or_no(values: Column) -> Column:
         return values.astype("boolean")
     words = {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}
     code, labels = pd.factorize(values.astype("string"))
-    verdicts = pd.Series(labels).str.strip().str.lower().map(words).astype("boolean")
+    verdicts = pd.Series(labels).str.strip(BLANKS).str.lower().map(words).astype("boolean")
     return pd.Series(verdicts.array.take(code, allow_fill=True), values.index, name=values.name)
 
 

@@ -180,6 +180,8 @@ def key_columns(kind: Kind, present: Iterable[str]) -> list[str]:
 
 def names(by: By) -> list[str]:
     """Return a ``by`` argument as a list of names; None names nothing."""
+    if by is not None and not isinstance(by, Iterable):
+        raise SchemaError(f"by={by!r} is no name of a column. Give a name, or a list of names.")
     return [by] if isinstance(by, str) else list(by or ())
 
 
@@ -197,7 +199,19 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
         refuse_unknown(
             name, present, f"{argument}={name!r} is not a column of the {what}", "Columns", error=SchemaError
         )
+        if argument in ("by", "cluster") and name == verdicts_column(present):
+            raise SchemaError(
+                f"{argument}={name!r}: the column {name!r} holds the verdicts, which are measured in each group. Name "
+                f"another column: {', '.join(c for c in present if c != name)}."
+            )
     return wanted
+
+
+def verdicts_column(present: Iterable[str]) -> str | None:
+    """Column that holds the verdicts of a frame of ratings; None for other tables."""
+    present = set(present)
+    column = answer_column(present)
+    return column if {"judge", "item", column} <= present and "first" not in present else None
 
 
 def kind_of(columns: Iterable[str], outcomes: Sequence[str] = ANSWERS) -> Kind:

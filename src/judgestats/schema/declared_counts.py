@@ -25,7 +25,7 @@ def fractions(n: Floats) -> Mask:
     return np.asarray(np.abs(n - np.round(n)) > _ROUNDING)
 
 
-def call_counts(values: Column, *, halves: bool = False) -> Floats:
+def call_counts(values: Column, *, halves: bool = False, whole: bool = True) -> Floats:
     """Whole counts (with `halves` also votes split over two answers) of a column; a SchemaError for any other."""
     name = str(values.name or N)
     if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
@@ -38,6 +38,8 @@ def call_counts(values: Column, *, halves: bool = False) -> Floats:
             f"{name!r} is a count of calls: it is missing, negative or text in {wrong.sum():,} rows ({rows}). Give "
             "whole numbers from 0, or leave the column out."
         )
+    if not whole:
+        return n
     parts = 2.0 if halves else 1.0
     rounded: Floats = np.round(parts * n) / parts
     if (wrong := fractions(parts * n)).any():

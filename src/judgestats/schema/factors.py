@@ -32,6 +32,11 @@ class Factor(NamedTuple):
         """Some of the rows."""
         return Factor(self.code[rows], self.labels)
 
+    @property
+    def values(self) -> Any:
+        """The label of each row."""
+        return self.labels.take(self.code)
+
     def categories(self) -> pd.Categorical:
         """The column as categories, whose missing values have none."""
         missing = len(self.labels) > 0 and self.labels[-1] is None

@@ -11,9 +11,11 @@ import pandas as pd
 from narwhals.stable.v2.typing import Frame, IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import SchemaError, choose, nearest, refuse_unknown, score_range, suggestion
+from judgestats.schema.class_labels import Source, label_text, spellings
 from judgestats.schema.classes import with_classes
-from judgestats.schema.coding import as_text, distinct_rows, hashed, yes_or_no
+from judgestats.schema.coding import BLANKS, as_text, bare, distinct_rows, hashed, yes_or_no
 from judgestats.schema.columns import (
     CHOICES,
     COUNTS,
@@ -39,6 +41,7 @@ _FRAGMENTED = 90
 _CORRECT = next(c for c in VOCABULARY["ratings"] if c.name == "correct")
 
 
+@checked_arguments
 def preferences(
     frame: IntoFrame,
     *,
@@ -63,7 +66,8 @@ def preferences(
         it a whole-number column ``n`` is refused, because nothing says what it is.
     **columns : str or None
         Canonical name = name in the table: ``judge="evaluator"``. ``gold`` holds the right candidate, or its slot
-        (``first``, ``second``, one of `labels`, the name of the column of that candidate), or a tie.
+        (``first``, ``second``, one of `labels`, the name of the column of that candidate), or a tie. A column has one
+        of these readings; it is refused where `labels` calls a candidate's name a slot and the two differ in some row.
         ``winner="col"`` names a column with the winning *candidate* (or a label), from which ``choice`` is made,
         whatever the order shown. ``None`` says that a column of the table that happens to carry one of our names is
         something else: it is kept as ``<name>_source``.
@@ -109,6 +113,7 @@ def preferences(
     return _finish(mapped, "preferences", counts)
 
 
+@checked_arguments
 def ratings(
     frame: IntoFrame,
     *,
@@ -136,12 +141,12 @@ def ratings(
     labels : mapping, optional
         Verdicts of the table to ``right``, ``wrong`` or ``invalid``, e.g. ``{"C": "right", "I": "wrong"}``. Booleans, 0
         and 1, yes and no, right and wrong, pass and fail need no entry. Of a column ``answer``: spellings of the table
-        to classes, or to ``invalid``.
+        to classes, or to ``invalid``; ``gold`` beside it is translated alike.
     classes : sequence of str, optional
         What ``answer`` may be: any other answer is refused. By default the classes that occur.
     ordered : bool
         Whether `classes` are in order, from the lowest: ``score`` is then the place of each, from 1, and measures of
-        scores can be had.
+        scores can be had; ``gold`` in words becomes its place, too.
     **columns : str or None
         Canonical name = name in the table, as in :func:`preferences`. An ``answer`` of several labels is a list, or a
         column of yes and no for each: ``answer=["toxic", "spam"]``. It is kept as a text, ``spam;toxic``, or ``none``
@@ -225,7 +230,7 @@ def _map(frame: object, kind: Kind, columns: Mapping[str, str | None], counts: s
     ]
     data = data.select(*expressions, *rest)
     if "choice" in vocabulary and "choice" in (schema := data.collect_schema()) and schema["choice"].is_float():
-        data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
+        data = data.with_columns(nw.when(~nw.col("choice").is_nan()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
     have = data.collect_schema().names()
@@ -261,9 +266,9 @@ def _in_order(data: Frame, kind: Kind) -> Frame:
 
 
 def is_attribute(name: str, kind: Kind) -> bool:
-    """Whether a column may have any name: an attribute of both candidates, or the gold score of what is rated."""
-    if kind == "ratings":
-        return name == "gold"
+    """Whether a name besides the canonical ones may be mapped: an attribute of both candidates, a gold score."""
+    if name == "confidence" or kind == "ratings":
+        return name in ("confidence", "gold")
     return name.endswith(("_first", "_second")) and not name.startswith("_")
 
 
@@ -283,7 +288,7 @@ def refuse_absent(
     """Raise where columns that a mapping names do not occur, or required ones are lacking: all in one error."""
     chosen, present = set(columns.values()), list(schema)
     names = [c.name for c in VOCABULARY[kind]] if kind else []
-    problems = [f"{n!r} is not a column of a {kind} frame.{suggestion(n, names)}" for n in strange]
+    problems = [f"{n!r} is not a column of a {kind} frame.{_instead(n, columns[n], names)}" for n in strange]
     parts = [(n, part) for n, sources in absent.items() if n not in strange for part in sources]
     problems += [not_there(n, part, present, listed=i == 0) for i, (n, part) in enumerate(parts)]
     have = {n for n, s in columns.items() if s is not None} | {n for n in present if n not in {*columns, *chosen}}
@@ -301,6 +306,19 @@ def refuse_absent(
         )
     if problems:
         raise SchemaError(" ".join(problems), advice=(("judge", None),) * ("judge" in missing))
+
+
+#: Conditions of one frame -> that of the other that means the same.
+_TWINS = {"condition": "prompt", "prompt": "condition", "strategy": "condition", "topic": "domain", "domain": "topic"}
+
+
+def _instead(name: str, source: str | None, names: Sequence[str]) -> str:
+    """What to map in place of a name that the frame does not have."""
+    if not any(name == c.name for columns in VOCABULARY.values() for c in columns):
+        return suggestion(name, names)
+    twin = _TWINS.get(name)
+    other = f" Map {twin}={source!r} in its place." if twin in names and source is not None else ""
+    return f"{other} Unmapped, {source or name!r} keeps its name, and by={source or name!r} makes it a condition."
 
 
 def _cast(data: Frame, vocabulary: Mapping[str, Column]) -> Frame:
@@ -324,6 +342,8 @@ def _cast(data: Frame, vocabulary: Mapping[str, Column]) -> Frame:
     if not isinstance(data, nw.DataFrame):
         for n in ids:  # as in _as_text
             text = nw.col(n).cast(nw.String)
+            if ours[n][1] == nw.Boolean:
+                text = nw.when(nw.col(n)).then(nw.lit("True")).when(~nw.col(n)).then(nw.lit("False")).alias(n)
             casts.append(text.str.replace_all(r"\.0$", "").alias(n) if ours[n][1].is_float() else text)
         return data.with_columns(*casts) if casts else data
     new = {n: _as_text(data[n].to_pandas()) for n in ids}
@@ -342,7 +362,7 @@ def _as_text(values: Series) -> NDArray[np.object_]:
 def _from_text(values: Series, column: Column) -> Any:
     """Text as numbers, or as yes and no, where every value is one; None where some value is not."""
     code, labels = hashed(values)
-    text = pd.Series([*labels, None], dtype=object).astype("string").str.strip()  # code -1 is the missing one
+    text = pd.Series([*labels, None], dtype=object).astype("string").str.strip(BLANKS)  # code -1 is the missing one
     text = text.mask(text == "")
     new_values = yes_or_no(text) if column.type == "boolean" else pd.to_numeric(text, errors="coerce")
     if (new_values.isna() & text.notna()).any():
@@ -387,11 +407,23 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
             "labels= of ratings say which verdicts are right and wrong, and there is no column 'correct' of verdicts. "
             f"Columns: {', '.join(present)}. Name it in correct=."
         )
-    verdict: nw.Expr = nw.col(source).cast(nw.String)
-    for label, answer in labels.items():
-        chosen = nw.col(source).cast(nw.String) == str(label)
-        verdict = nw.when(chosen).then(nw.lit(None if answer == "invalid" else answer, nw.String)).otherwise(verdict)
-    return data.with_columns(verdict.alias(source)).to_native()
+    translated = [source, *(["gold"] if name == "answer" and "gold" in present and source != "gold" else [])]
+    return data.with_columns(*(_translated(data, column, labels) for column in translated)).to_native()
+
+
+def _translated(data: Frame, column: str, labels: Mapping[object, str]) -> nw.Expr:
+    """A column of verdicts with its labels translated; equal labels are translated alike."""
+    text = verdict = nw.col(column).cast(nw.String)
+    distinct = data.lazy().select(text).unique().collect(backend="pandas").to_native()[column].dropna()
+    words = {str(label): answer for label, answer in labels.items()}
+    equal = spellings({Source("", "labels"): map(label_text, words), Source("", column): map(label_text, distinct)})
+    by_key = {equal.label_of(label): answer for label, answer in words.items()}
+    for label in map(str, distinct):
+        answer = words.get(label, by_key.get(equal.label_of(label)))
+        if answer is not None:
+            word = nw.lit(None if answer == "invalid" else answer, nw.String)
+            verdict = nw.when(text == label).then(word).otherwise(verdict)
+    return verdict.alias(column)
 
 
 def _right_or_wrong(data: Frame) -> Frame:
@@ -432,15 +464,15 @@ def _choice_of_winner() -> nw.Expr:
 def _answers(labels: Mapping[object, str]) -> nw.Expr:
     """Translate answer labels, whatever blanks are around them; an absent answer is an invalid one."""
     column = nw.col("choice").cast(nw.String)
-    bare = column.str.strip_chars()
+    own = bare(column)
     table = {str(k): v for k, v in labels.items()}
     for target in table.values():
         choose(target, CHOICES, "labels")
-    expression = nw.when(bare.is_in(CHOICES)).then(bare).otherwise(column)
-    for spelling in (bare, column):  # a label with blanks of its own comes last
+    expression = nw.when(own.is_in(CHOICES)).then(own).otherwise(column)
+    for spelling in (own, column):  # a label with blanks of its own comes last
         for label, answer in table.items():
             expression = nw.when(spelling == label).then(nw.lit(answer)).otherwise(expression)
-    missing = bare.is_null() | (bare == "")
+    missing = own.is_null() | (own == "")
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
 
 
@@ -449,23 +481,47 @@ def _gold(data: Frame, labels: Mapping[object, str], columns: Mapping[str, str |
     if "gold" not in data.collect_schema().names():
         return data
     gold, first, second = (nw.col(c).cast(nw.String) for c in ("gold", "first", "second"))
-    slots = {"first": ["first"], "second": ["second"], "tie": []}
+    slots = {"first": ["first"], "second": ["second"], "tie": ["tie"]}
     for label, answer in labels.items():
         slots.get("tie" if answer == "abstain" else answer, []).append(str(label))
+    letters = [label for slot in ("first", "second") for label in slots[slot][1:]]
     for slot in ("first", "second"):
         source = columns.get(slot)
         slots[slot] += [source] if source else []
-    meant = (
-        nw.when(gold.is_in(slots["first"]))
-        .then(first)
-        .when(gold.is_in(slots["second"]))
-        .then(second)
-        .when(gold.is_in([*slots["tie"], "tie"]))
-        .then(nw.lit("tie"))
-        .otherwise(gold)
+    is_name = (gold == first) | (gold == second)
+    by_place = nw.when(gold.is_in(slots["first"])).then(first).when(gold.is_in(slots["second"])).then(second)
+    by_place = by_place.when(gold.is_in(slots["tie"])).then(nw.lit("tie"))
+    place = by_place.otherwise(nw.lit(None, nw.String))
+    names = nw.when(is_name).then(gold).otherwise(by_place.otherwise(gold)).alias("gold")
+    if not letters and not isinstance(data, nw.DataFrame):
+        return data.with_columns(names)
+    both = ~place.is_null() & is_name & (place != gold)
+    if not _any(data, both):
+        return data.with_columns(names)
+    only_place, only_name = _any(data, ~place.is_null() & ~is_name), _any(data, place.is_null() & is_name)
+    if only_place and not only_name:
+        return data.with_columns(by_place.otherwise(gold).alias("gold"))
+    if only_place is only_name and _any(data, both & gold.is_in(letters)):
+        raise SchemaError(_two_readings(data, both & gold.is_in(letters)))
+    return data.with_columns(names)
+
+
+def _any(data: Frame, condition: nw.Expr) -> bool:
+    """Whether a condition holds in some row."""
+    held = data.lazy().filter(condition).select(nw.len().alias("n")).collect(backend="pandas")
+    return bool(held["n"][0])
+
+
+def _two_readings(data: Frame, rows: nw.Expr) -> str:
+    """Message: letters of gold are places by labels=, and names of candidates, which differ."""
+    some = data.lazy().filter(rows).select("first", "second", "gold").head(1).collect(backend="pandas")
+    first, second, letter = (str(some[c][0]) for c in ("first", "second", "gold"))
+    return (
+        f"'gold' has {letter!r}, which labels= calls a place and which is the name of a candidate: where {first!r} is "
+        f"shown first and {second!r} second, the two readings differ. If it is the place, give the candidates other "
+        "names (first='=x', second='=y' where the mapping names them), or write first and second in the column of "
+        "gold. If it is the candidate, give the candidates names that are no labels, in 'gold' too."
     )
-    is_candidate = (gold == first) | (gold == second)
-    return data.with_columns(nw.when(is_candidate).then(gold).otherwise(meant).alias("gold"))
 
 
 def _status(data: Frame) -> Frame:
@@ -485,6 +541,7 @@ def _status(data: Frame) -> Frame:
 
 def _categories(data: EagerFrame, kind: Kind) -> EagerFrame:
     names = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
+    names = [c for c in names if c != "answer" or not isinstance(data["answer"].dtype, nw.Enum)]  # declared classes
     return data.with_columns(nw.col(c).cast(nw.Categorical) for c in names) if names else data
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 import narwhals.stable.v2 as nw
@@ -11,22 +10,22 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import SchemaError, data_rows, refuse_unknown
-from judgestats.schema.classes import alike
+from judgestats.schema.class_labels import BETWEEN, alike, listed
 from judgestats.schema.coding import neither, yes_or_no
 from judgestats.schema.columns import answer_column
 from judgestats.schema.opening import opened
 from judgestats.typing import Column, EagerFrame
 
-#: Between the labels of a set, and the set of a row where no label holds.
-BETWEEN, NONE = ";", "none"
+#: The set of a row where no label holds.
+NONE = "none"
 
 
 def label_sets(texts: Iterable[object]) -> list[frozenset[str]]:
     """Sets of texts such as ``a;b`` or ``["a", "b"]``; a SchemaError where a label is blank or looks like another."""
     sets: list[frozenset[str]] = []
     for text in map(str, texts):
-        listed = _listed(text)
-        labels = frozenset(str(label).strip() for label in (text.split(BETWEEN) if listed is None else listed))
+        members = listed(text)
+        labels = frozenset(str(label).strip() for label in (text.split(BETWEEN) if members is None else members))
         if not labels or "" in labels:
             raise SchemaError(
                 f"{text!r} has a blank label. Leave a cell empty where there is no answer, and write {NONE!r} where no "
@@ -40,15 +39,6 @@ def label_sets(texts: Iterable[object]) -> list[frozenset[str]]:
             f"Labels look alike: {', '.join(map(repr, groups[0]))}. Write each in one way, or rename one of them."
         )
     return sets
-
-
-def _listed(text: str) -> list[object] | None:
-    """A list written as JSON; None for another text."""
-    try:
-        value = json.loads(text) if text.strip().startswith("[") else None
-    except json.JSONDecodeError:
-        return None
-    return value
 
 
 def with_sets(
@@ -78,10 +68,29 @@ def with_sets(
 def _of_lists(answers: Column) -> list[str | None] | None:
     """Texts of lists, each sorted; None where the answers are no lists."""
     distinct = [str(value) for value in pd.unique(answers.dropna())]
-    if not distinct or any(_listed(text) is None for text in distinct):
+    if not distinct or any(listed(text) is None for text in distinct):
         return None
+    _refuse_doubled(distinct, str(answers.name))
     words = {text: BETWEEN.join(sorted(own)) for text, own in zip(distinct, label_sets(distinct), strict=True)}
     return [None if missing else words[str(value)] for value, missing in zip(answers, answers.isna(), strict=True)]
+
+
+def _refuse_doubled(texts: Sequence[str], column: str) -> None:
+    """Raise where a list names a label twice: it is no set."""
+    lists = [members for text in texts if (members := listed(text)) is not None]
+    doubled = next((one for one in lists if len({str(v).strip() for v in one}) < len(one)), None)
+    if doubled is None:
+        return
+    lengths = {len(one) for one in lists}
+    excerpt = str(doubled)[:80]
+    of = f"lists of {lengths.pop()} in each row" if len(lengths) == 1 else "lists"
+    raise SchemaError(
+        f"column {column!r} (answer) holds {excerpt}, which names a label twice, so "
+        f"it is no set of labels. If these {of} are repeats of one call, read(..., explode={column!r}, "
+        f"columns={{'answer': {column!r}, 'replicate': '{column}.index', ...}}) gives each a row; if they are sets, "
+        "write each label once.",
+        advice=(("explode", column),),
+    )
 
 
 def _of_columns(data: EagerFrame, names: Sequence[str]) -> list[str | None]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import Frame
 
-from judgestats.errors import DesignError, SchemaError
+from judgestats.errors import DesignError, SchemaError, printable
 from judgestats.typing import Column, EagerFrame
 
 #: Modules of drivers whose lazy frames are counted.
@@ -50,6 +50,10 @@ def engine_errors(function: F) -> F:
         try:
             return function(*args, **options)
         except Exception as problem:
+            if isinstance(problem, UnicodeEncodeError):
+                for frame in args:
+                    if isinstance(frame, pd.DataFrame):
+                        _refuse_half_characters(frame)
             failed = _of_engine(problem)
             if failed is None:
                 raise
@@ -63,6 +67,8 @@ def _of_engine(problem: Exception) -> DesignError | None:
     driver = type(problem).__module__.partition(".")[0]
     kinds = {kind.__name__ for kind in type(problem).__mro__}
     said = next(iter(str(problem).splitlines()), "")[:200]
+    if any(_is_of_polars(one) for one in (problem, problem.__context__) if one is not None):
+        return DesignError(f"Polars cannot collect the lazy frame ({said}). Nothing was counted. Correct its query.")
     lost = driver in _DRIVERS and LOST.search(str(problem))
     if (
         lost
@@ -86,6 +92,47 @@ def _of_engine(problem: Exception) -> DesignError | None:
     return None
 
 
+def _is_of_polars(problem: BaseException) -> bool:
+    """Whether an error is one of Polars, or was raised inside it."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+    return "polars" in (type(problem).__module__.partition(".")[0], inside.partition(".")[0])
+
+
+def _refuse_half_characters(frame: pd.DataFrame) -> None:
+    """Raise where a text of a pandas table holds half of a surrogate pair, which Arrow cannot keep."""
+    for name, dtype in zip(frame.columns, frame.dtypes.array, strict=True):
+        labels = dtype.categories if isinstance(dtype, pd.CategoricalDtype) else frame[name]
+        if labels.dtype != object:
+            continue
+        try:
+            "".join(cell for cell in labels if isinstance(cell, str)).encode()
+        except UnicodeEncodeError as problem:
+            raise SchemaError(
+                f"column {name!r} holds half of a surrogate pair ({problem.object[problem.start]!r}), which is no "
+                "character. Replace it."
+            ) from None
+
+
+def narwhals_frame(frame: object) -> Frame:
+    """A frame of any library as Narwhals has it; a SchemaError for what is no table.
+
+    >>> narwhals_frame(5)
+    Traceback (most recent call last):
+        ...
+    judgestats.errors.SchemaError: Got 5, where a table belongs. Give a frame; a file is read first: read(FILE).
+    """
+    try:
+        data: Frame = nw.from_native(frame)
+    except TypeError:
+        text = repr(frame) if isinstance(frame, str | int | float) else f"a {type(frame).__name__}"
+        problem = f"Got {text}, where a table belongs. Give a frame; a file is read first: read(FILE)."
+        raise SchemaError(problem) from None
+    return data
+
+
 @engine_errors
 def opened(frame: object) -> Frame:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
@@ -102,13 +149,14 @@ def opened(frame: object) -> Frame:
                 "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
             )
         _check_names(list(frame.columns))
+        _refuse_half_characters(frame)
         table: EagerFrame = nw.from_native(with_labels(frame), eager_only=True)
         return table
     native = nw.to_native(frame, pass_through=True)
     names = getattr(native, "frame_columns", None)
     if names is not None:  # an Arrow table may repeat a name
         _check_names([*names])
-    data: Frame = nw.from_native(frame)
+    data = narwhals_frame(frame)
     if not isinstance(data, nw.DataFrame):
         refuse_nested(data)
         return data
@@ -120,6 +168,7 @@ def opened(frame: object) -> Frame:
     return data.with_columns(*new) if new else data
 
 
+@engine_errors
 def in_memory(frame: object) -> EagerFrame:
     """Take a frame of any engine, and collect a lazy one: in one scan of its data."""
     data = opened(frame)
@@ -188,7 +237,7 @@ def refuse_repeated_names(
 
 def _check_names(names: list[object]) -> None:
     refuse_repeated_names(names)
-    other = [repr(n)[:40] for n in names if not isinstance(n, str)]
+    other = [repr(n)[:40] for n in names if not isinstance(n, str) or printable(n) != n]
     if other:
         raise SchemaError(
             f"Column names must be text; got {few(other, 6)}. Rename them: frame.columns = frame.columns.map(str)."

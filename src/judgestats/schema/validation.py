@@ -13,7 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import Advice, SchemaError, data_rows, score_range, suggestion
 from judgestats.schema.account import Account, Exclusion, account_of
-from judgestats.schema.classes import alike
+from judgestats.schema.class_labels import alike, examples
 from judgestats.schema.coding import Coded, Codes, candidates, column_codes, combine, hashed, joint, neither
 from judgestats.schema.columns import (
     CALL,
@@ -33,6 +33,7 @@ from judgestats.schema.columns import (
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
 from judgestats.schema.factors import Factors
 from judgestats.schema.findings import Finding, as_frame, shown_places
+from judgestats.schema.label_columns import label_faults, label_notes
 from judgestats.schema.opening import engine_errors, in_memory, opened
 from judgestats.typing import Column as Series
 from judgestats.typing import EagerFrame, Mask
@@ -208,7 +209,7 @@ def faults_of(data: EagerFrame, kind: Kind, scale: tuple[float, float] | None = 
     if kind == "ratings" and scale is not None and answer_column(data.columns) not in VERDICTS:
         yield from _off_scale(data, scale)
     if kind == "ratings":
-        yield from _classes_alike(data)
+        yield from label_faults(data)
     if kind == "preferences":
         yield from _strange_gold(data)
         yield from _strange_strength(data)
@@ -478,6 +479,7 @@ def _counted(data: EagerFrame, kind: Kind, source: str) -> Iterator[Finding]:
     if COUNTS in data.columns and len(data):
         yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
     yield from _look_alikes(data)
+    yield from label_notes(data)
     yield from _empty_texts(data, kind)
     if kind == "ratings":
         note = (
@@ -559,32 +561,8 @@ def _look_alikes(data: EagerFrame) -> Iterator[Finding]:
         if have and (groups := alike(pd.concat([_labels(data[c].to_pandas()) for c in have]).unique().to_numpy())):
             cells = [data[c].to_pandas().astype("string").isin([v for group in groups for v in group]) for c in have]
             rows = np.logical_or.reduce([c.fillna(False).to_numpy(dtype=bool) for c in cells])
-            what = f"ids that look alike are taken as different: {_examples(groups)}"
+            what = f"ids that look alike are taken as different: {examples(groups)}"
             yield Finding("counted", have[0], what, _where(rows), remedy="Spell them in one way if they are one.")
-
-
-def _examples(groups: list[list[str]]) -> str:
-    """The first groups of labels that look alike."""
-    listed = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in groups[:3])
-    return listed + (f"; and {len(groups) - 3} more" if len(groups) > 3 else "")
-
-
-def _classes_alike(data: EagerFrame) -> Iterator[Finding]:
-    """Classes that differ in case or blanks only: they would be counted as two."""
-    if answer_column(data.columns) != "answer":
-        return
-    answers = data["answer"].to_pandas()
-    if groups := alike(_labels(answers)):
-        rows = answers.astype("string").isin([v for group in groups for v in group]).fillna(False).to_numpy(dtype=bool)
-        one_way = {label: group[-1] for group in groups for label in group[:-1]}
-        yield Finding(
-            "fault",
-            "answer",
-            f"classes look alike: {_examples(groups)}",
-            _where(rows),
-            remedy=f"Write labels={one_way} if they are one class.",
-            advice=tuple(("spelling", f"{label}={other}") for label, other in one_way.items()),
-        )
 
 
 def _labels(values: Series) -> Series:

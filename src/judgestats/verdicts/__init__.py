@@ -2,7 +2,7 @@
 scores to verdicts (:func:`compare_scores`); from indicators to one known value (:func:`weighted_index`), and from error
 marks to scores (:func:`error_scores`).
 
-May import schema, results, kernels and errors; independent of files, measures and models.
+May import the packages counting, schema and kernels; independent of files, measures and models.
 """
 
 from judgestats.verdicts.aggregation import aggregate, dawid_skene

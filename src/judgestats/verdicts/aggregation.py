@@ -19,8 +19,8 @@ from judgestats.schema.declared_counts import counted
 from judgestats.schema.opening import engine_errors
 from judgestats.verdicts.latent_classes import DAWID_SKENE, DawidSkene, fitted
 from judgestats.verdicts.native_frames import to_native, to_table
-from judgestats.verdicts.pair_votes import aggregate_pairs, labels_of_pairs, pair_votes
-from judgestats.verdicts.score_summaries import SUMMARIES, aggregate_scores, labels_of_scores, panel_scores
+from judgestats.verdicts.pair_votes import aggregate_pairs, pair_votes, panel_of_pairs
+from judgestats.verdicts.score_summaries import SUMMARIES, aggregate_scores, grouped_scores, panel_of_scores
 from judgestats.verdicts.voting_rules import Custom
 
 
@@ -205,7 +205,7 @@ def dawid_skene(
     n_starts : int
         Random starts besides the majority vote; the likeliest fit is kept. 0: the majority vote alone.
     seed : int, Generator or None
-        Of the random starts.
+        Seed of the random starts.
     conf_level : float
         Coverage of the intervals.
 
@@ -233,6 +233,11 @@ def dawid_skene(
     that err together (one family, one prompt, one misleading style) break it: it takes their common error for truth,
     and its posterior is too sure. With gold labels use :func:`judgestats.gold_agreement`, and look at
     :func:`judgestats.effective_judges` before. With two raters the parameters are not identifiable.
+
+    The likelihood is the same whatever the classes are called. Each is named after the label that the raters give it.
+    Where they agree as well with other names, within sampling error (two that always differ, beside raters that answer
+    at random or always alike), the names are not identifiable: the posterior, and the parameters, are means over both,
+    without an interval, and :func:`aggregate` gives a tie, or no class (``undecided``), with confidence 1/2.
 
     Preferences: where all pairs have the same two candidates, they are the classes (and ``tie``, where it occurs).
     Otherwise a candidate's name means nothing, and the model is symmetric: each rater has one probability of choosing
@@ -268,10 +273,10 @@ def dawid_skene(
     """
     table, kind, axes, groups = _opened(calls, over, by)
     if kind == "ratings":
-        scores = panel_scores(table, axes, groups, exclude_own)
-        labels, grouped = labels_of_scores(scores, groups), scores.groups
+        scores = grouped_scores(table, axes, groups, exclude_own)
+        panel, grouped = panel_of_scores(scores, groups), scores.groups
     else:
         pairs = pair_votes(table, axes, groups)
-        labels, grouped = labels_of_pairs(pairs, groups)[0], pairs.groups
+        panel, grouped = panel_of_pairs(pairs, groups)[0], pairs.groups
     units = grouped.table[grouped.unit].iloc[grouped.codes.first].reset_index(drop=True)
-    return fitted(labels, units, n_starts, seed, conf_level)
+    return fitted(panel, units, n_starts, seed, conf_level)

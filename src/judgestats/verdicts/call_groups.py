@@ -11,13 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats import results
+from judgestats.counting.panels import AnswerPanel
 from judgestats.counting.splitting import eager_splits
 from judgestats.errors import DesignError, data_rows
 from judgestats.schema.coding import Coded, Codes, codes_of, column_codes, combine
 from judgestats.schema.columns import COUNTS, Column, kind_of
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Ints, Mask
-from judgestats.verdicts.latent_classes import Labels
 
 #: Name of the judge when judges are aggregated over.
 PANEL = "panel"
@@ -46,6 +47,7 @@ class CallGroups:
     @classmethod
     def of(cls, table: pd.DataFrame, unit: list[str], over: Sequence[str], by: Sequence[str]) -> CallGroups:
         """Group the rows of a table, and find the panel of each way of asking."""
+        unit = list(dict.fromkeys(unit))
         codes, scope = codes_of(table, unit), codes_of(table, _protocol(table, over, by))
         panel = combine([(scope.code, scope.size), *(column_codes(table[c]) for c in over)], len(table))
         ways = scope.code.astype(np.int64)
@@ -96,23 +98,24 @@ class CallGroups:
         result[self.codes.code[rows]] = status[rows]
         return result
 
-    def rater_labels(
-        self, valid: Ints, label: Ints, classes: Sequence[Hashable], by: Sequence[str], mirror: Ints | None = None
-    ) -> Labels:
-        """Labels of the raters that `over` distinguishes; repeats and orders are further labels of the same rater."""
+    def panel(
+        self, valid: Ints, answer: Ints, answers: Sequence[Hashable], by: Sequence[str], mirror: Ints | None = None
+    ) -> AnswerPanel:
+        """Raters that `over` distinguishes by groups, whose columns say how they were asked; repeats are entries."""
         if not (raters := [c for c in self.over if c not in ("order", "replicate")]):
             raise DesignError(
                 f"dawid_skene compares raters, and over={self.over or 'order'!r} names none. Name what distinguishes "
                 "them: over='judge', or over=['judge', 'order'] where each judge saw both orders."
             )
-        protocol = _protocol(self.table, self.over, ["criterion", *by])
-        scope, rater, counts = codes_of(self.table, protocol), codes_of(self.table, raters), self.counts()
-        numbers = (self.codes.code[valid], rater.code[valid], scope.code[self.codes.first])
-        unit, who, panel = (code.astype(np.int64) for code in numbers)
-        keyed = ((raters, rater), (protocol, scope))
-        names, scopes = (self.table[columns].iloc[c.first].reset_index(drop=True) for columns, c in keyed)
+        things = Factors(self.table[_protocol(self.table, self.over, ["criterion", *by])].iloc[self.codes.first])
+        rater, counts = codes_of(self.table, raters), self.counts()
+        judges = pd.MultiIndex.from_frame(self.table[raters].iloc[rater.first])
+        thing, judge = self.codes.code[valid], rater.code[valid]
+        order = np.lexsort((judge, thing))
         weight = np.ones(self.codes.size) if counts is None else counts
-        return Labels(unit, who, label, panel, weight, classes, names, scopes, mirror)
+        labels = pd.Index(list(answers), dtype=object, tupleize_cols=False)
+        entries = (thing[order], judge[order], answer[order])
+        return AnswerPanel(things, judges, *entries, labels, None, weight, mirror=mirror)
 
 
 def _protocol(table: pd.DataFrame, over: Sequence[str], by: Sequence[str]) -> list[str]:

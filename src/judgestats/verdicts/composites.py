@@ -16,8 +16,8 @@ from judgestats.counting.cells import score_counts
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
-from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
-from judgestats.schema.opening import engine_errors
+from judgestats.schema.columns import RATINGS, By, answer_column, grouping, key_columns, kind_of, names
+from judgestats.schema.opening import engine_errors, narwhals_frame
 from judgestats.typing import Floats, Ints, Mask
 from judgestats.verdicts.call_groups import CallGroups, in_order, refuse_repeats
 from judgestats.verdicts.native_frames import to_native, to_table
@@ -32,7 +32,7 @@ _OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", 
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompositePlan:
     """Which criteria make a composite, with what weight: a row each in `table`, with the columns of `keys`.
 
     `keys`: columns of the ratings that the weights depend on, if any. `codes`: rows of `table`, numbered by `keys`.
@@ -133,6 +133,11 @@ def composite(
     table = to_table(as_scores(Study.of(ratings).data).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
+    if answer_column(table.columns) == "answer":
+        raise DesignError(
+            "composite() combines scores, and the verdicts are classes, which have no mean. Measure each criterion by "
+            "itself (by='criterion'); classes in order become scores where you number them."
+        )
     if not len(table):
         raise SchemaError("The ratings frame has no rows to combine. Give at least one score.")
     apart = grouping(by, table.columns)
@@ -195,7 +200,7 @@ def _weight_table(weights: Mapping[str, float] | IntoFrame) -> pd.DataFrame:
         return pd.DataFrame({"criterion": list(weights), "weight": list(weights.values())})
     try:
         table = to_table(weights)
-    except TypeError:
+    except SchemaError:
         got = type(weights).__name__
         raise SchemaError(
             f"weights= is a {got}. Give a mapping of criterion to weight, or a frame with criterion and weight."
@@ -208,14 +213,14 @@ def _weight_table(weights: Mapping[str, float] | IntoFrame) -> pd.DataFrame:
 
 def _plan(
     parts: pd.DataFrame, weights: Weights, protocol: list[str], unit: list[str], criteria: Sequence[str] | None
-) -> Plan:
+) -> CompositePlan:
     if weights is None:
         first = codes_of(parts, [*protocol, "criterion"]).first
         table = parts[[*protocol, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
         if criteria is not None:  # the same for all judges and items
             table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
         keys = [c for c in protocol if c in table.columns]
-        return Plan(table, keys, codes_of(table, keys))
+        return CompositePlan(table, keys, codes_of(table, keys))
     table = _weight_table(weights)
     keys = [c for c in unit if c in table.columns]
     if criteria is not None:
@@ -225,7 +230,7 @@ def _plan(
         _refuse_unknown(weighted, rated, "weights")
     table = table[[*keys, "criterion", "weight"]].reset_index(drop=True)
     table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
-    plan = Plan(table, keys, codes_of(table, keys))
+    plan = CompositePlan(table, keys, codes_of(table, keys))
     weight = plan.weight
     if (wrong := ~(np.isfinite(weight) & (weight >= 0))).any():
         where = _place(plan.table, int(np.flatnonzero(wrong)[0]), [*plan.keys, "criterion"])
@@ -268,7 +273,7 @@ def _text_codes(values: pd.Series) -> tuple[Ints, pd.Index]:
     return number[code], pd.Index(text)
 
 
-def _row_weights(table: pd.DataFrame, parts: Mask, plan: Plan) -> Floats:
+def _row_weights(table: pd.DataFrame, parts: Mask, plan: CompositePlan) -> Floats:
     """Weight of each row, 0 for rows that are not part of the composite."""
     place = np.full(len(table), -1)
     place[parts] = _rows_of(plan.table, table[parts], [*plan.keys, "criterion"])
@@ -283,7 +288,7 @@ def _row_weights(table: pd.DataFrame, parts: Mask, plan: Plan) -> Floats:
     return np.asarray(np.append(plan.weight, 0.0)[place])
 
 
-def _incomplete(groups: CallGroups, present: Ints, plan: Plan, missing: Missing) -> Mask:
+def _incomplete(groups: CallGroups, present: Ints, plan: CompositePlan, missing: Missing) -> Mask:
     """(G,) rated responses that get no score, with `present` of their criteria."""
     table, codes = groups.table, groups.codes
     incomplete = present < _expected(table.iloc[codes.first], plan)
@@ -303,7 +308,7 @@ def _incomplete(groups: CallGroups, present: Ints, plan: Plan, missing: Missing)
     return np.asarray(incomplete)
 
 
-def _expected(things: pd.DataFrame, plan: Plan) -> Ints:
+def _expected(things: pd.DataFrame, plan: CompositePlan) -> Ints:
     """(G,) number of criteria that count for each response, at least 1."""
     counts = np.bincount(plan.codes.code[plan.weight > 0], minlength=plan.codes.size)
     if not plan.keys:
@@ -366,7 +371,7 @@ def weighted_index(
     0  5411  0.175
     1  5967  0.800
     """
-    data = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    data = narwhals_frame(table).lazy().collect(backend="pandas").to_native()
     for indicator in weights:
         refuse_unknown(indicator, data.columns, f"{indicator!r} is no column", "Columns", error=SchemaError)
     weight = np.array([float(w) for w in weights.values()])

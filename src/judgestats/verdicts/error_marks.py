@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
 from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, data_rows, refuse_unknown
-from judgestats.kernels.cluster_sums import clusters_note
-from judgestats.kernels.proportions import clustered_mean
-from judgestats.results import estimates, with_interval
+from judgestats.estimate import mean_over_clusters
+from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
@@ -60,7 +58,7 @@ def error_scores(
     unit : {'segment', 'item', 'system'}
         Ratings of segments, or of items (the mean over their segments); or estimates of systems.
     conf_level : float
-        Coverage of the intervals of systems.
+        Coverage of the intervals.
     **columns : str
         Canonical name = name in the table, as in :func:`ratings`: ``judge="rater"``. ``start``, ``end`` and ``length``
         (of the text) of marked spans are checked where they are there.
@@ -167,8 +165,6 @@ def _systems(scores: pd.DataFrame, thing: list[str], conf_level: float) -> pd.Da
     for system, part in of_segments.mean().reset_index().groupby("system", sort=True):
         unit = codes_of(part, ["item"])
         k, n = (np.bincount(unit.code, w, unit.size).astype(float) for w in (part["score"], np.ones(len(part))))
-        mean, error, low, high = clustered_mean(k, n, conf_level)
-        flag = flags.join(flags.few_clusters(n), flags.NO_SPREAD if not error > 0 else "")
-        row: Record = {"system": system, "term": "error_score", "estimate": mean, "n": float(n.sum()), "flag": flag}
-        rows.append(with_interval(error, low, high, **row, method=f"t, clustered by item ({clusters_note(n)})"))
+        mean = mean_over_clusters(k, n, "item", conf_level)
+        rows.append({"system": system, "term": "error_score", **mean.cells})
     return estimates(rows, ["system"])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats import flags
+from judgestats.counting.panels import AnswerPanel
 from judgestats.errors import DesignError
 from judgestats.kernels.expectation_maximisation import LatentClasses, latent_classes, standard_errors
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
+from judgestats.methods import EM, EM_INFORMED
 from judgestats.results import estimates
-from judgestats.typing import Floats, Ints, Record, Seed
+from judgestats.typing import Floats, Integers, Ints, Record, Seed
 
 DAWID_SKENE = "dawid_skene"
 MOST_CLASSES = 12
@@ -25,26 +26,6 @@ MOST_CLASSES = 12
 ENOUGH_CONFUSED = 5
 #: Two posterior probabilities nearer than this are equal.
 _EQUAL = 1e-6
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Labels of a panel.
-
-    `unit`, `rater`, `label` (M,): codes of each valid label. `scope`, `weight` (N,): panel of each unit, and how many
-    units it stands for. `classes`, `raters`, `scopes`: by code. `mirror`: permutation of classes that are but sides of
-    a pair.
-    """
-
-    unit: Ints
-    rater: Ints
-    label: Ints
-    scope: Ints
-    weight: Floats
-    classes: Sequence[Hashable]
-    raters: pd.DataFrame
-    scopes: pd.DataFrame
-    mirror: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -99,65 +80,54 @@ class DawidSkene:
 
 
 def fit_panels(
-    labels: Labels, n_starts: int, seed: Seed, conf_level: float
+    panel: AnswerPanel, n_starts: int, seed: Seed, conf_level: float
 ) -> tuple[Floats, list[Record], list[Record]]:
     """Fit the model to each panel: posterior of each unit (N, K), rows of the parameters, rows of the fits."""
-    k = len(labels.classes)
+    k = len(panel.answers)
     if k > MOST_CLASSES:
-        first = ", ".join(map(str, labels.classes[:4]))
+        first = ", ".join(map(str, panel.answers[:4]))
         raise DesignError(
             f"dawid_skene takes each different answer as a class, and there are {k} ({first}, ...). Allowed: up to "
             f"{MOST_CLASSES}. Round or bin the scores, or use how='mean'."
         )
     if not isinstance(n_starts, int | np.integer) or n_starts < 0:
         raise DesignError(f"n_starts={n_starts!r} is not a number of random starts. Allowed: 0 and above, e.g. 20.")
-    posterior = np.full((labels.scope.size, k), np.nan)
+    posterior = np.full((len(panel.things), k), np.nan)
     parameters: list[Record] = []
     fits: list[Record] = []
-    for scope, key in enumerate(labels.scopes.to_dict("records")):
-        panel = _panel(labels, scope, key)
+    for key, things in panel.things.each_group(panel.things.names):
+        pattern, tables, raters = _patterns(panel, things, key)
+        labelled = tables.sum(axis=(1, 2)) > 0
+        tables, weight = tables[labelled], np.bincount(pattern, panel.weight[things])[labelled]
         rng = generator(seed, tuple(map(str, key.values())))
-        fit = latent_classes(panel.tables, panel.weight, rng, int(n_starts), labels.mirror)
-        by_pattern = np.full((len(panel.labelled), k), np.nan)
-        by_pattern[panel.labelled] = fit.posterior
-        posterior[panel.units] = by_pattern[panel.pattern]
-        errors = standard_errors(panel.tables, panel.weight, fit, labels.mirror)
+        fit = latent_classes(tables, weight, rng, int(n_starts), panel.mirror)
+        by_pattern = np.full((labelled.size, k), np.nan)
+        by_pattern[labelled] = fit.posterior
+        posterior[things] = by_pattern[pattern]
+        errors = standard_errors(tables, weight, fit, panel.mirror)
         several = flags.SEVERAL_OPTIMA.of(fit.n_best, total=n_starts + 1) if 2 * fit.n_best < n_starts + 1 else ""
         note = flags.join(several, "" if fit.converged else flags.NOT_SETTLED)
-        weighted = fit.posterior * panel.weight[:, None]
-        n = weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, panel.tables)  # units, labels of each rater
-        mislabelled = _mislabelled(labels, panel.tables, panel.weight, fit)
-        for row in _parameter_rows(labels, fit, errors, n, panel.raters, conf_level):
+        weighted = fit.posterior * weight[:, None]
+        n = weighted.sum(axis=0), np.einsum("nk,nrl->rk", weighted, tables)  # units, labels of each rater
+        mislabelled = _mislabelled(panel, tables, weight, fit)
+        for row in _parameter_rows(panel, fit, errors, n, raters, conf_level):
             unlike = flags.NOT_ITS_LABEL if row["true"] in mislabelled else ""
             parameters.append({**key, **row, "flag": flags.join(row["flag"], unlike, note)})
-        sizes = {"n": float(panel.weight.sum()), "n_labels": float(panel.weight @ panel.tables.sum(axis=(1, 2)))}
+        sizes = {"n": float(weight.sum()), "n_labels": float(weight @ tables.sum(axis=(1, 2)))}
         starts = {"n_starts": n_starts + 1, "n_best": fit.n_best, "converged": fit.converged}
-        fits.append({**key, "loglik": fit.loglik, **sizes, **starts, "method": "EM"})
+        fits.append({**key, "loglik": fit.loglik, **sizes, **starts, "method": EM})
     return posterior, parameters, fits
 
 
-@dataclass(frozen=True)
-class _Panel:
-    """Answers of the raters of one panel, as patterns of a unit that occur several times.
+def _patterns(panel: AnswerPanel, things: Integers, key: Record) -> tuple[Integers, Floats, list[Record]]:
+    """Pattern of answers of each of these things, how often each rater gave each answer in it (P, R, K), and raters.
 
-    `pattern` (U,): of each of the `units`. `labelled` (P,): patterns with an answer. `tables` (L, raters, K): how often
-    each rater gave each class in those. `weight` (L,): how many units have it.
+    Raises DesignError if nothing has answers of two raters.
     """
-
-    units: NDArray[np.intp]
-    pattern: NDArray[np.intp]
-    labelled: NDArray[np.bool_]
-    tables: Floats
-    weight: Floats
-    raters: list[Record]
-
-
-def _panel(labels: Labels, scope: int, key: Record) -> _Panel:
-    """Raises DesignError if no unit has answers of two raters."""
-    k = len(labels.classes)
-    units = np.flatnonzero(labels.scope == scope)
-    rows = labels.scope[labels.unit] == scope
-    raters, rater = np.unique(labels.rater[rows], return_inverse=True)
+    k, place = len(panel.answers), np.full(len(panel.things), -1)
+    place[things] = np.arange(things.size)
+    rows = place[panel.thing] >= 0
+    raters, rater = np.unique(panel.judge[rows], return_inverse=True)
     if raters.size < 2:
         protocol = ", ".join(f"{c}={v}" for c, v in key.items())
         who = f"{raters.size} rater{'s' * (raters.size != 1)} gave a valid answer"
@@ -165,36 +135,36 @@ def _panel(labels: Labels, scope: int, key: Record) -> _Panel:
             f"dawid_skene compares raters, and {who}{f' under {protocol}' if protocol else ''}. Name what "
             "distinguishes them in over= ('judge', say), and give the answers of two or more, better three."
         )
-    place = np.zeros(labels.scope.size, dtype=np.int64)
-    place[units] = np.arange(units.size)
-    counts = np.zeros((units.size, raters.size * k))
-    np.add.at(counts, (place[labels.unit[rows]], rater * k + labels.label[rows]), 1.0)
-    patterns, which = np.unique(counts, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    weight = np.bincount(which, weights=labels.weight[units], minlength=len(patterns))
-    labelled = patterns.sum(axis=1) > 0
-    tables = patterns[labelled].reshape(-1, raters.size, k)
+    counts = np.zeros((things.size, raters.size * k))
+    np.add.at(counts, (place[panel.thing[rows]], rater * k + panel.answer[rows]), 1.0)
+    patterns, pattern = np.unique(counts, axis=0, return_inverse=True)
+    tables = patterns.reshape(-1, raters.size, k)
     if not ((tables.sum(axis=2) > 0).sum(axis=1) > 1).any():
         raise DesignError(
-            f"dawid_skene compares raters, and none of the {units.size:,} units has answers of two of them. Check "
+            f"dawid_skene compares raters, and none of the {things.size:,} units has answers of two of them. Check "
             "that the raters name the units alike."
         )
-    records = labels.raters.iloc[raters].to_dict("records")
-    return _Panel(units, which, labelled, tables, weight[labelled], records)
+    return pattern.reshape(-1), tables, _raters(panel).iloc[raters].to_dict("records")
 
 
-def _mislabelled(labels: Labels, tables: Floats, weight: Floats, fit: LatentClasses) -> list[Hashable]:
+def _raters(panel: AnswerPanel) -> pd.DataFrame:
+    """The columns that tell raters apart."""
+    assert isinstance(panel.judges, pd.MultiIndex)
+    return panel.judges.to_frame(index=False)
+
+
+def _mislabelled(panel: AnswerPanel, tables: Floats, weight: Floats, fit: LatentClasses) -> list[Hashable]:
     """Classes whose label is given more often where another class is true: they are something else than the label."""
     table = np.einsum("nk,nrl->kl", fit.posterior * weight[:, None], tables)
     total = table.sum(axis=1, keepdims=True)
     share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     wrong = (np.diag(share) < share.max(axis=0) - 1e-9) & (total[:, 0] > 0)
-    return [name for name, classes in _classes_by_name(labels).items() if wrong[list(classes)].any()]
+    return [name for name, classes in _classes_by_name(panel).items() if wrong[list(classes)].any()]
 
 
-def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
+def verdicts_of(panel: AnswerPanel, n_starts: int, seed: Seed, conf_level: float) -> tuple[Ints, Floats]:
     """:func:`chosen_classes` of the fit; DesignError where its classes are not the labels."""
-    posterior, parameters, _ = fit_panels(labels, n_starts, seed, conf_level)
+    posterior, parameters, _ = fit_panels(panel, n_starts, seed, conf_level)
     if mislabelled := sorted({str(r["true"]) for r in parameters if flags.NOT_ITS_LABEL in r["flag"]}):
         raise DesignError(
             f"dawid_skene found no class for the answer {', '.join(mislabelled)}: raters give it more often where "
@@ -205,7 +175,7 @@ def verdicts_of(labels: Labels, n_starts: int, seed: Seed, conf_level: float) ->
 
 
 def _parameter_rows(
-    labels: Labels,
+    panel: AnswerPanel,
     fit: LatentClasses,
     errors: tuple[Floats, Floats],
     n: tuple[Floats, Floats],
@@ -213,15 +183,22 @@ def _parameter_rows(
     conf_level: float,
 ) -> list[Record]:
     """Rows of the parameters of one panel."""
-    unknown = not np.isfinite(np.concatenate([e.ravel() for e in errors])).any()
-    k = len(labels.classes)
-    merged = _classes_by_name(labels)
+    unknown = fit.unnamed.any() or not np.isfinite(np.concatenate([e.ravel() for e in errors])).any()
+    k = len(panel.answers)
+    merged = _classes_by_name(panel)
 
     def row(term: str, value: float, error: float, count: float) -> Record:
         inside = 0 < value < 1 - 1e-12
         flag = flags.NOT_IDENTIFIABLE if unknown else ""
-        flag = flags.NO_DATA if math.isnan(value) else flag if inside else flags.ON_BOUNDARY
-        cells = {"term": term, "estimate": value, "n": count, "method": "EM; observed information", "flag": flag}
+        at_end = flags.join(flags.ON_BOUNDARY, flag if fit.unnamed.any() else "")
+        flag = flags.NO_DATA if math.isnan(value) else flag if inside else at_end
+        cells = {
+            "term": term,
+            "estimate": value,
+            "n": count,
+            "method": EM_INFORMED,
+            "flag": flag,
+        }
         if not inside or not np.isfinite(error):
             return cells
         if count * min(value, 1 - value) < ENOUGH_CONFUSED:
@@ -236,25 +213,25 @@ def _parameter_rows(
         rows.append({"_rater": -1, "true": true, **row("prior", min(share, 1.0), error, count)})
     for r, who in enumerate(raters):
         for true, classes in merged.items():
-            for answer, answers in _labels_by_answer(labels, true).items():
+            for answer, answers in _labels_by_answer(panel, true).items():
                 value, error = (float(x[r, classes[0], list(answers)].sum()) for x in (fit.confusion, errors[1]))
                 cells = row("confusion", value, error, float(n[1][r, list(classes)].sum()))
                 rows.append({**who, "_rater": r, "true": true, "answer": answer, **cells})
     return rows if k > 1 else [{**r, "flag": flags.join(flags.ON_BOUNDARY)} for r in rows]
 
 
-def _classes_by_name(labels: Labels) -> Mapping[Hashable, tuple[int, ...]]:
+def _classes_by_name(panel: AnswerPanel) -> Mapping[Hashable, tuple[int, ...]]:
     """Class as it is shown -> its classes: the two candidates are one where only their names tell them apart."""
-    if labels.mirror is None:
-        return {label: (i,) for i, label in enumerate(labels.classes)}
-    sides = tuple(i for i, other in enumerate(labels.mirror) if other != i)
-    return {"candidate": sides} | {labels.classes[i]: (i,) for i, other in enumerate(labels.mirror) if other == i}
+    if panel.mirror is None:
+        return {label: (i,) for i, label in enumerate(panel.answers)}
+    sides = tuple(i for i, other in enumerate(panel.mirror) if other != i)
+    return {"candidate": sides} | {panel.answers[i]: (i,) for i, other in enumerate(panel.mirror) if other == i}
 
 
-def _labels_by_answer(labels: Labels, true: Hashable) -> Mapping[Hashable, tuple[int, ...]]:
+def _labels_by_answer(panel: AnswerPanel, true: Hashable) -> Mapping[Hashable, tuple[int, ...]]:
     """Answer as it is shown, where a class is true -> its labels."""
-    merged = _classes_by_name(labels)
-    if labels.mirror is None or true != "candidate":
+    merged = _classes_by_name(panel)
+    if panel.mirror is None or true != "candidate":
         return merged
     one, two = merged["candidate"]
     others = {answer: classes for answer, classes in merged.items() if answer != "candidate"}
@@ -271,17 +248,17 @@ def chosen_classes(posterior: Floats) -> tuple[Ints, Floats]:
     return np.where(labelled, np.where(tied, -1, best), -2), np.where(labelled, top, np.nan)
 
 
-def fitted(labels: Labels, units: pd.DataFrame, n_starts: int, seed: Seed, conf_level: float) -> DawidSkene:
+def fitted(panel: AnswerPanel, units: pd.DataFrame, n_starts: int, seed: Seed, conf_level: float) -> DawidSkene:
     """The fitted model; `units`: columns of each unit."""
-    posterior, parameters, fits = fit_panels(labels, n_starts, seed, conf_level)
+    posterior, parameters, fits = fit_panels(panel, n_starts, seed, conf_level)
     if not fits:
         raise DesignError("dawid_skene compares raters, and there are no answers. Give those of two or more.")
-    protocol = list(labels.scopes.columns)
-    columns = [*protocol, *(c for c in labels.raters.columns if c not in protocol)]
+    protocol = panel.things.names
+    columns = [*protocol, *(c for c in _raters(panel).columns if c not in protocol)]
     rows = [{**dict.fromkeys([*columns, "answer"]), **row} for row in parameters]  # missing, not NaN, where none
     table = estimates(rows, columns, ["true", "answer", "_rater"], sort=False)
     front = [*columns, "term", "true", "answer"]
     table = table[[*front, *(c for c in table.columns if c not in front)]]
     panels = pd.DataFrame(fits)
-    units = units.assign(**{f"p({label})": posterior[:, i] for i, label in enumerate(labels.classes)})
-    return DawidSkene(list(_classes_by_name(labels)), float(panels["loglik"].sum()), table, panels, units)
+    units = units.assign(**{f"p({label})": posterior[:, i] for i, label in enumerate(panel.answers)})
+    return DawidSkene(list(_classes_by_name(panel)), float(panels["loglik"].sum()), table, panels, units)

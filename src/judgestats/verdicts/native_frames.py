@@ -9,10 +9,13 @@ import pandas as pd
 import pyarrow as pa
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.schema.opening import engine_errors, narwhals_frame
 
+
+@engine_errors
 def to_table(frame: IntoFrame) -> pd.DataFrame:
     """A pandas table of any frame, rows numbered from 0."""
-    data = nw.from_native(frame)
+    data = narwhals_frame(frame)
     table = data.lazy().collect(backend="pandas").to_native() if isinstance(data, nw.LazyFrame) else data.to_pandas()
     return pd.DataFrame(table).reset_index(drop=True)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.panels import AnswerPanel
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose, data_rows
@@ -15,7 +16,7 @@ from judgestats.schema.coding import column_codes
 from judgestats.schema.columns import CHOICES, PREFERENCES, UNIT_COLUMNS
 from judgestats.typing import Ints, Mask, Seed
 from judgestats.verdicts.call_groups import PANEL, CallGroups, in_order, refuse_repeats
-from judgestats.verdicts.latent_classes import DAWID_SKENE, Labels, verdicts_of
+from judgestats.verdicts.latent_classes import DAWID_SKENE, verdicts_of
 from judgestats.verdicts.voting_rules import INVALID, TIE, Custom, U, V, Votes, rule_of
 
 #: A verdict as a choice, in canonical order; the vote of a choice, before the order is undone.
@@ -67,8 +68,8 @@ def aggregate_pairs(
     table, codes = groups.table, groups.codes
     incomplete = votes[:, INVALID] > 0 if missing == "invalid" else votes[:, :INVALID].sum(axis=1) == 0
     if rule is None:
-        labels, answers = labels_of_pairs(pairs, by)
-        best, confidence = verdicts_of(labels, *starts, CONF_LEVEL)
+        panel, answers = panel_of_pairs(pairs, by)
+        best, confidence = verdicts_of(panel, *starts, CONF_LEVEL)
         verdict, native = np.where(best < 0, TIE, answers[best]), best >= 0
     else:
         confidence, native = None, rule.native(votes)
@@ -89,8 +90,8 @@ def aggregate_pairs(
     return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *groups.unit])))
 
 
-def labels_of_pairs(pairs: PairVotes, by: Sequence[str]) -> tuple[Labels, Ints]:
-    """Labels of a panel on pairs, and the verdict of each class; sides that differ in the alphabet alone are alike."""
+def panel_of_pairs(pairs: PairVotes, by: Sequence[str]) -> tuple[AnswerPanel, Ints]:
+    """Raters by pairs, and the verdict of each class; sides that differ in the alphabet alone are alike."""
     valid = np.flatnonzero(pairs.vote != INVALID)
     sides = pairs.groups.table[["first", "second"]].drop_duplicates()
     present = np.unique(pairs.vote[valid])
@@ -103,7 +104,7 @@ def labels_of_pairs(pairs: PairVotes, by: Sequence[str]) -> tuple[Labels, Ints]:
         mirror = np.array([V, U, TIE], dtype=np.int64)[: present.size]
     place = np.searchsorted(present, pairs.vote[valid])
     classes = [class_names[i] for i in present]
-    return pairs.groups.rater_labels(valid, place, classes, by, mirror), present
+    return pairs.groups.panel(valid, place, classes, by, mirror), present
 
 
 def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, Mask]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from judgestats.counting.panels import AnswerPanel
 from judgestats.counting.repeats import modes
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
@@ -16,7 +17,7 @@ from judgestats.schema.coding import column_codes
 from judgestats.schema.columns import RATINGS, answer_column, key_columns
 from judgestats.typing import Floats, Ints, Mask, Seed
 from judgestats.verdicts.call_groups import PANEL, CallGroups, in_order, refuse_repeats
-from judgestats.verdicts.latent_classes import DAWID_SKENE, Labels, verdicts_of
+from judgestats.verdicts.latent_classes import DAWID_SKENE, verdicts_of
 
 SUMMARIES = ("mean", "median", "trimmed", "mode")
 #: Whether judges' scores of their own systems are left out: True where names are the same, or system -> judge.
@@ -40,7 +41,7 @@ def aggregate_scores(
     choose(how, [*SUMMARIES, DAWID_SKENE], "how")
     if not 0 <= trim < 0.5:
         raise DesignError(f"trim={trim!r} is not a share to cut from each end. Allowed: at least 0 and below 0.5.")
-    scores = panel_scores(ratings, over, by, exclude_own)
+    scores = grouped_scores(ratings, over, by, exclude_own)
     if scores.classes is not None and how not in ("mode", DAWID_SKENE):
         raise DesignError(f"how={how!r} needs numbers, and the answers are classes. Allowed: 'mode', {DAWID_SKENE!r}.")
     groups, values, own = scores.groups, scores.values, scores.own
@@ -53,10 +54,10 @@ def aggregate_scores(
         result["judge"] = PANEL
     undecided = np.zeros(codes.size, dtype=bool)
     if how == DAWID_SKENE:
-        labels = labels_of_scores(scores, by)
-        best, confidence = verdicts_of(labels, *starts, CONF_LEVEL)
+        panel = panel_of_scores(scores, by)
+        best, confidence = verdicts_of(panel, *starts, CONF_LEVEL)
         undecided = (best == -1) & ~incomplete
-        place = range(len(labels.classes)) if scores.classes is not None else labels.classes
+        place = range(len(panel.answers)) if scores.classes is not None else panel.answers
         summary = np.where(best < 0, np.nan, np.asarray(place, dtype=float)[best])
         result["confidence"] = np.where(incomplete, np.nan, confidence)
     elif how == "mode":
@@ -77,8 +78,11 @@ def aggregate_scores(
 
 
 @dataclass(frozen=True)
-class PanelScores:
-    """Scores, grouped by response: `values` and `own` (a judge of its own system) of each row."""
+class GroupedScores:
+    """Scores of a table, grouped by response: `values` and `own` (a judge of its own system) of each row.
+
+    No panel yet: what is summarised may be runs, orders or prompts in place of judges.
+    """
 
     groups: CallGroups
     values: Floats
@@ -86,7 +90,9 @@ class PanelScores:
     classes: pd.Index | None = None  # of which `values` are the codes, sorted
 
 
-def panel_scores(ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], exclude_own: Authors) -> PanelScores:
+def grouped_scores(
+    ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], exclude_own: Authors
+) -> GroupedScores:
     """Group the scores of each response; refuse an `over` that cannot be, and scores that repeat each other."""
     for name in over:
         choose(name, [c for c in ratings.columns if c not in _NOT_OVER], "over")
@@ -95,17 +101,17 @@ def panel_scores(ratings: pd.DataFrame, over: Sequence[str], by: Sequence[str], 
     refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
     own, column = _own(ratings, over, exclude_own), answer_column(ratings.columns)
     if column != "answer":
-        return PanelScores(groups, ratings[column].to_numpy(dtype=float), own)
+        return GroupedScores(groups, ratings[column].to_numpy(dtype=float), own)
     code, classes = class_codes(ratings[column])
-    return PanelScores(groups, np.where(code < 0, np.nan, code), own, classes)
+    return GroupedScores(groups, np.where(code < 0, np.nan, code), own, classes)
 
 
-def labels_of_scores(scores: PanelScores, by: Sequence[str]) -> Labels:
-    """Labels of a panel on responses: each different score is a class."""
+def panel_of_scores(scores: GroupedScores, by: Sequence[str]) -> AnswerPanel:
+    """Raters by responses: each different score is a class."""
     valid = np.flatnonzero(~scores.own & ~np.isnan(scores.values))
     classes, label = np.unique(scores.values[valid], return_inverse=True)
     names = classes.tolist() if scores.classes is None else scores.classes[classes.astype(int)].tolist()
-    return scores.groups.rater_labels(valid, label.reshape(-1), names, by)
+    return scores.groups.panel(valid, label.reshape(-1), names, by)
 
 
 def summarise(values: Floats, code: Ints, size: int, how: str, trim: float) -> Floats:
@@ -130,6 +136,11 @@ def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: Authors) -> Ma
         return np.zeros(len(ratings), dtype=bool)
     if "judge" not in over:
         raise DesignError("exclude_own= leaves a judge out of a panel: it needs over='judge'.")
+    if "system" not in ratings.columns:
+        raise DesignError(
+            "exclude_own= leaves out a judge who rates its own answers, and there is no column 'system' that says "
+            f"whose they are. Columns: {', '.join(ratings.columns)}. Leave exclude_own= out, or map system."
+        )
     _refuse_unknown_identity(ratings, exclude_own)
     own = _author(ratings["system"], exclude_own) == ratings["judge"].astype(object)
     return np.asarray(own, dtype=bool)

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from refusals import refused
+
 pytest.importorskip("arviz_stats")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -32,7 +34,7 @@ ITEMS, CALLS = 12, 8
 pytestmark = pytest.mark.filterwarnings("ignore")  # ArviZ's own
 
 
-def table() -> pd.DataFrame:
+def binary_calls() -> pd.DataFrame:
     rng = np.random.default_rng(5)
     item = np.repeat(np.arange(ITEMS), CALLS)
     p = 1 / (1 + np.exp(-0.4 - rng.normal(0, 0.8, ITEMS)[item]))
@@ -45,7 +47,7 @@ def stats(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 def drawn(formula: str, data: pd.DataFrame | None = None) -> js.models.Fit:
     """A sampled fit without a sampler: draws about the likelihood's own estimates."""
-    own = design(formula, table() if data is None else data, family="binomial")
+    own = design(formula, binary_calls() if data is None else data, family="binomial")
     model, rng = Model(own, "binomial", "logit"), np.random.default_rng(1)
     found = fit_design(model)
     spread = np.linalg.cholesky(np.nan_to_num(found.covariance) + 1e-9 * np.eye(found.df))
@@ -85,11 +87,11 @@ def test_leave_one_out_by_arviz_is_ours(fit: js.models.Fit, unit: str) -> None:
 
 
 def test_counted_calls_are_calls(fit: js.models.Fit) -> None:
-    tally = table().groupby(["item", "x"], as_index=False)["y"].agg(k="sum", n="size")
+    tally = binary_calls().groupby(["item", "x"], as_index=False)["y"].agg(k="sum", n="size")
     counted = drawn("cbind(k, n - k) ~ x + (1|item)", tally)
     one, two = (group(f.to_arviz(), "log_likelihood")["call"].values for f in (fit, counted))
     assert one.shape == two.shape == (4, 250, ITEMS * CALLS)
-    assert np.sort(group(counted.to_arviz(), "observed_data")["call"].values).tolist() == sorted(table()["y"])
+    assert np.sort(group(counted.to_arviz(), "observed_data")["call"].values).tolist() == sorted(binary_calls()["y"])
 
 
 def test_compare_works_on_one_unit_and_refuses_two(fit: js.models.Fit) -> None:
@@ -101,10 +103,11 @@ def test_compare_works_on_one_unit_and_refuses_two(fit: js.models.Fit) -> None:
 
 
 def test_what_has_no_chains_or_no_such_unit_is_refused(fit: js.models.Fit, monkeypatch) -> None:
-    with pytest.raises(DesignError, match="Did you mean 'item'"):
-        fit.to_arviz("items")
-    with pytest.raises(FitError, match="has no posterior draws"):
-        js.fit("y ~ x", table()).to_arviz()
+    refused(
+        DesignError,
+        (lambda: fit.to_arviz("items"), "Did you mean 'item'"),
+        (lambda: js.fit("y ~ x", binary_calls()).to_arviz(), FitError, "has no posterior draws"),
+    )
     monkeypatch.setattr("judgestats.models.postestimation.crossvalidation.MOST_LOGLIK", 1000)
     with pytest.raises(DesignError, match="Name a grouping factor"):
         fit.to_arviz()
@@ -150,10 +153,12 @@ def test_arviz_draws_it(fit: js.models.Fit, name: str, made: str) -> None:
 
 def test_fits_bias_models_and_posteriors_have_one_shape(fit: js.models.Fit) -> None:
     calls = (
-        table().rename(columns={"y": "correct"}).assign(strategy=lambda t: np.where(t["x"] > 0, "S8", "B0"), judge="j")
+        binary_calls()
+        .rename(columns={"y": "correct"})
+        .assign(strategy=lambda t: np.where(t["x"] > 0, "S8", "B0"), judge="j")
     )
     model = js.models.strategy_effects(calls, baseline="B0")
-    for result in (fit, js.fit("y ~ x", table()), model, posterior()):
+    for result in (fit, js.fit("y ~ x", binary_calls()), model, posterior()):
         assert isinstance(result.tidy(), pd.DataFrame)
         assert "estimate" in result.tidy()
         assert isinstance(result.summary(), str)

@@ -5,6 +5,8 @@ import inspect
 import pandas as pd
 import pytest
 
+from refusals import refused
+
 pytest.importorskip("pymc")
 pytest.importorskip("arviz_stats")
 pytest.importorskip("nutpie")
@@ -69,10 +71,12 @@ def test_every_function_that_samples_is_looked_at():
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_an_unknown_option_is_refused_and_the_right_one_suggested(name):
-    with pytest.raises(DesignError, match="Did you mean 'draws'"):
-        SAMPLED[name](sampling={"draw": 200})
-    with pytest.raises(DesignError, match="not a mapping"):
-        SAMPLED[name](sampling=200)
+    refused(
+        DesignError,
+        ({"draw": 200}, "Did you mean 'draws'"),
+        (200, "not a mapping"),
+        of=lambda sampling: SAMPLED[name](sampling=sampling),
+    )
 
 
 def test_agreement_has_no_chains():

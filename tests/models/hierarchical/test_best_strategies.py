@@ -9,6 +9,7 @@ import pytest
 from judgestats.errors import DesignError
 from judgestats.models.hierarchical.best_strategies import miss_probability, ranked, strategies
 from models.strategy_tables import read_arms, strategy_calls, table1, table4
+from refusals import refused
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
@@ -31,16 +32,14 @@ def test_ties_for_best_are_split():
 
 def test_options():
     table = table1()
-    with pytest.raises(DesignError, match="dependence"):
-        strategies(table, baseline="B0", dependence="some")
-    with pytest.raises(DesignError, match="baseline_only"):
-        strategies(table, baseline="B0", dependence="discordant")
-    with pytest.raises(DesignError, match="needs k"):
-        strategies(table4().assign(n=400), baseline="B0", dependence="independent")
-    with pytest.raises(DesignError, match="priors has 'efect'"):
-        strategies(table, baseline="B0", priors={"efect": 1})
-    with pytest.raises(DesignError, match="twice"):
-        read_arms(pd.concat([strategy_calls(items=5)] * 2))
+    refused(
+        DesignError,
+        (lambda: strategies(table, baseline="B0", dependence="some"), "dependence"),
+        (lambda: strategies(table, baseline="B0", dependence="discordant"), "baseline_only"),
+        (lambda: strategies(table4().assign(n=400), baseline="B0", dependence="independent"), "needs k"),
+        (lambda: strategies(table, baseline="B0", priors={"efect": 1}), "priors has 'efect'"),
+        (lambda: read_arms(pd.concat([strategy_calls(items=5)] * 2)), "twice"),
+    )
 
 
 def _pick(fit, term, scale=None):

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from refusals import refused
 
 pytest.importorskip("arviz_stats")
 
 from judgestats.errors import DesignError
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.hierarchical.score_components import (
     Scores,
     agreement,
@@ -22,7 +23,7 @@ from judgestats.models.hierarchical.score_components import (
 )
 
 
-def scores(items: int, judges: int, seed: int = 0, sds: tuple[float, float, float] = (1.0, 0.5, 0.7)) -> pd.DataFrame:
+def crossed(items: int, judges: int, seed: int = 0, sds: tuple[float, float, float] = (1.0, 0.5, 0.7)) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     subject, judge = rng.normal(0, sds[0], items), rng.normal(0, sds[1], judges)
     y = 6 + subject[:, None] + judge + rng.normal(0, sds[2], (items, judges))
@@ -36,7 +37,7 @@ def named(found: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_many_data_give_reml() -> None:
-    table = scores(150, 25)
+    table = crossed(150, 25)
     found = named(agreement(table).tidy())
     reml = named(js.variance_components(table, facets=["item", "judge"], interactions=False))
     for ours, theirs in (("subject", "item"), ("judge", "judge"), ("residual", "residual")):
@@ -53,7 +54,7 @@ def test_many_data_give_reml() -> None:
 
 @pytest.mark.slow
 def test_incomplete_design() -> None:
-    table = scores(120, 12, seed=4).sample(frac=0.5, random_state=2)
+    table = crossed(120, 12, seed=4).sample(frac=0.5, random_state=2)
     found = named(agreement(table).tidy())
     icc = named(js.icc(table, subjects="item", incomplete="reml"))
     for term in ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)"):
@@ -65,7 +66,7 @@ def test_incomplete_design() -> None:
 @pytest.mark.slow
 def test_facets() -> None:
     parts = [
-        scores(60, 8, seed=7).assign(criterion=c, shift=s)
+        crossed(60, 8, seed=7).assign(criterion=c, shift=s)
         for c, s in zip("abcdefghij", np.linspace(-3, 3, 10), strict=True)
     ]
     rng = np.random.default_rng(0)
@@ -90,7 +91,7 @@ def test_of_sds() -> None:
 def test_intervals_cover() -> None:
     """Calibration: truth drawn from the prior lies in the 80 % interval four times of five."""
     priors = {
-        n: Prior(s, None, n != "level")
+        n: CentredPrior(s, None, n != "level")
         for n, s in (("level", 3.0), ("subject", 1.0), ("judge", 0.6), ("residual", 1.0))
     }
     codes = {"subject": np.repeat(np.arange(12), 4), "judge": np.tile(np.arange(4), 12)}
@@ -112,7 +113,7 @@ def test_equals_the_sampled_model() -> None:
 
     codes = {"subject": np.repeat(np.arange(15), 4), "judge": np.tile(np.arange(4), 15)}
     priors = {
-        n: Prior(s, d, n != "level")
+        n: CentredPrior(s, d, n != "level")
         for n, s, d in (("level", 3.0, None), ("subject", 1.0, None), ("judge", 0.6, 3.0), ("residual", 1.0, None))
     }
     _, y = prior_draw(Scores(np.zeros(60), codes), priors, np.random.default_rng(5))
@@ -139,7 +140,7 @@ def test_equals_the_closed_form_of_a_balanced_table() -> None:
     """Independent of the engine: mean squares are independent given the sds; the prior is weighted by their law."""
     codes = {"subject": np.repeat(np.arange(15), 4), "judge": np.tile(np.arange(4), 15)}
     scales = (("level", 3.0, None), ("subject", 1.0, None), ("judge", 0.6, 3.0), ("residual", 1.0, None))
-    priors = {n: Prior(s, d, n != "level") for n, s, d in scales}
+    priors = {n: CentredPrior(s, d, n != "level") for n, s, d in scales}
     _, y = prior_draw(Scores(np.zeros(60), codes), priors, np.random.default_rng(5))
     rng = np.random.default_rng(0)
     p = {n: priors[n].draw(rng, 1_000_000) for n in priors}
@@ -167,7 +168,7 @@ def test_equals_the_closed_form_of_a_balanced_table() -> None:
 
 @pytest.mark.slow
 def test_prior_driven_and_priors_shown() -> None:
-    table = scores(40, 2, sds=(1.0, 0.0, 0.7))
+    table = crossed(40, 2, sds=(1.0, 0.0, 0.7))
     told = agreement(table, priors={"judge": 0.02}, sampling={"draws": 1000})
     assert "prior-driven" in named(told.tidy()).loc["judge", "flag"]
     assert "prior-driven" in named(told.tidy()).loc["ICC(2,1)", "flag"]
@@ -184,7 +185,7 @@ def test_prior_driven_and_priors_shown() -> None:
 
 @pytest.mark.slow
 def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
-    table = scores(20, 12, sds=(1.0, 2.0, 0.5))
+    table = crossed(20, 12, sds=(1.0, 2.0, 0.5))
     told = agreement(table, priors={"judge": 0.1}, sampling={"draws": 1000})
     assert "prior and data disagree" in named(told.tidy()).loc["judge", "flag"]
     assert "prior and data disagree" in named(told.tidy()).loc["ICC(2,1)", "flag"]
@@ -193,7 +194,7 @@ def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
 
 
 def test_row_order_and_engine() -> None:
-    table = scores(20, 4)
+    table = crossed(20, 4)
     one, two = (
         agreement(table, sampling={"draws": 400}),
         agreement(table.sample(frac=1, random_state=0), sampling={"draws": 400}),
@@ -213,16 +214,17 @@ def test_row_order_and_engine() -> None:
     ],
 )
 def test_nothing_to_say(change: object, flag: str) -> None:
-    found = agreement(change(scores(6, 3))).tidy()  # type: ignore[operator]
+    found = agreement(change(crossed(6, 3))).tidy()  # type: ignore[operator]
     assert found["estimate"].isna().all()
     assert (found["flag"] == flag).all()
 
 
 def test_refusals() -> None:
-    table = scores(6, 3)
-    with pytest.raises(DesignError, match="used twice"):
-        agreement(table, subjects="item", facets="item")
-    with pytest.raises(DesignError, match="not a parameter"):
-        agreement(table, priors={"item": 1.0})
-    with pytest.raises(DesignError, match="one number"):
-        agreement(table, priors={"level": (1.0, 3)})
+    table = crossed(6, 3)
+    refused(
+        DesignError,
+        ({"subjects": "item", "facets": "item"}, "used twice"),
+        ({"priors": {"item": 1.0}}, "not a parameter"),
+        ({"priors": {"level": (1.0, 3)}}, "one number"),
+        of=lambda options: agreement(table, **options),
+    )

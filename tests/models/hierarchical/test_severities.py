@@ -8,11 +8,11 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.hierarchical.crossed import (
     EFFECTS,
     FIXED,
-    Panel,
+    CrossedMeans,
     default_priors,
     effects,
     model,
@@ -22,6 +22,7 @@ from judgestats.models.hierarchical.crossed import (
 )
 from judgestats.models.hierarchical.severities import severity
 from judgestats.published.paper_tables import MODELS, panel, scores
+from refusals import refused
 
 pytest.importorskip("arviz_stats")
 
@@ -31,14 +32,14 @@ def merchant() -> js.models.hierarchical.posteriors.Posterior:
     return severity(scores(), reference=panel())
 
 
-def priors(unit: float = 1.0) -> dict[str, Prior]:
+def priors(unit: float = 1.0) -> dict[str, CentredPrior]:
     return default_priors(EFFECTS, unit)
 
 
-def small(C: int = 2, J: int = 4, S: int = 5, noise: float = 0.01) -> Panel:
+def small(C: int = 2, J: int = 4, S: int = 5, noise: float = 0.01) -> CrossedMeans:
     c, j, s = (a.ravel() for a in np.meshgrid(range(C), range(J), range(S), indexing="ij"))
     names = ("abcdefgh"[:J], "abcdefgh"[:S], "xy"[:C])
-    return Panel(np.zeros(len(c)), np.full(len(c), noise), j, s, c, j == s, *map(tuple, names))
+    return CrossedMeans(np.zeros(len(c)), np.full(len(c), noise), j, s, c, j == s, *map(tuple, names))
 
 
 def get(found: pd.DataFrame, term: str, **where: str) -> pd.Series:
@@ -180,7 +181,7 @@ def test_conditional_effects_equal_the_normal_formula() -> None:
     """Mean and sd of the effects given known sds, against the formula with matrices written out."""
     data, own = small(1, 3, 3), priors()
     _, y = prior_draw(data, own, np.random.default_rng(0))
-    data = Panel(
+    data = CrossedMeans(
         y,
         *(
             getattr(data, k)
@@ -211,7 +212,7 @@ def test_calibration() -> None:
     data, own, rng, inside = small(), priors(), np.random.default_rng(0), []
     for k in range(40):
         truth, y = prior_draw(data, own, rng)
-        seen = Panel(
+        seen = CrossedMeans(
             y,
             *(
                 getattr(data, n)
@@ -234,7 +235,7 @@ def test_equals_the_sampled_model() -> None:
 
     data, own = small(1, 4, 5), priors()
     _, y = prior_draw(data, own, np.random.default_rng(3))
-    data = Panel(
+    data = CrossedMeans(
         y,
         *(
             getattr(data, n)
@@ -258,9 +259,9 @@ def test_order_of_rows_and_one_score() -> None:
     pd.testing.assert_frame_equal(one.tidy(), two.tidy())
     assert "one score" in get(one.tidy(), "severity", judge="Grok 4")["flag"]
     assert not one.tidy()["term"].str.contains("attenuation").any()
-    with pytest.raises(DesignError, match="not a condition"):
-        severity(table, baseline="x", blinded="y")
-    with pytest.raises(DesignError, match="two judges"):
-        severity(table[table["judge"] == "Grok 4"])
-    with pytest.raises(DesignError, match="not a parameter"):
-        severity(table, priors={"nothing": 1.0})
+    refused(
+        DesignError,
+        (lambda: severity(table, baseline="x", blinded="y"), "not a condition"),
+        (lambda: severity(table[table["judge"] == "Grok 4"]), "two judges"),
+        (lambda: severity(table, priors={"nothing": 1.0}), "not a parameter"),
+    )

@@ -14,6 +14,7 @@ from judgestats.models.hierarchical.signed_bias import PRIORS, bias, model, obse
 from judgestats.models.hierarchical.target_counts import read
 from judgestats.published import load
 from models.printed_counts import outcome_counts, table7, table8
+from refusals import refused
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
@@ -39,12 +40,13 @@ def test_a_score_is_the_sum_over_all_splits():
 
 
 def test_options():
-    with pytest.raises(DesignError, match="margin"):
-        bias(outcome_counts(1, 2, 3), margin=2)
-    with pytest.raises(DesignError, match="invalid"):
-        bias(outcome_counts(1, 2, 3), invalid="wrong")
-    with pytest.raises(DesignError, match="positive finite"):
-        bias(outcome_counts(1, 2, 3), priors={"sd_share": 0})
+    refused(
+        DesignError,
+        ({"margin": 2}, "margin"),
+        ({"invalid": "wrong"}, "invalid"),
+        ({"priors": {"sd_share": 0}}, "positive finite"),
+        of=lambda options: bias(outcome_counts(1, 2, 3), **options),
+    )
 
 
 def test_prior_draws_have_the_design():

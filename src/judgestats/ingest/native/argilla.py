@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
+from judgestats.ingest.record_versions import Identity
 
 _FLAT = ".responses.users"
 _STATUSES = ("submitted", "draft", "discarded")
@@ -50,8 +51,8 @@ def rows(
     for name, rater, value, status, kind in answers:
         if not absent(status) and str(status) not in _STATUSES:
             raise place.wrong("status of a response", status, ", ".join(_STATUSES))
-        if not absent(status) and str(status) != "submitted":
-            place.exclude(f"response not submitted ({status})", name)
+        if reason := _IDENTITY.withdrawal({"status": status}):
+            place.exclude(reason, name)
         elif (answer := score_and_status(place, name, parsed_cell(value), scores)) is not None:
             user = judge or person_name(rater) if kind == "human" else person_name(rater, "suggestion")
             yield {**common, "judge": user, "criterion": name, **answer, "rater_type": kind}
@@ -108,6 +109,14 @@ def _suggestions(record: Fields) -> Iterator[tuple[str, object, object]]:
             yield key.removesuffix(".suggestion"), record.get(f"{key}.agent"), record[key]
 
 
+#: Ids of records are the user's, so that those of two files may be the same.
+_IDENTITY = Identity(
+    keys=(("_server_id", "[].*", "[].user_id"), ("id", "[].*", "[].user_id"), ("id", "[].*", "[].agent")),
+    time=("updated_at",),
+    withdrawn={"status": (("draft", "discarded"), "response not submitted")},
+    within=("responses", "responses.*", "suggestions", "suggestions.*"),
+    per_file=True,
+)
 READER = Reader(
     name="argilla",
     frame="ratings",
@@ -131,4 +140,5 @@ READER = Reader(
     },
     sample="files written by the argilla package, and by its version 1",
     repeats=True,
+    identity=_IDENTITY,
 )

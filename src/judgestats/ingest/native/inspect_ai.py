@@ -14,6 +14,7 @@ from judgestats.ingest.native.inspect_ai_head import Rater, object_of, objects_o
 from judgestats.ingest.native.inspect_values import LETTERS, by_scorer, rating
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import as_text, scalars
+from judgestats.ingest.record_versions import IF_GIVEN, Identity
 from judgestats.ingest.word_scores import Word
 
 #: Words that they know besides, in any case.
@@ -44,7 +45,7 @@ def records(document: Any, path: Path) -> Iterator[Record]:
     empty = True
     for where, sample in samples:
         empty = False
-        yield where, {"run": run, "sample": sample}
+        yield where, {"run": run, "sample": sample, "invalidation": sample.get("invalidation")}
     if empty:
         status = head.get("status", "started")
         raise SchemaError(
@@ -99,9 +100,6 @@ def rows(
         raise place.wrong("epoch", epoch, "a whole number")
     if isinstance(item, bool) or not isinstance(item, str | int):
         raise place.wrong("id", item, "a text or a whole number")
-    if sample.get("invalidation"):
-        place.exclude("the sample was invalidated by hand")
-        return
     scores = sample.get("scores")
     if scores is None and sample.get("score") is not None:  # before Inspect had several scorers
         scores = {next(iter(run.raters), "score"): sample["score"]}
@@ -230,7 +228,9 @@ LOG = Reader(
         "eval.model": "system",
         "eval.task, eval_id, task_args": "task, eval_id, task_arg_<name>",
         "samples[].metadata, scores.<scorer>.metadata": "single values as metadata_<name>, score_metadata_<name>",
-        "samples[].error, invalidation": "excluded where there is no score; invalidated samples are excluded",
+        "samples[].error": "excluded where there is no score",
+        "member of the archive": "of samples that stand in it twice, the last",
     },
     sample="public logs of Inspect's own tests and of inspect_scout; logs written as Inspect writes them",
+    identity=Identity(withdrawn={"invalidation": (IF_GIVEN, "the sample was invalidated by hand")}),
 )

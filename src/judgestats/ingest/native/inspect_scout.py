@@ -9,6 +9,7 @@ from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.native.inspect_values import by_scorer, rating
 from judgestats.ingest.readers import Place, Reader
 from judgestats.ingest.record_fields import absent, as_text, having
+from judgestats.ingest.record_versions import Identity
 
 _SETS = ("label_", "target_")
 
@@ -166,4 +167,5 @@ SCAN = Reader(
         "scan_id, task_name, scanner_params": "condition columns; the transcript's own scores are not read",
     },
     sample="a public file of inspect_scout's own tests",
+    identity=Identity(keys=(("uuid",),), time=("timestamp",)),
 )

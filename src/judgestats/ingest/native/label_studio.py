@@ -9,6 +9,7 @@ from typing import NamedTuple
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, context, parsed_cell, person_name
+from judgestats.ingest.record_versions import IF_TRUE, Identity
 
 #: Type of a result -> field of its value that holds the grade.
 _GRADES = {"rating": "rating", "choices": "choices", "number": "number"}
@@ -71,10 +72,8 @@ def _task_results(record: Fields, place: Place, judge: str | None) -> Iterator[_
             who = judge or who
             rater = who if people else person_name(annotation.get("model_version"), "prediction")
             results = annotation.get("result")
-            if annotation.get("was_cancelled") or not isinstance(results, list) or not results:
-                place.exclude(
-                    "skipped by the annotator" if annotation.get("was_cancelled") else "empty annotation", rater
-                )
+            if not isinstance(results, list) or not results:
+                place.exclude("empty annotation", rater)
                 continue
             times = Counter(str(r.get("from_name")) for r in results if isinstance(r, dict))
             for result in results:
@@ -189,6 +188,14 @@ def pairwise_rows(
         }
 
 
+#: Numbers that one installation counts up, so that those of two files may be the same.
+_IDENTITY = Identity(
+    keys=(("[].*", "[].id", "id"), ("annotation_id",)),
+    time=("[].updated_at", "updated_at"),
+    withdrawn={"[].was_cancelled": (IF_TRUE, "skipped by the annotator")},
+    within=("annotations", "completions", "predictions"),
+    per_file=True,
+)
 _ABOUT = "Label Studio exports; annotators are raters, models in predictions too"
 _ITEM = {
     "item": "field of the task's data that identifies the item (by default the task's id)",
@@ -218,6 +225,7 @@ RATINGS = Reader(
     },
     sample="the documented schema; JSON-MIN and CSV written by label-studio-sdk",
     repeats=True,
+    identity=_IDENTITY,
 )
 PAIRWISE = Reader(
     name="label_studio_pairwise",
@@ -243,4 +251,5 @@ PAIRWISE = Reader(
     },
     sample="the documented schema",
     repeats=True,
+    identity=_IDENTITY,
 )

@@ -8,6 +8,7 @@ from judgestats.errors import choose
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
+from judgestats.ingest.record_versions import IF_TRUE, Identity
 
 #: Field of the API and the tables -> its name in scheduled exports.
 _SNAKE = {
@@ -106,4 +107,9 @@ READER = Reader(
     },
     sample="a file written with the score types of the langfuse package",
     repeats=True,
+    identity=Identity(
+        keys=(("id",), ("executionTraceId", "name")),
+        time=("updatedAt", "event_ts", "createdAt", "timestamp"),
+        withdrawn={"isDeleted": (IF_TRUE, "the score was deleted")},
+    ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
 from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
+from judgestats.ingest.record_versions import IF_FALSE, Identity
 
 _TYPES = {"HUMAN": "human", "LLM_JUDGE": "model", "AI_JUDGE": "model", "CODE": "code"}
 _VALUE = "/value"
@@ -95,9 +96,6 @@ def _feedback(assessment: Fields, trace: object, place: Place, scores: Mapping[s
         kind = "expectation" if assessment.get("expectation") else "issue" if assessment.get("issue") else "assessment"
         place.exclude(f"{kind} without feedback", name)
         return
-    if assessment.get("valid") is False:
-        place.exclude("feedback that a later one replaces", name)
-        return
     if not isinstance(source, dict) or str(source.get("source_type")) not in (*_TYPES, "SOURCE_TYPE_UNSPECIFIED"):
         raise place.wrong("source of an assessment", source, f"an object with source_type {', '.join(_TYPES)}")
     trace, span = assessment.get("trace_id") or trace, assessment.get("span_id")
@@ -142,4 +140,11 @@ READER = Reader(
     },
     sample="a file written by the mlflow package",
     repeats=True,
+    identity=Identity(
+        keys=(("[].assessment_id",),),
+        time=("[].last_update_time", "[].last_update_time_ms"),
+        replaces="[].overrides",
+        withdrawn={"[].valid": (IF_FALSE, "feedback that a later one replaces")},
+        within=("assessments", "info.assessments"),
+    ),
 )

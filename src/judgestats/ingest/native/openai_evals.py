@@ -8,10 +8,8 @@ from functools import lru_cache
 from judgestats.errors import SchemaError
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader
-from judgestats.ingest.record_fields import as_text, first_line, has_fields, object_in, scalars, to_score
-
-#: What a grader's choice becomes where it could not be read; the tool gives it the lowest score.
-_INVALID = "__invalid__"
+from judgestats.ingest.record_fields import as_text, first_line, has_fields, object_in, scalars, to_score, unread
+from judgestats.ingest.record_versions import Identity
 
 
 def matches(record: Fields) -> str:
@@ -86,7 +84,7 @@ def _models(spec: Fields) -> list[str]:
 
 
 def _choice(data: Fields, scores: Mapping[str, float], place: Place) -> Row:
-    choice, read = str(data["choice"]), data["choice"] not in (_INVALID, None)
+    choice, read = str(data["choice"]), data["choice"] is not None and not unread(data["choice"])
     score = to_score(data.get("score"))
     if read and score != score:
         if choice not in scores:
@@ -141,4 +139,5 @@ READER = Reader(
         "spec, final_report, events of other types": "excluded, each with its place",
     },
     sample="written from evals/record.py and evals/elsuite/modelgraded",
+    identity=Identity(keys=(("run_id", "event_id", "sample_id", "type"),), time=("created_at",)),
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import SCORES, Place, Reader, score_and_status
-from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name
+from judgestats.ingest.record_fields import absent, as_text, context, parsed_cell, person_name, unread
+from judgestats.ingest.record_versions import Identity
 
 _KINDS = {"HUMAN": "human", "LLM": "model", "CODE": "code", "HEURISTIC": "code"}
 _RESULT = ("label", "score", "explanation")
@@ -66,8 +67,10 @@ def rows(
         failed = str(record.get("execution_status", "")).upper() in ("FAILED", "MISSING INPUT", "DID NOT RUN")
         evaluations = [(criterion or "overall", dict(record), None, failed)]
     for name, result, kind, failed in evaluations:
-        value = result.get("score")
-        answer = score_and_status(place, name, result.get("label") if absent(value) else value, scores, failed=failed)
+        value, label = result.get("score"), result.get("label")
+        answer = score_and_status(
+            place, name, label if absent(value) or unread(label) else value, scores, failed=failed
+        )
         if answer is None:
             continue
         annotator_kind = str(kind).upper()
@@ -129,7 +132,8 @@ READER = Reader(
     fields={
         "annotation_name, name, <name>_score": "criterion",
         "annotator_kind, kind": "rater_type: HUMAN human, LLM model, CODE code",
-        "result.score, result.label, score, label": "score: the label where there is no score",
+        "result.score, result.label, score, label": "score: the label where there is no score; NOT_PARSABLE is "
+        "status parse",
         "result.explanation, explanation": "rationale",
         "user_id, identifier, metadata.model": "judge",
         "span_id, trace_id, session_id, document_position": "item",
@@ -137,4 +141,12 @@ READER = Reader(
     },
     sample="frames written by arize-phoenix-evals, and annotations of the schema of arize-phoenix-client",
     repeats=True,
+    identity=Identity(
+        keys=(
+            ("id", "annotator_kind", "span_id"),
+            ("id", "annotator_kind", "trace_id"),
+            ("id", "annotator_kind", "session_id"),
+        ),
+        time=("updated_at", "created_at"),
+    ),
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from judgestats.ingest.json_values import Fields, Row
 from judgestats.ingest.readers import Place, Reader, Record
 from judgestats.ingest.record_fields import as_text, fields_below, has_fields, object_in, scalars, to_score
+from judgestats.ingest.record_versions import Identity
 
 #: Types of assertion that a model grades; also those that begin with ``promptfoo:redteam:``. All others are code.
 _MODEL = {
@@ -228,6 +229,7 @@ READER = Reader(
         "evalId": "eval_id",
     },
     sample="public: the tool's own test fixture (version 3); other versions from its types",
+    identity=Identity(keys=(("id",),)),
 )
 
 LINES = replace(

@@ -14,16 +14,16 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from judgestats import flags
-from judgestats.counting.clustering import ENOUGH, SAMPLED, Cluster, auto_cluster, clusters
-from judgestats.counting.counts import clustered_share
-from judgestats.counting.raters import Matched, matched_calls, same_code
+from judgestats import flags, methods
+from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
+from judgestats.counting.raters import MatchedRaters, matched_calls, same_code
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.estimate import clustered_share
 from judgestats.kernels.cluster_robust import degrees_of_freedom
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.proportions import clustered_mean
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.references import Humans, references
@@ -39,8 +39,8 @@ Alignment = Literal["auto", "accuracy", "rmse"]
 
 #: Fewest items of an annotator, and fewest clusters, that are tested.
 LEAST_ITEMS, LEAST_CLUSTERS = 30, 10
-#: With fewer items the test is flagged as lenient.
-ENOUGH_ITEMS = 100
+#: With fewer items, or fewer clusters, the test is flagged as lenient.
+ENOUGH_ITEMS, ENOUGH_CLUSTERS = 100, 30
 #: False discovery rate of the tests, and share of the annotators that a judge must pass.
 ERROR_RATE, MAJORITY = 0.05, 0.5
 _ALONE = "call(s) without the answers of two people"
@@ -96,7 +96,8 @@ def alternative_annotator_test(
         the root of the mean squared difference (ratings). ``auto``: by the kind of the data; ``method`` and ``flag``
         then say so where the ratings are whole numbers, which may be codes of classes.
     by : str or sequence of str
-        Domains or conditions, each with its own tests; the p-values are adjusted over all of them.
+        Further grouping columns. Each domain or condition has tests of its own; the p-values are adjusted over all of
+        them.
     cluster : "auto", str or False
         Column that the rated things share. ``"auto"`` detects it and names it in ``method``: the test is then on
         cluster-robust standard errors with t on their degrees of freedom. False is the published test, which treats all
@@ -207,11 +208,11 @@ def alternative_annotator_test(
             flags.EXCLUDED.of((of_judge & alone).sum(), what=_ALONE),
         )
         at = np.flatnonzero(units.judge == g)
-        group = _Group(units, at, float(epsilon), column, flags.join(dependent, *lost), conf_level)
+        group = _Replacement(units, at, float(epsilon), column, flags.join(dependent, *lost), conf_level)
         tests.append([{**key, **row} for row in group.rows(raters.humans)])
     for row in (row for rows in tests for row in rows if assumed):
         row["flag"] = flags.join(row["flag"], flags.TAKEN_AS_NUMBERS)
-        row["method"] = ", ".join(filter(None, (row.get("method", ""), "alignment by rmse")))
+        row["method"] = row.get("method", methods.NONE).noting("alignment by rmse")
     _decide(tests)
     rows = [row for rows in tests for row in rows]
     table = estimates(rows, [*keys, "annotator"], ("p_value", "p_adjusted", "passed"), sort=False)
@@ -219,7 +220,7 @@ def alternative_annotator_test(
     return in_order(table, keys)
 
 
-def _refuse_several_scales(compared: Matched, of_judge: Mask) -> None:
+def _refuse_several_scales(compared: MatchedRaters, of_judge: Mask) -> None:
     """Raise where a judge and the people who answered the same things are on scales far apart."""
     beside = np.isin(compared.other_thing, compared.thing[of_judge])
     parts = list(zip((compared.calls, compared.others), compared.scores, (of_judge, beside), strict=True))
@@ -230,7 +231,7 @@ def _refuse_several_scales(compared: Matched, of_judge: Mask) -> None:
 
 
 class _Units(NamedTuple):
-    """Things that a judge, a person left out and another person answered (N,)."""
+    """Things that a judge, a person left out and another person answered (N,): triples, so no panel."""
 
     study: Study  # their columns, and ``annotator``: the person left out
     judge: Integers  # number of the judge in its group
@@ -240,7 +241,9 @@ class _Units(NamedTuple):
     difference: Floats  # W of the person less that of the judge
 
 
-def _units(compared: Matched, humans: tuple[str, ...], judge: Integers, columns: list[str], how: Alignment) -> _Units:
+def _units(
+    compared: MatchedRaters, humans: tuple[str, ...], judge: Integers, columns: list[str], how: Alignment
+) -> _Units:
     """Compare each judge with each person; `judge` (N,): number of the judge of each call in its group."""
     ours, theirs = compared.answers if how == "accuracy" else compared.scores
 
@@ -265,7 +268,7 @@ def _units(compared: Matched, humans: tuple[str, ...], judge: Integers, columns:
     calls = compared.calls.columns
     if compared.kind == "preferences":
         calls = calls.but(first=calls["_low"], second=calls["_high"])
-    about = [c for c in dict.fromkeys([*columns, "item", "prompt", "task", "first", "second"]) if c in calls]
+    about = [c for c in dict.fromkeys([*columns, *CANDIDATES, "first", "second"]) if c in calls]
     factors = {c: calls[c].at(call[first]) for c in about} | {"annotator": Factor(place[first], pd.Index(humans))}
     won, difference = (np.bincount(unit, x, units.size) / size for x in (won, difference))
     study = Study(Factors(factors=factors, rows=units.size))
@@ -278,21 +281,14 @@ def _cluster(
     """The column that things share, empty if none; and a flag where it is ignored."""
     if cluster_columns or not units.thing.size:
         return (cluster_columns or ("",))[0], ""
-    clustering = auto_cluster(study, groups, "item", units.thing.size, units=units.study)
+    clustering = auto_cluster(study, groups, units.thing.size, units=units.study)
     if cluster_columns is not None:
         return "", flags.NOT_INDEPENDENT if clustering.shared else ""
-    return clustering.column, "" if clustering.column else _fixed(units)
-
-
-def _fixed(units: _Units) -> str:
-    """Flag of things that share so few prompts or tasks that these are taken as fixed."""
-    things, columns = np.unique(units.thing).size, units.study.columns
-    few = {c: len(columns.labels(c)) for c in ("task", "prompt") if c in columns}
-    return next((flags.TASKS_FIXED.of(n, what=c) for c, n in few.items() if 1 < n < SAMPLED and n < things), "")
+    return clustering.column, ""
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Replacement:
     """The people left out of one judge, in one group."""
 
     units: _Units
@@ -322,8 +318,7 @@ class _Group:
         person, things = self.units.annotator[at], float(np.unique(self.units.thing[at]).size)
         weight, unit = things / np.bincount(person)[person] / len(people), self._codes(at)
         k, n = (np.bincount(unit, x).astype(np.float64) for x in (weight * self.units.won[at], weight))
-        cells = clustered_share(k, n, self.column or "thing", self.conf_level)
-        return {**cells, "estimate": k.sum() / n.sum(), "n": things}
+        return {**clustered_share(k, n, self.column or "thing", self.conf_level).cells, "n": things}
 
     def _codes(self, at: Ints) -> NDArray[np.intp]:
         """Cluster of some units."""
@@ -350,7 +345,7 @@ class _Group:
         caution = flags.join(self.flag, flags.few_clusters(size) if self.column else "")
         cells["flag"] = flags.join(caution, cells["flag"])
         if not math.isnan(error):
-            cells["method"] = f"t, clustered by {self.column} ({clusters_note(size)})" if self.column else "t"
+            cells["method"] = methods.clustered(methods.T, self.column, size) if self.column else methods.T
             cells |= with_interval(error, max(low, -1.0), min(high, 1.0))
         if n < LEAST_ITEMS:
             return probability, cells
@@ -362,7 +357,7 @@ class _Group:
                 else flags.UNEQUAL_CLUSTERS.of(round(n_effective))
             )
             return probability, {**cells, "flag": flags.join(caution, flags.NOT_TESTED.of(why=why))}
-        lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH else ""
+        lenient = flags.TEST_LENIENT if self.column and n_effective < ENOUGH_CLUSTERS else ""
         if not self.column and n < ENOUGH_ITEMS:
             lenient = flags.TEST_OF_FEW_ITEMS
         if error > 0:

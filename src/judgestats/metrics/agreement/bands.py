@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import DesignError, SchemaError, choose
 
 Bands = Literal["landis_koch", "altman", "fleiss"]
@@ -31,6 +32,7 @@ BANDS: dict[Bands, tuple[str, tuple[tuple[str, float], ...]]] = {
 COEFFICIENTS = ("kappa", "pi", "ac1", "alpha")
 
 
+@checked_arguments
 def agreement_bands(
     estimates: pd.DataFrame, bands: Bands = "landis_koch", *, terms: tuple[str, ...] = COEFFICIENTS
 ) -> pd.DataFrame:

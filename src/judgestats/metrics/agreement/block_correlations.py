@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import NO_INTERVAL, Bootstrap, read_off
 from judgestats.errors import DesignError
+from judgestats.estimate import NOTHING, ON_Z, student_ends
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.correlation import (
     all_pairs,
@@ -141,7 +142,7 @@ def from_draws(
 ) -> Record:
     """Cells of an estimate from draws of units of these sizes; no interval for one unit or an undefined estimate."""
     row: Record = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
-    row |= {"method": plan.words, "flag": ""}
+    row |= {"method": plan.way, "flag": ""}
     if math.isnan(value):
         return row
     if sizes.size < 2:
@@ -152,24 +153,23 @@ def from_draws(
     return {**row, **cells, "flag": flags.join(few, cells["flag"])}
 
 
-def mean_correlation(value: float, draws: Floats, sizes: Floats, plan: Bootstrap) -> Record:
+def mean_correlation(value: float, draws: Floats, sizes: Floats, plan: Bootstrap, df: float = math.inf) -> Record:
     """Cells of a correlation over points, or of a mean of them: Student's interval on Fisher's z.
 
     `sizes` (O,): points that the judges share in each unit. As in Fisher's n - 3, the two means and the spread cost
-    three degrees of freedom.
+    three degrees of freedom; `df`: no more than these.
     """
     shared = sizes[sizes > 0]
     cells = from_draws(value, draws, shared, plan, CORRELATION)
-    worth, spread = effective_clusters(shared), 1 - value * value
-    if math.isnan(cells["conf_low"]) or spread < 1e-12:
+    worth = effective_clusters(shared)
+    if math.isnan(cells["conf_low"]) or 1 - value * value < NOTHING:
         return cells
     if worth <= 3:
         return {**cells, **NO_INTERVAL, "flag": flags.join(cells["flag"], flags.TOO_FEW)}
-    z, bias = math.atanh(value), (float(np.nanmean(draws)) - value) / spread
-    half = float(stdtrit(worth - 3, (1 + plan.conf_level) / 2)) * cells["std_error"] / spread
-    half *= math.sqrt((worth - 1) / (worth - 3))
-    low, high = math.tanh(z - half - max(bias, 0.0)), math.tanh(z + half - min(bias, 0.0))
-    return {**cells, "conf_low": low, "conf_high": high, "method": plan.words.replace("t,", "t on Fisher's z,", 1)}
+    error, bias = cells["std_error"] * math.sqrt((worth - 1) / (worth - 3)), float(np.nanmean(draws)) - value
+    low, high = student_ends(value, error, min(worth - 3, df), plan.conf_level, transform=ON_Z, bias=bias)
+    by = replace(plan, method="t").way.on("on Fisher's z", " ")
+    return {**cells, "conf_low": float(low), "conf_high": float(high), "method": by}
 
 
 def correlation_change(value: Floats, draws: Floats, sizes: Sequence[Floats], plan: Bootstrap) -> Record:
@@ -191,8 +191,8 @@ def correlation_change(value: Floats, draws: Floats, sizes: Sequence[Floats], pl
         return math.sqrt(max(one * one + two * two - 2 * together * one * two, 0.0))
 
     low, high = reach(high_1 - value[0], value[1] - low_2), reach(value[0] - low_1, high_2 - value[1])
-    words = plan.words.replace("t,", "MOVER,", 1)
-    return {**cells, "conf_low": change - low, "conf_high": change + high, "method": words}
+    way = plan.way.instead(methods.MOVER) if plan.method == "t" else plan.way
+    return {**cells, "conf_low": change - low, "conf_high": change + high, "method": way}
 
 
 def item_bootstrap(

@@ -14,49 +14,49 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import ndtr, stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, Statistic, planned
-from judgestats.counting.clustering import Cluster
+from judgestats.counting.clustering import UNIT, Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.judge_answers import SIDES, labels_of
+from judgestats.counting.judge_answers import SIDES, answer_panel
 from judgestats.counting.patterns import PATTERNS
 from judgestats.counting.raters import GOLD, GOLD_CANDIDATE
-from judgestats.counting.repeats import Unsettled, one_answer, plain
+from judgestats.counting.repeats import OfRepeats, Repeats, chosen_answers, plain
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.estimate import jackknifed, student, varies
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
 from judgestats.kernels.cluster_sums import sums_within
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
 from judgestats.kernels.coincidences import Units
-from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.agreement.rated_units import (
     UnitGroup,
-    answer_matrices,
     by_criterion,
     drawing_units,
     few_disagreements,
     interval_method,
+    number_of,
     positions,
     possible_answers,
     unit_groups,
     units_and_cluster,
+    units_of_pairs,
 )
-from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates, frame_of
-from judgestats.schema.classes import is_answer
+from judgestats.schema.classes import declared_classes, is_answer
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.factors import Factors
 from judgestats.schema.opening import frame_columns
-from judgestats.typing import Floats, Ints, Record
+from judgestats.typing import Floats, Integers, Ints, Record
 
 #: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
@@ -100,21 +100,22 @@ def unit_bootstrap(counts: Counts, added: Floats, statistic: Statistic, plan: Bo
 
 
 def mean_intervals(
-    data: Study | IntoFrame, groups: list[str], cluster: str | None, weights: Weights | None, plan: Bootstrap
+    data: Study | IntoFrame, groups: list[str], weights: Weights | None, plan: Bootstrap
 ) -> dict[tuple[str, ...], Record]:
     """Bootstrap cells of the mean kappa of each group: units are drawn with the answers of all judges."""
     intervals = {}
-    labels = labels_of(data, groups, [cluster] if cluster else [])
-    w = agreement_weights(positions(labels.answers), weights)
-    for key, table, answers in answer_matrices(labels, groups, cluster):
-        blocks, tables = [], []
-        for one, two in combinations(range(answers.shape[1]), 2):
-            both = (answers[:, one] >= 0) & (answers[:, two] >= 0)
-            cell = np.where(both, answers[:, one] * len(w) + answers[:, two], -1)
-            used = np.unique(cell[both])
-            if used.size:
-                blocks.append((cell[:, None] == used) * table["n"].to_numpy()[:, None])
-                tables.append((used // len(w), used % len(w)))
+    cluster = plan.cluster[0] if plan.cluster else None
+    judge_answers = answer_panel(data, groups, [cluster] if cluster else [])
+    w = agreement_weights(positions(judge_answers.answers), weights)
+    for key, table, pairs in units_of_pairs(judge_answers, groups, cluster):
+        blocks, tables, n = [], [], table["n"].to_numpy(dtype=float)
+        differs = np.zeros(len(table), dtype=bool)
+        for unit, one, two, share in pairs:
+            used, cell = np.unique(one * len(w) + two, return_inverse=True)
+            blocks.append(np.zeros((len(table), used.size)))
+            np.add.at(blocks[-1], (unit, cell), n[unit] * share)
+            tables.append((used // len(w), used % len(w)))
+            differs[unit[one != two]] = True
         if not tables:
             continue
         ends = np.cumsum([0, *(len(row) for row, _ in tables)])
@@ -128,11 +129,10 @@ def mean_intervals(
             result: Floats = np.nansum(values, axis=1) / np.where(defined > 0, defined, np.nan)
             return result
 
-        counts = np.concatenate(blocks, axis=1).astype(float)
+        counts = np.concatenate(blocks, axis=1)
         cells = unit_bootstrap(Counts.of(table), counts, mean, plan, key)
-        lowest = np.where(answers < 0, len(w), answers).min(axis=1)
-        discordant = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
-        intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few_disagreements(cells, discordant))}
+        few = few_disagreements(cells, float(n[differs].sum()))
+        intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few)}
     return intervals
 
 
@@ -150,12 +150,19 @@ def panel(
     interval, n_resamples, seed, conf_level = drawing
     data, column, dependent = units_and_cluster(data, by, cluster)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
-    unit_labels = labels_of(data, by, [column] if column else [])
-    answers, code = possible_answers(unit_labels.answers, labels)
-    w = agreement_weights(positions(answers), weights)
+    judge_answers = answer_panel(data, by, [column] if column else [])
+    used: defaultdict[str, list[Integers]] = defaultdict(list)
+    groups = list(unit_groups(judge_answers, by, column))
+    for group in groups:
+        used[str(group.key.get("criterion"))].append(group.units.code)
+    possible = {
+        c: possible_answers(judge_answers.answers, labels, np.unique(np.concatenate(x))) for c, x in used.items()
+    }
     rows = []
-    for group in unit_groups(unit_labels, by, column):
-        group = replace(group, units=group.units._replace(code=code[group.units.code]))
+    for group in groups:
+        answers, code = possible[str(group.key.get("criterion"))]
+        group = replace(group, units=group.units.recoded(code))
+        w = agreement_weights(positions(answers), weights)
         rows.append(_coefficient_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
     by = list(dict.fromkeys(names(by)))
@@ -180,13 +187,15 @@ def pairwise(
         table["other_answer"].where(is_answer(table["other_answer"])),
     )
     answer_code, answers = pd.factorize(pd.concat(sides, ignore_index=True).astype(object), sort=True)
-    answers, code = possible_answers(answers, labels)
-    w = agreement_weights(positions(answers), weights)
-    both = np.where(answer_code < 0, -1, code[answer_code]).reshape(2, -1).T
+    both = answer_code.reshape(2, -1).T
+    criterion = counts.columns.codes(["criterion"] if "criterion" in names(by) else [])
+    own = [possible_answers(answers, labels, np.unique(both[criterion.code == c])) for c in range(criterion.size)]
     keys = [*dict.fromkeys(names(by)), "judge", "other"]
     rows = []
     for pair_key, of_pair in counts.columns.each_group(keys, sort=True):
-        pair, n = both[of_pair], counts.n[of_pair]
+        possible, code = own[criterion.code[of_pair[0]]]
+        w = agreement_weights(positions(possible), weights)
+        pair, n = np.where(both[of_pair] < 0, -1, code[both[of_pair]]), counts.n[of_pair]
         answered = pair >= 0
         same_answer = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
         size = np.where(same_answer, 1, answered.sum(axis=1))
@@ -248,9 +257,12 @@ def _coefficient_row(
 
 
 def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> Record:
-    """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979); NaN unless all units have equally many answers."""
+    """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979); NaN unless all units have equally many answers.
+
+    NaN too where repeats differ.
+    """
     judges = units.judges[n > 0]
-    if np.isnan(fit.estimate) or (judges != judges[0]).any() or (w != np.eye(len(w))).any():
+    if np.isnan(fit.estimate) or units.repeats or (judges != judges[0]).any() or (w != np.eye(len(w))).any():
         return {"z": math.nan, "p_value": math.nan}
     p = n @ agreement_parts(units, w)[1] / n.sum()
     chance = (p * (1 - p)).sum()
@@ -271,45 +283,53 @@ def _student_cells(fit: Chance, n: Floats, conf_level: float) -> Record:
 def _over_clusters(value: float, sums: Floats, statistic: Statistic, column: str, conf_level: float) -> Record:
     """Interval of a coefficient, and the test of 0; `sums` (G, 2 or more): units, agreement and others of a cluster."""
     without = statistic(sums.sum(axis=0) - sums)
-    cells = jackknifed(value, without, sums[:, 0], column, conf_level, hits=sums[:, 1])
+    estimate = jackknifed(value, without, sums[:, 0], column, conf_level)
     perfect = flags.PERFECT_AGREEMENT if value > 1 - 1e-12 else ""
-    return {**cells, "flag": flags.join(perfect, cells["flag"], flags.SMALL_N if sums[:, 0].sum() < 30 else "")}
+    flag = flags.join(perfect, estimate.flag, flags.SMALL_N if sums[:, 0].sum() < 30 else "")
+    return {**estimate.interval, "flag": flag}
 
 
-def _limited_interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> Record:
-    """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value given `df`."""
+def _limited_interval(estimate: float, std_error: float, conf_level: float, df: float, small: str) -> Record:
+    """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value for finite `df`.
+
+    Scott's pi of answers that never agree is below -1: then there is no lower bound.
+    """
     perfect = estimate > 1 - 1e-12  # whose standard error is rounding
-    if perfect or not std_error > 1e-8:
+    if perfect or not varies(estimate, std_error):
         return {"flag": flags.join(flags.PERFECT_AGREEMENT if perfect else flags.NO_SPREAD, small)}
-    half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
-    cells: Record = {"std_error": std_error, "flag": small}
-    cells |= {"conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
-    return cells if df is None else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
+    bounds, by = (-1.0 if estimate >= -1 else -math.inf, 1.0), methods.ASYMPTOTIC
+    cells = student(estimate, std_error, df, conf_level=conf_level, method=by, flag=small, bounds=bounds).interval
+    return cells if math.isinf(df) else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
 
 
-def _one_category_each(
-    data: IntoFrame, reference: Any, weights: Weights | None, by: By
-) -> tuple[Study | IntoFrame, Any, str, Unsettled]:
-    """:func:`one_answer`, which is one of the answers, of judges and of a reference; with a note and a flag."""
+def _answers_and_reference(
+    data: IntoFrame, reference: Any, weights: Weights | None, by: By, repeats: Repeats
+) -> tuple[Study | IntoFrame, Any, OfRepeats]:
+    """The answers of judges and of a reference, by :func:`chosen_answers`; and what is said of repeats."""
     how = "mode" if weights is None else "low median"
     if reference is None or (isinstance(reference, str) and reference not in (GOLD, GOLD_CANDIDATE)):
-        study, repeats, unsettled = one_answer(data, how, by)
-        return study, reference, repeats, unsettled
+        study, said = chosen_answers(data, repeats, how, by)
+        return study, reference, said
     frame = nw.from_native(reference, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame) or "judge" not in frame_columns(frame):
-        return data, reference, "", {}
+        return data, reference, OfRepeats()
     present = frame_columns(frame)
-    reference, repeats, _ = one_answer(reference, how, [c for c in names(by) if c in present])
-    return data, reference, repeats and f"{repeats} of the reference", {}
+    reference, said = chosen_answers(reference, repeats, how, [c for c in names(by) if c in present])
+    return data, reference, OfRepeats(said.method and f"{said.method} of the reference")
 
 
-def _repeats_noted(rows: pd.DataFrame, repeats: str, by: By = (), unsettled: Unsettled | None = None) -> pd.DataFrame:
-    """Say in the method, and in the flag of each group, what stands for the repeats."""
-    if not repeats:
+def _noted(rows: pd.DataFrame, weights: Weights | None, repeats: OfRepeats, by: By = ()) -> pd.DataFrame:
+    """Name the weights in the method; and there and in the flag of each group or pair of judges what repeats are."""
+    further = ", ".join(filter(None, (f"{weights} weights" if weights else "unweighted", repeats.method)))
+    noted = [methods.method_of(method).noting(further) for method in rows["method"].tolist()]
+    rows["method"] = pd.Series(noted, rows.index, dtype="str")
+    if not repeats.method:
         return rows
-    keys = [plain({c: rows[c].iloc[i] for c in names(by)}) for i in range(len(rows))]
-    flag = [flags.join(f, (unsettled or {}).get(key, "")) for f, key in zip(rows["flag"], keys, strict=True)]
-    return rows.assign(method=rows["method"] + f", {repeats}", flag=pd.Series(flag, rows.index, dtype="str"))
+    flag = []
+    for row in rows.to_dict("records"):
+        pair = [row["judge"], row["other"]] if "other" in row else None
+        flag.append(flags.join(row["flag"], repeats.flag(plain({c: row[c] for c in names(by)}), pair)))
+    return rows.assign(flag=pd.Series(flag, rows.index, dtype="str"))
 
 
 Interval = Literal["asymptotic", "percentile", "bca"]
@@ -336,6 +356,7 @@ def kappa(
     reference: Any = None,
     weights: Weights | None = None,
     pairs: Literal["all", "average", "fleiss"] = "all",
+    repeats: Repeats = "single",
     by: By = (),
     average_over: By = (),
     interval: Interval = "asymptotic",
@@ -351,12 +372,9 @@ def kappa(
     data : frame
         Preferences: a unit is an item with a pair of candidates, in either order; the answer is the candidate with the
         lower id, a tie (or abstention), or the other candidate; an invalid call is missing. Or ratings: a unit is a
-        system, item and criterion; the answer is the score. Repeats of a judge (``replicate``) on
-        one unit are put together first, so that their numbers do not matter: the mode, with `weights` the lower median
-        of scores; ``method`` says so, and repeats without a single mode are no answer. Beside gold, or a frame, each
-        repeat counts. Calls under several conditions or in both orders are matched between judges by these. Several
-        criteria are not pooled: each has its own rows. Or a tally: ``judge, other, answer,
-        other_answer, n`` (a published table of two raters, say).
+        system, item and criterion; the answer is the score. Calls under several conditions or in both orders are
+        matched between judges by these. Several criteria are not pooled: each has its own rows. Or a tally: ``judge,
+        other, answer, other_answer, n`` (a published table of two raters, say).
     reference : None, 'gold', 'gold_candidate', judge or frame
         None: every pair of judges. ``'gold'``: the column ``gold``; for preferences both answers are then slots (first,
         second, tie), as in the paper and in :func:`gold_agreement`. ``'gold_candidate'``: the same with candidates as
@@ -364,22 +382,29 @@ def kappa(
         (of a single reference if it has no column ``judge``), matched on the columns that it has.
     weights : {None, 'linear', 'quadratic'}
         Partial agreement of different answers, by the distance of their values (scores) or of their ranks (lower id,
-        tie, higher id).
+        tie, higher id). ``method`` names them; None is ``unweighted``.
     pairs : {'all', 'average', 'fleiss'}
         A row for each pair of judges; or the mean kappa of all pairs (Light); or Fleiss's kappa of all judges, with
         Gwet's treatment of missing answers.
+    repeats : {'single', 'majority'}
+        Of several answers of a judge to one unit (``replicate``). By default the agreement of single answers: all pairs
+        of answers of two judges count, each 1 / (repeats of one times those of the other), whatever their numbers;
+        ``method`` says so, and the flag counts the sets of repeats that differ. ``'majority'``: the agreement of what
+        most of them say, their mode, with `weights` the lower median of scores; repeats without a single mode are no
+        answer. Beside gold, or a frame, each repeat counts.
     by : str or sequence of str
-        Further grouping columns; answers are matched within them.
+        Further grouping columns. Answers are matched within them.
     average_over : str or sequence of str
         Columns whose values are treated as repeats, as in :func:`score_matrix`: a column that splits the ratings and is
         neither here nor in `by` is an error.
     interval : {'asymptotic', 'percentile', 'bca'}
         Large-sample, or a bootstrap of the units. The mean kappa has a bootstrap only.
     cluster : "auto", str or False
-        Cluster column, used by the asymptotic interval (then t, from the jackknife of clusters) and by the bootstrap.
-        ``"auto"`` uses the column that several units share (``item``, say); False treats units as independent.
-    n_resamples, seed
-        Of the bootstrap.
+        Column that units share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all units as independent, with a flag where they are not. The asymptotic interval is
+        then t, from the jackknife of clusters.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -434,13 +459,13 @@ def kappa(
         if reference is not None:
             raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
-        answers, _, repeats, unsettled = _one_category_each(data, None, weights, by)
-        return _repeats_noted(
-            panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), repeats, by, unsettled
-        )
-    answers, reference, repeats, _ = _one_category_each(data, reference, weights, by)
+        answers, _, said = _answers_and_reference(data, None, weights, by, repeats)
+        return _noted(panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), weights, said, by)
+    answers, reference, said = _answers_and_reference(data, reference, weights, by, repeats)
     counts = _pair_counts(answers, by, cluster, reference)
-    plan = planned_or_none(interval, counts.clusters.columns, n_resamples, seed, conf_level)
+    by_unit = counts.clusters.columns == (UNIT,)
+    clusters = () if by_unit and pairs == "average" else counts.clusters.columns  # units of all judges are drawn
+    plan = planned_or_none(interval, clusters, n_resamples, seed, conf_level)
     column, dependent = counts.clusters.column if plan is None else None, counts.clusters.flag
     groups = list(dict.fromkeys(names(by)))
     if pairs == "average":
@@ -450,14 +475,14 @@ def kappa(
                 "leave reference= out."
             )
         rows = list(_mean_kappa_rows(counts, answers, groups, weights, plan, dependent))
-        return _repeats_noted(estimates(rows, groups, ["observed", "expected", "pairs"]), repeats)
+        return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), weights, said, groups)
     rows = []
     keys = [*groups, "judge", "other"]
     codes, values = _answer_codes(counts, weights)
     for key, at in counts.grouped(keys).rows_of_groups():
         cells = _cohen_cells(counts.where(at), codes[at], values, weights, plan, column, conf_level, key)
         rows.append({**key, **cells, "flag": flags.join(cells["flag"], dependent)})
-    return _repeats_noted(estimates(rows, keys, EXTRA), repeats)
+    return _noted(estimates(rows, keys, EXTRA), weights, said, groups)
 
 
 @Measure(
@@ -479,6 +504,7 @@ def ac1(
     reference: Any = None,
     weights: Weights | None = None,
     labels: Sequence[Any] | None = None,
+    repeats: Repeats = "single",
     by: By = (),
     average_over: By = (),
     interval: Interval = "asymptotic",
@@ -500,8 +526,9 @@ def ac1(
         AC1, or AC2 with these weights.
     labels : sequence, optional
         All possible answers (the points of the scale; ``low``, ``tie``, ``high``): chance agreement depends on their
-        number. By default those that occur in `data`.
-    by, average_over, interval, cluster, n_resamples, seed, conf_level
+        number. By default the classes that ``ratings(frame, classes=...)`` declares, else those that occur in `data`
+        (of several criteria in each).
+    repeats, by, average_over, interval, cluster, n_resamples, seed, conf_level
         As in :func:`kappa`. The asymptotic interval uses t with one degree of freedom less than there are units.
 
     Returns
@@ -536,14 +563,15 @@ def ac1(
       term  estimate  observed  expected    n
     0  ac1       0.4    0.6667    0.4444  2.0
     """
+    labels = (declared_classes(Study.of(data).origin.data) or None) if labels is None else labels
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
     term, drawing = "ac1" if weights is None else "ac2", (interval, n_resamples, seed, conf_level)
-    answers, reference, repeats, unsettled = _one_category_each(data, reference, weights, by)
+    answers, reference, said = _answers_and_reference(data, reference, weights, by, repeats)
     if reference is not None:
         counts = _pair_counts(answers, by, cluster, reference)
-        return _repeats_noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), repeats)
-    return _repeats_noted(panel(answers, term, "gwet", weights, labels, by, cluster, drawing), repeats, by, unsettled)
+        return _noted(pairwise(counts, term, "gwet", weights, labels, by, drawing), weights, said, by)
+    return _noted(panel(answers, term, "gwet", weights, labels, by, cluster, drawing), weights, said, by)
 
 
 @Measure(
@@ -564,6 +592,7 @@ def scott_pi(
     *,
     reference: Any = None,
     weights: Weights | None = None,
+    repeats: Repeats = "single",
     by: By = (),
     average_over: By = (),
     interval: Interval = "asymptotic",
@@ -585,7 +614,7 @@ def scott_pi(
         As in :func:`kappa`.
     weights : {None, 'linear', 'quadratic'}
         As in :func:`kappa`.
-    by, average_over, interval, cluster, n_resamples, seed, conf_level
+    repeats, by, average_over, interval, cluster, n_resamples, seed, conf_level
         As in :func:`kappa`. The asymptotic interval uses t with one degree of freedom less than there are units.
 
     Returns
@@ -626,11 +655,11 @@ def scott_pi(
     """
     data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     by = by_criterion(data, by)
-    answers, reference, repeats, _ = _one_category_each(data, reference, weights, by)
+    answers, reference, said = _answers_and_reference(data, reference, weights, by, repeats)
     counts = _pair_counts(answers, by, cluster, reference)
     drawing = (interval, n_resamples, seed, conf_level)
     rows = pairwise(counts, "pi", "fleiss", weights, None, by, drawing)
-    return missing_counted(_repeats_noted(rows, repeats), answers, names(by))
+    return missing_counted(_noted(rows, weights, said, by), answers, names(by))
 
 
 def _pair_counts(data: Study | IntoFrame, by: By, cluster: Cluster, reference: Any) -> Counts:
@@ -642,9 +671,8 @@ def _pair_counts(data: Study | IntoFrame, by: By, cluster: Cluster, reference: A
 
 def _with_every_pair(counts: Counts, data: Study | IntoFrame, by: By, *, among_judges: bool) -> Counts:
     """Add a count of 0 for two judges of a group, or a judge and the reference, that share no unit: they get a row."""
-    groups, study = list(dict.fromkeys(names(by))), Study.of(data)
-    if study.lazy:
-        study = Study.of(study.data.select(*dict.fromkeys([*groups, "judge"])).unique().collect(backend="pandas"))
+    groups = list(dict.fromkeys(names(by)))
+    study = Study.of(data).in_memory([*groups, "judge"], distinct=True)
     pairs = {tuple(map(str, pair)) for pair in _combinations(counts.columns, [*groups, "judge", "other"])}
     references: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     judges: defaultdict[tuple[object, ...], set[str]] = defaultdict(set)
@@ -700,15 +728,17 @@ def _cohen_cells(
     """Kappa of one pair of judges: the cells of its row."""
     one, two, n = codes[:, 0], codes[:, 1], part.n
     good = (one >= 0) & (two >= 0)
-    total = n[good].sum()
+    total = number_of(n[good])
     cells: Record = {"term": "kappa", "estimate": math.nan, "n": total, "method": interval_method(plan)}
-    excluded = flags.EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
+    excluded = flags.EXCLUDED.of(number_of(n[~good]), what="unit(s) without two answers")
     if not total > 0:
         return {**cells, "flag": flags.join(flags.NO_PAIRS, excluded)}
     used, code = np.unique(np.concatenate([one[good], two[good]]), return_inverse=True)
     row, column = code[: good.sum()], code[good.sum() :]
     w = agreement_weights(values[used], weights)
-    shares = np.bincount(row * used.size + column, weights=n[good] / total, minlength=used.size**2).reshape(w.shape)
+    shares = np.bincount(row * used.size + column, weights=n[good] / n[good].sum(), minlength=used.size**2).reshape(
+        w.shape
+    )
     fit = cohen_kappa(shares * total, w)
     margins = shares.sum(axis=1), shares.sum(axis=0)
     cells |= {"estimate": float(fit.estimate), "observed": (shares * w).sum(), "expected": margins[0] @ w @ margins[1]}
@@ -723,14 +753,32 @@ def _cohen_cells(
         unit = part.where(good).columns.codes([cluster])
         sums = kappa_sums(row, column, n[good], unit.code, unit.size, w)
         cells |= _over_clusters(float(fit.estimate), sums, partial(kappa_of_sums, weights=w), cluster, conf_level)
+    elif plan is None and weights is not None and total >= 30:
+        cells |= _weighted_interval(float(fit.estimate), row, column, n[good], w, values[used], conf_level)
     elif plan is None:
         cells |= _limited_interval(
-            float(fit.estimate), float(fit.std_error), conf_level, None, flags.SMALL_N if total < 30 else ""
+            float(fit.estimate), float(fit.std_error), conf_level, math.inf, flags.SMALL_N if total < 30 else ""
         )
     else:
         cells |= _kappa_bootstrap(part.where(good), row, column, w, plan, key)
-    few = few_disagreements(cells, n[good][row != column].sum())
+    few = few_disagreements(cells, number_of(n[good][row != column]))
     return {**cells, "flag": flags.join(cells["flag"], few, excluded)}
+
+
+def _weighted_interval(
+    value: float, row: Ints, column: Ints, n: Floats, w: Floats, values: Floats, conf_level: float
+) -> Record:
+    """Interval of a weighted kappa from the jackknife of units, whose disagreements may be of very unequal size."""
+    cell, code = np.unique(row * len(w) + column, return_inverse=True)
+    alike, ones = np.bincount(code, n).astype(float), np.ones(cell.size)
+    sums = kappa_sums(*np.divmod(cell, len(w)), ones, np.arange(cell.size), cell.size, w)
+    without = kappa_of_sums(alike @ sums - sums, w)
+    estimate = jackknifed(value, without, ones, "", conf_level, alike=alike)
+    one, two = np.divmod(cell, len(w))
+    perfect = flags.PERFECT_AGREEMENT if value > 1 - 1e-12 else ""
+    interval = estimate.flagged(flags.few_large_errors(values[one] - values[two], alike)).interval
+    interval.pop("p_value", None)  # that of the test of 0 is asymptotic
+    return {**interval, "flag": flags.join(perfect, interval["flag"])}
 
 
 def _kappa_bootstrap(part: Counts, row: Ints, column: Ints, w: Floats, plan: Bootstrap, key: Record) -> Record:
@@ -751,7 +799,7 @@ def _mean_kappa_rows(
     dependent: str,
 ) -> Iterator[Record]:
     """Mean kappa of all pairs of judges, per group."""
-    intervals = {} if plan is None else mean_intervals(data, groups, counts.clusters.column, weights, plan)
+    intervals = {} if plan is None else mean_intervals(data, groups, weights, plan)
     codes, values = _answer_codes(counts, weights)
     for key, at in counts.grouped(groups).rows_of_groups():
         pairs = (at[p] for _, p in counts.where(at).grouped(["judge", "other"]).rows_of_groups())
@@ -760,7 +808,7 @@ def _mean_kappa_rows(
         ]
         rows = pd.DataFrame(pair_cells).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
-        cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
+        cells = intervals.get(plain(key), {"method": methods.MEAN_OF_PAIRS, "flag": ""})
         flag = flags.join(cells["flag"], flags.UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)
         means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}
         yield {**key, "term": "kappa", **cells, **means, "pairs": float(defined), "n": rows["n"].sum(), "flag": flag}

@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.counts import clustered_share
 from judgestats.counting.repeats import Unsettled, one_answer, plain
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.estimate import clustered_share, share
+from judgestats.kernels.comparison_graphs import pieces
 from judgestats.kernels.correlation import grouped
-from judgestats.kernels.proportions import quotient, wilson
+from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import weighted_totals
 from judgestats.metrics.agreement.block_correlations import (
     from_draws,
@@ -41,7 +42,7 @@ from judgestats.metrics.scales import across_scales
 from judgestats.results import estimates
 from judgestats.schema.classes import class_codes
 from judgestats.schema.columns import COUNTS, By, answer_column, names
-from judgestats.schema.factors import Factors, factor_of
+from judgestats.schema.factors import factor_of
 from judgestats.typing import Floats, Ints, Mask, Record
 
 
@@ -73,7 +74,7 @@ from judgestats.typing import Floats, Ints, Mask, Record
 def disagreement(
     ratings: IntoFrame,
     *,
-    thresholds: Sequence[float] = (2, 3, 4),
+    thresholds: Sequence[float] | None = None,
     top: int = 10,
     by: By = (),
     average_over: By = (),
@@ -90,12 +91,12 @@ def disagreement(
     ----------
     ratings : frame
         Ratings or means; or verdicts that are classes.
-    thresholds : sequence of float
-        Thresholds for the shares of spreads strictly above each.
+    thresholds : sequence of float, optional
+        Thresholds for the shares of spreads strictly above each: by default 2, 3 and 4, of right and wrong verdicts 0.
     top : int
         Number of most disputed items listed.
     by : str or sequence of str
-        Grouping columns.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
@@ -184,7 +185,7 @@ def disagreement(
         one, repeats, unsettled = one_answer(calls, "mode", by)
         calls, unit = _coded(one), "criterion" if "criterion" in one.names else "item"
     try:
-        limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
+        limits = [] if thresholds is None else np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
     except (ValueError, TypeError):
         raise DesignError(f"thresholds={thresholds!r} are not numbers. Use e.g. (2, 3, 4).") from None
     if not isinstance(top, int | np.integer) or top < 0:
@@ -193,6 +194,11 @@ def disagreement(
     plan = item_bootstrap(clustering.column, n_resamples, seed, conf_level)
     table, groups = rated_cells(calls, by, (), clustering.column)
     refuse_empty(table)
+    right_or_wrong = answer_column(Study.of(calls).names) == "correct" or bool(
+        table["mean"].dropna().isin([0, 1]).all()
+    )
+    if thresholds is None:
+        limits = [0.0] if right_or_wrong else [2.0, 3.0, 4.0]
     if classes and (table["runs"] > 1).any():
         one_of_many = table[table["runs"] > 1].iloc[0]
         raise DesignError(
@@ -201,20 +207,18 @@ def disagreement(
         )
     rows: list[Record] = []
     for block in shared_blocks(calls, table, groups, (), unit, clustering.column):
-        items = _point_labels(table, groups, block, unit)
+        names_of_points = [block.labels.series(c) for c in ("item", "criterion")[: 2 if unit == "criterion" else 1]]
+        items = [": ".join(map(str, labels)) for labels in zip(*names_of_points, strict=True)]
         if classes:
             own = _class_rows(block, items, top, plan, clustered=cluster is not False)
             flag = unsettled.get(plain(block.key), "")
             rows += [
-                {
-                    **r,
-                    "method": ", ".join(filter(None, (r.get("method"), repeats))),
-                    "flag": flags.join(r["flag"], flag),
-                }
+                {**r, "method": r.get("method", methods.NONE).noting(repeats), "flag": flags.join(r["flag"], flag)}
                 for r in own
             ]
         else:
-            rows += _spread_rows(block, items, limits, top, plan, ddof, cluster is not False)
+            most = 1.0 if right_or_wrong else math.inf
+            rows += _spread_rows(block, items, limits, top, plan, ddof, clustered=cluster is not False, most=most)
     for row in rows:
         row |= {"unit": unit, "flag": flags.join(row["flag"], clustering.flag)}
         for name in ("judge", "other", "system", "item"):
@@ -270,20 +274,18 @@ def _class_rows(block: Block, items: list[str], top: int, plan: Bootstrap, *, cl
     return [{**block.key, **r} for r in rows]
 
 
-def _point_labels(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
-    """Label of each point of a block: its item, with its criterion if that is the unit."""
-    part = table
-    for c in groups:
-        value = block.key[c]
-        part = part[part[c].isna() if pd.isna(value) else part[c] == value]
-    columns = ["item", "criterion"] if unit == "criterion" else ["item"]
-    first = Factors(part).ranked(columns).first
-    return [": ".join(map(str, labels)) for labels in zip(*(part[c].array[first] for c in columns), strict=True)]
-
-
 def _spread_rows(
-    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, ddof: int, clustered: bool
+    block: Block,
+    items: list[str],
+    thresholds: Sequence[float],
+    top: int,
+    plan: Bootstrap,
+    ddof: int,
+    *,
+    clustered: bool,
+    most: float,
 ) -> list[Record]:
+    """Rows of scores, which are at most so far apart."""
     is_rated = ~np.isnan(block.scores)
     n_judges = is_rated.sum(axis=1)
     row, point = np.nonzero(n_judges > 1)  # rated items, in the order of their labels
@@ -297,10 +299,10 @@ def _spread_rows(
     best = np.abs(scores - high[:, None]) < 1e-9
     shared = quotient(best, best.sum(axis=1, keepdims=True), ~np.isnan(scores))
     pairs = list(combinations(range(len(block.judges)), 2))
-    means = iter(
-        _vector_means(
-            chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan
-        )
+    differences = chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs))
+    means = chain(
+        _vector_means(differences, owner, block, plan, (0.0, most)),
+        _vector_means(shared.T, owner, block, plan, (0.0, 1.0)),
     )
 
     def share(hits: Mask, of: Mask) -> Record:
@@ -333,6 +335,10 @@ def _spread_rows(
 
 def _sd_of_means(block: Block, plan: Bootstrap, ddof: int) -> Record:
     """Standard deviation over judges of their means, over systems, of the items they rated."""
+    n_scores = (~np.isnan(block.scores)).sum(axis=2)  # (systems, judges)
+    n_scores = n_scores[:, n_scores.sum(axis=0) > 0]
+    if n_scores.size and pieces(n_scores.T @ n_scores > 0).max() > 0:
+        return {"estimate": math.nan, "n": n_scores.shape[1], "flag": flags.SYSTEM_CONFOUNDED}
 
     def means(weights: Floats) -> Floats:
         return mean_defined(system_means(block, weights), axis=1)
@@ -373,11 +379,7 @@ def _vector_means(
 def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True) -> Record:
     """Cells of a share with Wilson's interval, clustered by `owner` if it repeats."""
     n, k = hits.size, int(hits.sum())
-    low, high = wilson(k, n, plan.conf_level)
-    p = k / n if n else math.nan
-    spread = math.sqrt(p * (1 - p) / n) if n else math.nan
-    row: Record = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
-    row |= {"method": "Wilson", "flag": ""}
+    row = share(k, n, plan.conf_level).cells
     units, code = np.unique(owner, return_inverse=True)
     if n <= units.size:
         return row
@@ -385,4 +387,4 @@ def share_cells(hits: Mask, owner: Ints, plan: Bootstrap, clustered: bool = True
         return {**row, "flag": flags.NOT_INDEPENDENT}
     of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
     of_clusters = of_hits, of_all, plan.cluster[0], plan.conf_level
-    return row | clustered_share(*of_clusters, nearly_independent=flags.SMALL_CLUSTER)
+    return row | clustered_share(*of_clusters).interval

@@ -17,6 +17,7 @@ from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.estimate import mean_over_clusters
 from judgestats.kernels.correlation import grouped, midrange
 from judgestats.kernels.resampling import cluster_totals, generator
 from judgestats.metrics.agreement.block_correlations import from_draws, item_bootstrap
@@ -34,7 +35,7 @@ from judgestats.typing import Floats, Record
     "How does each judge use the scale?",
     "scores",
     "R",
-    "t, bootstrap; ceiling: Wilson, clustered",
+    "t over clusters; skewness: bootstrap; ceiling: Wilson, clustered",
     "consensus_illusion, App F",
     plot="score_distribution, score_quantiles",
     frames=("ratings",),
@@ -66,7 +67,7 @@ def score_distribution(
     ratings : frame
         Ratings or means; runs are averaged.
     by : str or sequence of str
-        Further grouping columns: ``system``, ``criterion``, ``tier``.
+        Further grouping columns. Name ``system``, ``criterion`` or ``tier``, say.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     scale : (float, float), optional
@@ -100,7 +101,8 @@ def score_distribution(
 
     Notes
     -----
-    Intervals of the first three: bootstrap of items. ``tier_range`` has no interval: a range of means grows with the
+    Intervals of mean and sd: t over items, with the skewness and the kurtosis of the scores as in :func:`score_error`;
+    of the skewness: bootstrap of items. ``tier_range`` has no interval: a range of means grows with the
     number of systems and with noise, so that its bootstrap would be biased. Quantiles describe the scores and have none
     either: those of a coarse scale jump, and a bootstrap of them fails.
 
@@ -186,15 +188,19 @@ def _moments(
     owner = codes.code.astype(np.int64)
     sums = grouped(powers, owner, codes.size)
     rng = generator(plan.seed, tuple(map(str, key.values())))
-    values, draws = _shape(sums.sum(axis=0)[None]), _shape(cluster_totals(sums, rng, plan.n_resamples))
+    mean, _, skew = (float(v[0]) for v in _shape(sums.sum(axis=0)[None]))
+    size, first, second, _ = sums.T
+    squares = (second - 2 * mean * first + mean**2 * size) * (n / (n - 1) if n > 1 else math.nan)
+    large, small = flags.few_large_errors(x - x.mean()), flags.SMALL_N if n < 30 else ""
+    of_terms = {
+        "mean": mean_over_clusters(first + centre * size, size, plan.cluster[0], plan.conf_level).cells,
+        "sd": mean_over_clusters(squares, size, plan.cluster[0], plan.conf_level).root.flagged(large).cells,
+        "skew": from_draws(skew, _shape(cluster_totals(sums, rng, plan.n_resamples))[2], size, plan),
+    }
     rows = []
-    for k, term in enumerate(("mean", "sd", "skew")):
-        value = float(values[k][0]) + (centre if term == "mean" else 0.0)
-        moment_draws = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, moment_draws, sums[:, 0], plan, (0.0 if term == "sd" else -math.inf, math.inf))
-        why = flags.CONSTANT if n > 1 and math.isnan(value) else ""
-        flag = flags.join(missing, why, flags.SMALL_N if n < 30 else "", cells_of["flag"])
-        rows.append({"term": term, **cells_of, "n": n, "flag": flag})
+    for term, of_term in of_terms.items():
+        why = flags.CONSTANT if n > 1 and math.isnan(of_term["estimate"]) else ""
+        rows.append({"term": term, **of_term, "n": n, "flag": flags.join(missing, why, small, of_term["flag"])})
     at_top = share_cells(x >= top - 1e-9, owner, plan, clustered)
     flag = flags.join(flags.SCALE_MAXIMUM if observed else "", missing, flags.SMALL_N if n < 30 else "", at_top["flag"])
     return [*rows, {"term": "ceiling", **at_top, "flag": flag}]

@@ -13,18 +13,19 @@ from narwhals.stable.v2.typing import IntoFrame
 from judgestats import flags
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.cells import ABOUT, cells
-from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.clustering import Cluster, auto_cluster, clusters, coarser_levels
 from judgestats.counting.clusters import cluster_columns
 from judgestats.counting.counts import Counts
-from judgestats.counting.selection import gathered
+from judgestats.counting.selection import gathered_study
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import called
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import correlations_of, effective_number, product_sums
+from judgestats.metrics.agreement.rated_units import drawing_units
 from judgestats.metrics.correctness.gold_labels import labelled_calls, with_right_scores
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.results import estimates
 from judgestats.schema.classes import where_answered
@@ -39,7 +40,7 @@ _ERROR = {"correct": 0.0, "tie": 0.5, "wrong": 1.0}
 HEAVY = 5.0
 
 
-def _gold_or_correct(data: IntoFrame, _: Options) -> str:
+def _gold_or_correct(data: IntoFrame, _: MeasureOptions) -> str:
     columns = Study.of(data).names
     has_gold = "gold" in columns or (kind_of(columns) == "ratings" and answer_column(columns) == "correct")
     return "" if has_gold else "needs a column 'gold'"
@@ -97,14 +98,15 @@ def effective_judges(
     gold : str or frame
         Ratings: the right scores, as in :func:`score_error`; of classes a column.
     by : str or sequence of str
-        Further grouping columns; each group is a panel of its own.
+        Further grouping columns. Each group is a panel of its own.
     average_over : str or sequence of str
         Ratings: columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str or False
-        Column whose levels the bootstrap draws whole. ``"auto"`` detects it (``item``, where judges answered several
-        things about each). False treats all things as independent, with a flag where they are not.
-    n_resamples, seed
-        Of the bootstrap.
+        Column that things share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all things as independent, with a flag where they are not. The bootstrap draws its
+        levels whole.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -151,7 +153,8 @@ def effective_judges(
     1  mean_correlation      0.51      0.45       0.56  200.0       9
     """
     calls = Study.of(data)
-    if answer_column(calls.names) == "answer" and kind_of(calls.names) == "ratings" and gold in calls.names:
+    by_name = isinstance(gold, str)
+    if answer_column(calls.names) == "answer" and kind_of(calls.names) == "ratings" and by_name and gold in calls.names:
         data = _right_or_wrong(calls, gold)
         calls = Study.of(data)
     columns = frame_columns(calls.data)
@@ -161,7 +164,7 @@ def effective_judges(
         raise DesignError(f"cluster={cluster!r} names several columns. effective_judges allows one: item, say.")
     if chosen and chosen[0] == "judge":
         raise DesignError("cluster='judge': the judges are the panel, and are not drawn. Name what they judged: item.")
-    extra = list(dict.fromkeys([*groups, *(chosen or ())]))
+    extra = list(dict.fromkeys([*groups, *(chosen or coarser_levels(calls, groups, "item"))]))
     grouping(chosen or (), columns, argument="cluster")
     preferences = kind_of(columns) == "preferences"
     if isinstance(gold, str) and gold not in columns and (preferences or answer_column(columns) != "correct"):
@@ -179,7 +182,7 @@ def effective_judges(
     if counts.columns.n_distinct(["judge"]) < 2:
         raise DesignError("effective_judges compares the errors of judges, and there is one. Give two or more.")
     units = Study(counts.columns.take(counts.columns.codes(about).first))
-    sharing = auto_cluster(calls, groups, "item", units.n_calls, units=units) if "item" in columns else None
+    sharing = auto_cluster(calls, groups, units.n_calls, units=units) if "item" in columns else None
     dependent = flags.NOT_INDEPENDENT if chosen == () and sharing and sharing.shared else ""
     plan = Bootstrap("t", cluster_columns(chosen, sharing), None, n_resamples, seed, conf_level)
     rows: list[Record] = []
@@ -202,9 +205,7 @@ def _right_or_wrong(calls: Study, gold: str) -> IntoFrame:
 def _of_verdicts(calls: IntoFrame, extra: list[str]) -> tuple[Counts, Floats, list[str]]:
     """Calls, whether each errs, and the columns that name a pair."""
     labelled, _ = labelled_calls(calls, [], "effective_judges")
-    if labelled.lazy:
-        labelled = Study.of(gathered(labelled, extra))
-    study, columns = called(labelled, "gold_agreement", extra)
+    study, columns = called(gathered_study(labelled, extra), "gold_agreement", extra)
     low, high, _ = study.ordered
     columns = columns.but(first=low, second=high)
     about = [c for c in dict.fromkeys(["item", "first", "second", *UNIT_COLUMNS, *extra]) if c in columns]
@@ -280,7 +281,7 @@ def _panel(
     for term, statistic in zip(terms, (number, correlation), strict=True):
         value = float(statistic(products.sum(axis=0)[None])[0])
         cells_of = units.resampled(products, statistic, {**key, "term": term}, plan=plan)
-        cells_of["method"] = cells_of["method"].replace("bootstrap of calls", "bootstrap of units")
+        cells_of["method"] = drawing_units(cells_of["method"])
         flag = flags.join(cells_of["flag"], dependent, small, flags.ERRORS_CANCEL if math.isnan(value) else "", notes)
         rows.append({"term": term, "estimate": value, **cells_of, "n": float(n), "judges": k, "flag": flag})
     return rows

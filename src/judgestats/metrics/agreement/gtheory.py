@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.cells import ABOUT, cells, score_counts
 from judgestats.counting.splitting import as_runs, eager_splits, lazy_splits, refuse_splits
 from judgestats.counting.study import Study
@@ -34,8 +34,8 @@ FACETS = ("judge", "system", "item", "criterion", "replicate")
 
 
 @dataclass(frozen=True)
-class Design:
-    """Scores of one group with the levels of their facets."""
+class FacetDesign:
+    """Scores of one group with the levels of their facets. No panel: the judge is a facet like any other."""
 
     y: Floats  # (N,)
     codes: Mapping[str, Integers]  # levels (N,) of each crossed facet with more than one level, numbered without gaps
@@ -71,7 +71,7 @@ class Design:
         return self.y[np.argsort(place, kind="stable")].reshape(*shape, runs)
 
 
-def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], list[tuple[Record, Design]]]:
+def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], list[tuple[Record, FacetDesign]]]:
     """The facets, by default those of :data:`FACETS` that vary, and (labels, Design) of each group, sorted."""
     data = as_scores(Study.of(ratings).data)
     present = frame_columns(data)
@@ -110,7 +110,7 @@ def designs(ratings: IntoFrame, facets: By | None, by: By) -> tuple[list[str], l
 
 def _group_designs(
     y: Floats, n: Floats | None, coded: Record, by: Sequence[str], facets: Sequence[str], notes: list[str]
-) -> Iterator[tuple[Record, Design]]:
+) -> Iterator[tuple[Record, FacetDesign]]:
     code, size = joint([(coded[c][0], len(coded[c][1])) for c in by], len(y))
     group, groups = compact(code, size)
     order = np.argsort(group, kind="stable")
@@ -123,7 +123,7 @@ def _group_designs(
 
 def _design(
     y: Floats, n: Floats | None, codes: dict[str, Integers], rows: Ints, facets: Sequence[str], notes: list[str]
-) -> Design:
+) -> FacetDesign:
     scored = ~np.isnan(y[rows])
     w = np.ones(rows.size) if n is None else n[rows]
     excluded = int(w[~scored].sum())
@@ -150,12 +150,10 @@ def _design(
     sized = [(code, local[f][1].size) for f, code in level_codes.items()]
     cells = occurring(*joint(sized, units.size)).size if sized else 0
     notes = [*notes, *([flags.N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
-    return Design(score, level_codes, tuple(f for f in crossed if f not in varying), len(score) > cells > 0, notes)
+    return FacetDesign(score, level_codes, tuple(f for f in crossed if f not in varying), len(score) > cells > 0, notes)
 
 
 EXTRA = ("share", "raw", "df", "levels")
-MLS = "mean squares, MLS (Ting et al. 1990)"
-REML = "REML, Satterthwaite"
 #: Levels of all effects except the largest beyond which REML is refused, because its tables are dense.
 MOST_LEVELS = 1000
 
@@ -195,7 +193,7 @@ def variance_components(
     interactions : bool
         False leaves the two-way interactions in the residual.
     by : str or sequence of str
-        Columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     max_levels : int
@@ -266,7 +264,7 @@ def variance_components(
 
 
 def _components(
-    design: Design, facets: list[str], interactions: bool, max_levels: int, conf_level: float
+    design: FacetDesign, facets: list[str], interactions: bool, max_levels: int, conf_level: float
 ) -> list[Record]:
     effects = design.effects(interactions)
     constant = len(design.y) > 1 and np.ptp(design.y) == 0
@@ -287,13 +285,13 @@ def _components(
     for row in rows:
         row["share"] = row.get("estimate", np.nan) / total if total > 0 else np.nan
     for row in [*rows, *unknown]:
-        row |= {"n": float(len(design.y)), "flag": flags.join(*design.notes, *row.get("flag", "").split("; "))}
+        row |= {"n": float(len(design.y)), "flag": flags.join(*design.notes, row.get("flag"))}
     places = {f: i for i, f in enumerate(crossed)}
     return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
 
 
 def _mean_square_components(
-    design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float
+    design: FacetDesign, array: Floats, effects: list[tuple[str, ...]], conf_level: float
 ) -> list[Record]:
     axes = {f: i for i, f in enumerate(design.codes)}
     squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
@@ -307,15 +305,30 @@ def _mean_square_components(
         low[i], high[i] = max(low[i], 0.0), max(high[i], 0.0)
         bounded = low[i] < high[i]
         row = {"term": term, "estimate": max(raw[i], 0.0), "raw": raw[i], "std_error": se[i], "df": df[i]}
-        row |= {"conf_low": low[i], "conf_high": high[i], "method": MLS} if bounded else {}
+        row |= {"conf_low": low[i], "conf_high": high[i], "method": methods.MEAN_SQUARES} if bounded else {}
         row["levels"] = float(np.prod([levels[f] for f in effects[i]])) if i < len(effects) else np.nan
         rows.append({**row, "flag": flags.NEGATIVE if raw[i] < 0 else flags.VARIANCE_ZERO if raw[i] == 0 else ""})
     return rows
 
 
+def _apart(design: FacetDesign, effects: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The effects without those confounded with one of the same order, as where each judge has its own system."""
+    levels = {effect: int(design.code(effect).max()) + 1 for effect in effects}
+
+    def alike(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+        both = tuple(dict.fromkeys(one + two))
+        return levels[one] == levels[two] == int(design.code(both).max()) + 1
+
+    twins = {e for pair in combinations(effects, 2) if len(pair[0]) == len(pair[1]) and alike(*pair) for e in pair}
+    return [e for e in effects if e not in twins and not any(alike(e, twin) for twin in twins)]
+
+
 def _reml_components(
-    design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float
+    design: FacetDesign, effects: list[tuple[str, ...]], max_levels: int, conf_level: float
 ) -> list[Record]:
+    every, effects = [*map(":".join, effects), "residual"], _apart(design, effects)
+    if not effects:
+        return [{"term": t, "flag": flags.NOT_IDENTIFIABLE} for t in every]
     codes = [design.code(e) for e in effects]
     levels = [int(c.max()) + 1 for c in codes]
     if sum(levels) - max(levels) > max_levels:
@@ -329,7 +342,6 @@ def _reml_components(
     for i in range(len(codes)):
         if identifiable(gram_matrix[np.ix_([*interior, i, -1], [*interior, i, -1])]):
             interior.append(i)
-    every = [*map(":".join, effects), "residual"]
     if not interior:
         return [{"term": t, "flag": flags.NOT_IDENTIFIABLE} for t in every]
     terms = [*(":".join(effects[i]) for i in interior), "residual"]
@@ -350,6 +362,6 @@ def _reml_components(
         row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size}
         row["flag"] = flags.join(*(name for name, true in notes.items() if true))
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
-        row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
+        row |= {"conf_low": low[i], "conf_high": high[i], "method": methods.REML_SATTERTHWAITE} if bounded else {}
         rows[term] = row
     return [rows.get(t, {"term": t, "flag": flags.NOT_IDENTIFIABLE}) for t in every]

@@ -10,26 +10,27 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.agreement.gtheory import EXTRA, MLS, variance_components
+from judgestats.metrics.agreement.gtheory import EXTRA, variance_components
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.requirements import QUICK
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Record
+from judgestats.wording import Method
 
 #: Facet -> the argument and column with its number of levels.
 PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": "criteria"}
 _COLUMNS = (*PLURAL.values(), "runs")
 
 
-def _from_ratings(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _from_ratings(data: IntoFrame, options: MeasureOptions) -> pd.DataFrame:
     components = options.call(variance_components, data, max_levels=QUICK)
     return options.call(decision_study, components, by=list(options.by))
 
@@ -90,7 +91,7 @@ def decision_study(
     target_reliability : float
         Required reliability, between 0 and 1.
     by : str or sequence of str
-        Columns that split ratings. A table of components is split by its further columns.
+        Further grouping columns. A table of components is split by its further columns.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`score_matrix`.
     n_resamples, seed
@@ -183,14 +184,15 @@ def _level_numbers(n_levels: int | Iterable[int] | None, observed: float | None,
 
 def _draws(
     table: pd.DataFrame, mains: Sequence[str], rng: np.random.Generator, size: int
-) -> tuple[dict[str, Floats], str]:
+) -> tuple[dict[str, Floats], Method]:
     """Draws (B,) of each component, and how; none where a component or its degrees of freedom are not known."""
     terms = table["term"].tolist()
     columns = {c: table[c].to_numpy(float) for c in ("estimate", "raw", "levels", "df", "n") if c in table.columns}
     if np.isnan(columns["estimate"]).any():
-        return {}, ""
+        return {}, methods.NONE
+    generalized = methods.GENERALIZED.noting(f"({size:,} draws)", " ")
     method = table["method"].astype(str) if "method" in table.columns else pd.Series("", index=table.index)
-    if method.eq(MLS).all() and {"raw", "levels", "n"} <= set(columns) and "residual" in terms:
+    if method.eq(methods.MEAN_SQUARES).all() and {"raw", "levels", "n"} <= set(columns) and "residual" in terms:
         levels = {t: v for t, v in zip(terms, columns["levels"], strict=True) if t in mains}
         parts = [set(mains) if t == "residual" else set(t.split(":")) for t in terms]
         n = float(columns["n"][0])
@@ -205,12 +207,12 @@ def _draws(
         squares = np.maximum(expected @ columns["raw"], 0.0)
         draws = squares * df / _chi_squares(rng, df, size)
         component_draws = np.maximum(np.linalg.solve(expected, draws.T), 0.0)
-        return dict(zip(terms, component_draws, strict=True)), f"generalized ({size:,} draws)"
+        return dict(zip(terms, component_draws, strict=True)), generalized
     if "df" in columns and (np.isfinite(columns["df"]) | (columns["estimate"] == 0)).all():
         df = np.where(np.isfinite(columns["df"]), columns["df"], 1.0)
         draws = columns["estimate"] * df / _chi_squares(rng, df, size)
-        return dict(zip(terms, draws.T, strict=True)), f"generalized ({size:,} draws), components as independent"
-    return {}, ""
+        return dict(zip(terms, draws.T, strict=True)), generalized.noting("components as independent")
+    return {}, methods.NONE
 
 
 def _chi_squares(rng: np.random.Generator, df: Floats, size: int) -> Floats:
@@ -291,7 +293,7 @@ class _Study:
         error, τ = self.error(numbers, absolute), self.variance[self.object]
         row: Record = {
             "term": "dependability" if absolute else "generalizability",
-            "method": "from variance components",
+            "method": methods.COMPONENTS,
         }
         row |= {**self._number_cells(numbers), "error_variance": np.nan if unknown_runs else error}
         value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
@@ -320,7 +322,7 @@ class _Study:
         n = max(float(np.ceil((one - a) / margin - 1e-9)), 1.0) if margin > 0 else np.nan
         plural = PLURAL.get(facet, facet)
         row: Record = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
-        row |= {"estimate": n, "method": "from variance components", **self._number_cells({**numbers, facet: n})}
+        row |= {"estimate": n, "method": methods.COMPONENTS, **self._number_cells({**numbers, facet: n})}
         if numbers["runs"] > 1 and not self.has_runs:
             unknown = {"estimate": np.nan, plural: np.nan, "flag": flags.RUNS_NOT_IDENTIFIABLE}
             return {**row, **self._number_cells(numbers), **unknown}

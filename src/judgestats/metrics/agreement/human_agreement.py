@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.counts import clustered_share
 from judgestats.counting.judge_answers import ABOUT
 from judgestats.counting.raters import count_raters
 from judgestats.counting.selection import gathered
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note, sums_within
+from judgestats.errors import DesignError, JudgestatsError
+from judgestats.estimate import clustered_share, jackknifed
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.kernels.proportions import clustered_ratios, quotient
-from judgestats.metrics.clustered import clustered_by, jackknifed
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.agreement.chance_corrected import kappa
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.references import Humans, References, references
 from judgestats.metrics.requirements import items_shared, people_named, with_people
 from judgestats.metrics.scales import scales_apart
 from judgestats.results import estimates, with_interval
-from judgestats.schema.classes import has_answer
+from judgestats.schema.classes import has_answer, unlike_classes
 from judgestats.schema.columns import COUNTS, By, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors, factor_of
-from judgestats.typing import Floats, Mask, Record, Rows
+from judgestats.typing import Column, Floats, Mask, Record, Rows
 
 #: Answers of any type.
 Answers: TypeAlias = "NDArray[np.object_] | Floats"
@@ -41,7 +42,7 @@ Answers: TypeAlias = "NDArray[np.object_] | Floats"
 MOST_LEVELS = 12
 
 
-def _with_people(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _with_people(data: IntoFrame, options: MeasureOptions) -> pd.DataFrame:
     everyone, humans = with_people(data, options)
     return options.call(judge_against_people, everyone, humans=humans)
 
@@ -107,6 +108,8 @@ def judge_against_people(
         - ``constant_answer`` (role ``people``): the ``agreement`` of a judge that always gives the people's most
           frequent ``answer``, which is its base rate. A judge must exceed it to show any skill.
 
+        Criteria whose classes differ are not pooled: they have rows of their own, with a column ``criterion``.
+
         Where raters who are compared are on scales of different length (the top of one is three times that of
         another, or their names end in ranges, as ``gpt_0_5``), these are NaN with a flag.
 
@@ -160,6 +163,7 @@ def judge_against_people(
     if answer_column(raters.models.columns) == "answer":
         kind = "classes"
     groups = [g for g in grouping(by, list(raters.models.columns)) if g != "judge"]
+    groups += criteria_apart([raters.models, raters.people], groups)
     people_groups = [g for g in groups if g in raters.people.columns]  # without the conditions of the judges
     column, dependent = _cluster_of(raters, ["judge", *groups], cluster)
     corrected = "concordance" if kind == "ratings" else "kappa"
@@ -189,6 +193,14 @@ def judge_against_people(
     for name in ("judge", "answer"):
         result[name] = result[name].astype(object).where(result[name].notna(), np.nan)
     return result
+
+
+def criteria_apart(frames: Sequence[pd.DataFrame], groups: Sequence[str]) -> list[str]:
+    """The column of the criterion if classes of some raters differ by it: neither agreement nor chance is pooled."""
+    if "criterion" in groups or not all({"criterion", "answer"} <= {*frame.columns} for frame in frames):
+        return []
+    both = pd.concat([frame[["criterion", "answer"]].astype(object) for frame in frames])
+    return ["criterion"] if unlike_classes(both["criterion"], both["answer"]) else []
 
 
 def _cluster_of(raters: References, groups: list[str], cluster: Cluster) -> tuple[str, str]:
@@ -257,18 +269,17 @@ def _pooled_rows(pairs: _Pairs, kind: str, column: str, conf_level: float, label
     added = sums_within(counts, unit.code, unit.size)
     equal, size = (np.bincount(unit.code, x).astype(np.float64) for x in (part.equal, n))
     without = statistic(added.sum(axis=0) - added)
-    interval = jackknifed(value, without, size, column, conf_level, hits=equal if term == "kappa" else None)
+    estimate = jackknifed(value, without, size, column, conf_level)
     small = flags.SMALL_N if n.sum() < 30 else ""
-    note = flags.join(interval["flag"], small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
-    yield {**labels, "term": term, "estimate": value, "n": n.sum(), **interval, "flag": note}
+    note = flags.join(estimate.flag, small, flags.ONE_LABEL if np.isnan(value) else "", excluded)
+    yield {**labels, "term": term, "estimate": value, "n": n.sum(), **estimate.interval, "flag": note}
     share = _clustered_share(equal, size, column, conf_level)
     yield {**labels, "term": "agreement", **share, "flag": flags.join(share["flag"], small, excluded)}
 
 
 def _clustered_share(k: Floats, size: Floats, column: str, conf_level: float) -> Record:
     """A share with its clustered interval, from the hits and sizes of clusters."""
-    total = float(size.sum())
-    return {**clustered_share(k, size, column, conf_level), "estimate": float(k.sum()) / total, "n": total}
+    return clustered_share(k, size, column, conf_level).cells
 
 
 def _difference_to_people(judge: _Pairs, people: _Pairs, column: str, conf_level: float, *, scores: bool) -> Record:
@@ -293,7 +304,7 @@ def _difference_to_people(judge: _Pairs, people: _Pairs, column: str, conf_level
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
     apart = flags.EXCLUDED.of(int((there & ~shared).sum()), what=f"{column}(s) without both agreements")
     value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
-    method = f"t with pseudo-observations, clustered by {column} ({clusters_note(size[:, 0])})"
+    method = methods.clustered(methods.PSEUDO_OBSERVATIONS, column, size[:, 0])
     flag = flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart)
     error = error if error > 0 else np.nan
     return with_interval(error, low, high, estimate=value, n=float(n[0]), method=method, flag=flag)
@@ -334,18 +345,43 @@ def concordance_of(one: Answers, two: Answers, n: Floats) -> tuple[Floats, Stati
     return counts, concordance
 
 
+def concordances(data: Calls, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Lin's concordance of each pair of judges on all things that both rated, pooled; of classes their kappa.
+
+    Empty where there are none.
+    """
+    try:
+        if answer_column(Study.of(data).names) == "answer":
+            return kappa(cast("IntoFrame", data), by=by)
+        counts = count_raters(data, by)[0]
+    except JudgestatsError:
+        return pd.DataFrame(columns=[*by, "judge", "other", "term", "estimate", "n"])
+    counts = counts[counts["answer"].notna() & counts["other_answer"].notna()]
+    one, two, n = (counts[c].to_numpy(dtype=float) for c in ("answer", "other_answer", "n"))
+    sums, statistic = concordance_of(one, two, n)
+    keys = [*by, "judge", "other"]
+    totals = pd.DataFrame(sums).groupby([counts[k].to_numpy() for k in keys], sort=True).sum()
+    concordance = totals.index.to_frame(index=False, name=keys)
+    return concordance.assign(term="concordance", estimate=statistic(totals.to_numpy()), n=totals[0].to_numpy())
+
+
+def answers_of_people(people: pd.DataFrame, kind: str) -> Column:
+    """A candidate or ``tie`` (of more than two candidates the slot), a class or a score; missing if there is none."""
+    if kind != "preferences":
+        scores = people[answer_column(people.columns)]
+        return (scores if kind == "classes" else pd.to_numeric(scores, errors="coerce")).astype(object)
+    answer = people["choice"].astype(object).replace({"abstain": "tie"})
+    answer = answer.where(answer.notna() & answer.ne("invalid"), None)
+    candidates = pd.concat([people["first"], people["second"]]).astype(str).unique()
+    if len(candidates) == 2:
+        chosen = people["first"].astype(str).where(answer.eq("first"), people["second"].astype(str))
+        answer = answer.where(~answer.isin(["first", "second"]), chosen)
+    return answer
+
+
 def _base_rates(people: pd.DataFrame, groups: list[str], kind: str, column: str, conf_level: float) -> Iterator[Record]:
     """Share of each answer of the people, and of the most frequent one."""
-    if kind == "preferences":
-        answer = people["choice"].astype(object).replace({"abstain": "tie"})
-        answer = answer.where(answer.notna() & answer.ne("invalid"), None)
-        candidates = pd.concat([people["first"], people["second"]]).astype(str).unique()
-        if len(candidates) == 2:
-            chosen = people["first"].astype(str).where(answer.eq("first"), people["second"].astype(str))
-            answer = answer.where(~answer.isin(["first", "second"]), chosen)
-    else:
-        scores = people[answer_column(people.columns)]
-        answer = (scores if kind == "classes" else pd.to_numeric(scores, errors="coerce")).astype(object)
+    answer = answers_of_people(people, kind)
     columns, n = Factors(people), call_counts(people[COUNTS]) if COUNTS in people.columns else np.ones(len(people))
     cluster, valid, of_answers = columns[column].code, answer.notna().to_numpy(), factor_of(answer)
     for key, rows in columns.each_group(groups):

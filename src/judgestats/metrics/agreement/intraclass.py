@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -11,16 +9,16 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import ndtri
 
-from judgestats import flags
-from judgestats.counting.cells import ABOUT, CellTable, cell_table
+from judgestats import flags, methods
+from judgestats.counting.cells import ABOUT, score_panel
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.panels import ScorePanel
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown
-from judgestats.kernels.cluster_sums import clusters_note
+from judgestats.estimate import ON_LOGIT, student_ends
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.reml import Components, fitted
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
@@ -31,52 +29,32 @@ from judgestats.metrics.pingouin_engine import six_correlations, version
 from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import columns_apart
 from judgestats.results import COLUMNS, text_array
-from judgestats.schema.coding import compact, joint
+from judgestats.schema.coding import compact
 from judgestats.schema.columns import By, grouping, names
-from judgestats.typing import Floats, Integers, Ints, Mask, Record
+from judgestats.schema.factors import Factors
+from judgestats.typing import Floats, Integers, Ints, Mask
 
 #: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
 
 
-@dataclass(frozen=True)
-class Matrices:
-    """Subjects x raters of each group, stacked."""
-
-    keys: Record  # label of each group in each ``by`` column; groups are sorted by them
-    scores: Floats  # (S, J): a row per subject of a group, a column per rater; NaN where there is no score
-    start: Ints  # (G,): first row of each group
-    silent: Mask  # (G, J): raters with rows but no score in a group
-    notes: list[list[str]]  # flags of each group for what was averaged
-    raters: list[object]  # (J,): their labels
-    cluster: Ints | None = None  # (S,): code of each subject's cluster
-
-    @property
-    def groups(self) -> int:
-        """G, how many groups there are."""
-        return int(self.start.size)
-
-    @property
-    def sizes(self) -> Ints:
-        """Rows of each group."""
-        return np.diff(np.append(self.start, len(self.scores)))
-
-
-def matrices(ratings: Study | IntoFrame, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
-    """Ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns."""
+def panel_of_subjects(
+    ratings: Study | IntoFrame, subjects: By, raters: str, by: By, cluster: str = ""
+) -> tuple[ScorePanel, list[list[str]]]:
+    """Raters by subjects, and flags of each group; runs are averaged first, then all further columns."""
     study = Study.of(ratings)
     present = study.names
     by = grouping(by, present)
     subjects = _subject_columns(present, subjects, raters, by)
     called: dict[str, str] = {}
-    if raters != "judge":  # cells call their raters judge
+    if raters != "judge":  # a panel calls its raters judge
         called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
         data = study.data.rename(called)
         study = Study.of(data.with_columns(nw.lit("").alias("system")) if raters == "system" else data)
     columns = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
     further = [*(c for c in columns if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])]
-    table = cell_table(study, list(dict.fromkeys(further)), called={new: old for old, new in called.items()})
-    return _laid_out(table, by, subjects, called, cluster)
+    panel = score_panel(study, list(dict.fromkeys(further)), called={new: old for old, new in called.items()})
+    return _with_subjects(panel, by, subjects, called, cluster)
 
 
 def _subject_columns(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
@@ -96,90 +74,57 @@ def _subject_columns(present: list[str], subjects: By, raters: str, by: list[str
     return subjects
 
 
-def _laid_out(
-    table: CellTable, by: Sequence[str], subjects: Sequence[str], called: dict[str, str], cluster: str
-) -> Matrices:
-    keys = {c: called.get(c, c) for c in (*by, *subjects)}
-    sized = {c: (table.keys[k], len(table.labels[k])) for c, k in keys.items()}
-    code, size = joint([sized[c] for c in by], table.n_cells)
-    group, groups = compact(code, size)
-    code, size = joint([(group, groups.size), *(sized[c] for c in subjects)], table.n_cells)
-    row, rows = compact(code, size)
-    group_of_row = np.zeros(rows.size, np.int64)
-    group_of_row[row] = group
-    cell_of_group = np.zeros(groups.size, np.int64)
-    cell_of_group[group] = np.arange(table.n_cells)
-    labels = {c: table.labels[keys[c]].take(table.keys[keys[c]][cell_of_group]) for c in by}
-    within = called.get(cluster, cluster)
-    varied = {}  # column -> cells where it differs within a row
-    for name in table.keys:
-        if name not in (*keys.values(), within) and len(table.labels[name]) > 1:
-            differs = _of_row(table.keys[name], row, rows.size)[row] != table.keys[name]
-            if differs.any():
-                varied[name] = differs
-    scores, unequal = _score_matrix(table, row, rows.size, averaged=bool(varied))
-    notes: list[list[str]] = [[] for _ in range(groups.size)]
-    for g in np.unique(group[table.cell[table.runs > 1]]):
-        notes[g].append(flags.REPLICATES_AVERAGED)
-    for name, cells in varied.items():
-        for g in np.unique(group[cells]):
-            notes[g].append(flags.AVERAGED_OVER.of(what="judge" if name == _JUDGE else name))
-    for g, n in zip(*np.unique(group_of_row[unequal], return_counts=True), strict=True):
-        notes[g].append(flags.UNEQUAL_WEIGHTS.of(int(n), what=" x ".join(varied)))
-    start = np.searchsorted(group_of_row, np.arange(groups.size))
-    silent = np.zeros((start.size, scores.shape[1]), dtype=bool)
-    missing = np.isnan(table.mean)
-    if missing.any():
-        silent[group[table.cell[missing]], table.judge[missing]] = True
-        silent &= ~np.logical_or.reduceat(~np.isnan(scores), start, axis=0)
-    raters = list(table.labels["judge"])
-    if not cluster:
-        return Matrices(labels, scores, start, silent, notes, raters)
-    clusters = _of_row(table.keys[within], row, rows.size)
-    if (clusters[row] != table.keys[within]).any():
+def _with_subjects(
+    panel: ScorePanel, by: list[str], subjects: list[str], called: dict[str, str], cluster: str
+) -> tuple[ScorePanel, list[list[str]]]:
+    """The panel with subjects as its things, and flags of each group for what was averaged."""
+    things, raters = panel.things, len(panel.judges)
+    keys = {c: called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))}
+    subject = things.ranked([keys[c] for c in (*by, *subjects)])
+    factors = {c: things[key].at(subject.first) for c, key in keys.items()}
+    if cluster and (factors[cluster].code[subject.code] != things[keys[cluster]].code).any():
         raise DesignError(
-            f"cluster={within!r} differs within a subject. Name a column with one value for each subject, or put it "
-            "into subjects=."
+            f"cluster={keys[cluster]!r} differs within a subject. Name a column with one value for each subject, or "
+            "put it into subjects=."
         )
-    return Matrices(labels, scores, start, silent, notes, raters, clusters.astype(np.int64))
-
-
-def _of_row(code: Integers, row: Integers, rows: int) -> Integers:
-    """A code of each row, from the codes of its cells: the last of them."""
-    row_code = np.zeros(rows, code.dtype)
-    row_code[row] = code
-    return row_code
-
-
-def _score_matrix(table: CellTable, row: Integers, rows: int, *, averaged: bool) -> tuple[Floats, Mask]:
-    """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
-    raters = len(table.labels["judge"])
-    place = row[table.cell].astype(np.int64) * raters + table.judge
-    if not averaged:
-        flat = np.full(rows * raters, np.nan)
-        flat[place] = table.mean
-        return flat.reshape(rows, raters), np.zeros(rows, dtype=bool)
-    scored = ~np.isnan(table.mean)
-    count = np.bincount(place[scored], minlength=rows * raters).reshape(rows, raters)
-    total = np.bincount(place[scored], weights=table.mean[scored], minlength=rows * raters).reshape(rows, raters)
-    scores = quotient(total, count, count > 0)
-    cells = np.bincount(row, minlength=rows)[:, None]
-    unequal: Mask = np.asarray(((count > 0) & (count < cells)).any(axis=1))
-    return scores, unequal
+    of_subjects = Factors(factors=factors, rows=subject.size)
+    of_subject = of_subjects.ranked(by)
+    group, notes = of_subject.code[subject.code], [list[str]() for _ in range(of_subject.size)]
+    for g in np.unique(group[panel.thing[panel.runs > 1]]):
+        notes[g].append(flags.REPLICATES_AVERAGED)
+    varied = []
+    for name in (c for c in things.names if c not in keys.values() and len(things[c].labels) > 1):
+        code = things[name].code
+        differs = code != code[subject.first][subject.code]
+        for g in np.unique(group[differs]):
+            notes[g].append(flags.AVERAGED_OVER.of(what="judge" if name == _JUDGE else name))
+        varied += [name] if differs.any() else []
+    place = subject.code[panel.thing].astype(np.int64) * raters + panel.judge
+    entry, places = compact(place, subject.size * raters)
+    thing, judge = np.divmod(places, max(raters, 1))
+    scored = ~np.isnan(panel.mean)
+    count, missing = (np.bincount(entry, x, places.size) for x in (scored, ~scored))
+    total = np.bincount(entry[scored], panel.mean[scored], places.size)
+    partial = (count > 0) & (count < np.bincount(subject.code, minlength=subject.size)[thing])
+    unequal = np.unique(thing[partial]) if varied else np.zeros(0, np.int64)
+    for g, n in zip(*np.unique(of_subject.code[unequal], return_counts=True), strict=True):
+        notes[g].append(flags.UNEQUAL_WEIGHTS.of(int(n), what=" x ".join(varied)))
+    mean, sd = quotient(total, count, count > 0), np.full(places.size, np.nan)
+    return ScorePanel(of_subjects, panel.judges, thing, judge, mean, sd, count, missing), notes
 
 
 TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 EXTRA = ("raters", "F", "df1", "df2", "p_value")
-EXACT = "F (Shrout & Fleiss 1979)"
-APPROXIMATE = "F, Satterthwaite (McGraw & Wong 1996)"
-REML = "REML, delta method on the logit"
+#: Subjects from which intervals come from their jackknife; of fewer, F of normal scores.
+_JACKKNIFED = 30
+_OF_TERMS = [methods.F_SHROUT_FLEISS, methods.F_SATTERTHWAITE, methods.F_SHROUT_FLEISS] * 2
 
 
 @Measure(
     "How reliable is one judge, and the mean of the panel?",
     "agreement",
     "R, counts",
-    "F; clustered: t of log F, jackknife; approximate by REML",
+    "t of log F, jackknife; fewer than 30 subjects: F; approximate by REML",
     "Shrout and Fleiss 1979; McGraw and Wong 1996",
     plot="icc",
     frames=("ratings",),
@@ -218,7 +163,7 @@ def icc(
     raters : str
         Column of the raters. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
     by : str or sequence of str
-        Columns that split the result: ``["system", "temperature"]`` gives one correlation per cell of the paper.
+        Further grouping columns. ``["system", "temperature"]`` gives one correlation per cell of the paper.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     incomplete : {'drop', 'reml'}
@@ -228,9 +173,9 @@ def icc(
         The labels of the raters are not fixed persons (the first, second and third worker of each story): ICC(1,1) and
         ICC(1,k) only, and k is the largest number of scores of a subject.
     cluster : "auto", str or False
-        Column of clusters of subjects: an item that several systems answered, say, whose responses are not independent.
-        ``"auto"`` uses the column that subjects share, the system where criteria are subjects; False is
-        the published interval for independent subjects.
+        Column that subjects share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all subjects as independent, with a flag where they are not. Where criteria are
+        subjects it is the system. False is the published interval.
     conf_level : float
         Coverage of the intervals.
     engine : {'judgestats', 'pingouin'}
@@ -260,14 +205,16 @@ def icc(
     Notes
     -----
     Estimates from mean squares may be negative and are not clipped; the ICC of a mean of k raters may then lie far
-    below -1. With one rater, one subject or constant scores the estimate is NaN, flagged. A rater without any score in
-    a group does not count. Without residual (perfect agreement) the interval is NaN (by REML, the estimate too).
+    below -1. With one rater, one subject or constant scores the estimate is NaN, flagged. Where all subjects have one
+    mean, there is no interval. A rater without any score in a group does not count. Without residual (perfect
+    agreement) the interval is NaN (by REML, the estimate too).
     ICC(2,.) treats raters as random: with fewer than 10 of them its interval is too narrow, the more so with many
     subjects, and is flagged. Where the lower limit of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and
     its lower limit is -inf.
 
-    Clustered subjects: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
-    freedom divided by the design effect. ``F`` does not change, ``df2`` is Satterthwaite's of
+    Clustered subjects, and 30 subjects or more: t of log F from the jackknife of clusters or subjects; F takes scores
+    for normal, and covers .7 where a few are far off (with ``cluster=False`` it stays). For ICC(2,.) the published
+    interval with degrees of freedom divided by the design effect. ``F`` does not change, ``df2`` is Satterthwaite's of
     a mean over the clusters, at most their number - 1. Where F is the same whichever
     cluster is left out (one of two judges gives one score) the published interval stands, flagged; where one cluster
     holds all disagreement there is none. REML ignores clusters, with a flag.
@@ -307,43 +254,50 @@ def icc(
     chosen = clustered_by(study, names(by), cluster, names(subjects))
     if cluster == "auto" and not chosen.column and {"criterion", "system"} <= {*names(subjects)} & {*study.names}:
         chosen = Clustered("system", "")  # the criteria of a response come in one reply
-    data = matrices(study, subjects, raters, by, chosen.column)
-    rows = _Rows(data)
-    for notes in rows.notes:
-        notes += [chosen.flag] if chosen.flag else []
-    scores = data.scores
+    panel, notes = panel_of_subjects(study, subjects, raters, by, chosen.column)
+    rows = _Rows(panel, names(by), notes)
+    for of_group in rows.notes:
+        of_group += [chosen.flag] if chosen.flag else []
+    scores = rows.scores
     if exchangeable:  # scores of each subject first, missing ones last
         scores = np.take_along_axis(scores, np.argsort(np.isnan(scores), axis=1, kind="stable"), axis=1)
     is_scored = ~np.isnan(scores)
-    present = np.logical_or.reduceat(is_scored, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
+    present = np.logical_or.reduceat(is_scored, rows.start, axis=0) if rows.groups else np.zeros((0, 0), bool)
     (_reml_correlations if incomplete == "reml" else _mean_square_correlations)(
         rows, scores, is_scored, present, conf_level
     )
     if engine == "pingouin":
         _pingouin_correlations(rows, scores, is_scored, present)
-    if data.cluster is not None:
-        ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
-        _clustered_intervals(rows, scores, is_scored, present, data.cluster, chosen.column, conf_level, ignored_by)
+    ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
+    if chosen.column or (cluster == "auto" and not ignored_by):
+        code = panel.things[chosen.column].code if chosen.column else np.arange(len(scores))
+        _clustered_intervals(rows, scores, is_scored, present, code, chosen.column or "subject", conf_level, ignored_by)
     _without_scales(rows)
     forms = rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
     return missing_counted(forms, study, names(by))
 
 
 class _Rows:
-    """The six rows of each group, as arrays."""
+    """The six rows of each group, as arrays, and the scores, subjects x raters, with the groups one below the other."""
 
-    def __init__(self, data: Matrices) -> None:
-        self.data = data
-        shape = (6, data.groups)
+    def __init__(self, panel: ScorePanel, by: list[str], notes: list[list[str]]) -> None:
+        subjects = panel.things.ranked(by)
+        self.groups, self.start, self.raters = subjects.size, subjects.first, panel.judges
+        self.keys = {c: panel.things[c].at(subjects.first).values for c in by}
+        self.scores = panel.matrix(panel.mean, np.nan)
+        self.sizes = np.diff(np.append(self.start, len(self.scores)))  # subjects of each group
+        shape = (6, self.groups)
         self.cells = {
             c: np.full(shape, np.nan) for c in ("estimate", "std_error", "conf_low", "conf_high", *EXTRA, "n")
         }
-        self.notes = [list(flags_of_group) for flags_of_group in data.notes]
+        self.notes = notes
         self.of_term: dict[tuple[int, int], list[str]] = {}
-        self.method = np.full(shape, "", dtype=object)
-        for g, silent in enumerate(data.silent.sum(axis=1)):
-            if silent:
-                self.notes[g].append(flags.SILENT_RATERS.of(int(silent)))
+        self.method = np.full(shape, methods.NONE, dtype=object)
+        scored, raters = ~np.isnan(panel.mean), len(panel.judges)
+        place = subjects.code[panel.thing].astype(np.int64) * raters + panel.judge
+        silent = np.setdiff1d(place[~scored], place[scored]) // max(raters, 1)
+        for g, n in zip(*np.unique(silent, return_counts=True), strict=True):
+            self.notes[g].append(flags.SILENT_RATERS.of(int(n)))
 
     def put(self, groups: Ints | int, **values: Floats | float) -> None:
         for name, value in values.items():
@@ -356,14 +310,14 @@ class _Rows:
 
     def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
         """Rows as the tidy result, group by group."""
-        group = np.repeat(np.arange(self.data.groups), len(terms))
+        group = np.repeat(np.arange(self.groups), len(terms))
         joined, notes = cache(flags.join), []
         for g, of_group in enumerate(self.notes):
             common = joined(*of_group)
             of_terms = (self.of_term.get((t, g)) for t in terms)
             notes += [joined(*of_group, *of_term) if of_term else common for of_term in of_terms]
-        columns = {b: self.data.keys[b].take(group).tolist() for b in by}
-        columns |= {"term": text_array([TERMS[t] for t in terms] * self.data.groups), "flag": text_array(notes)}
+        columns = {b: self.keys[b].take(group).tolist() for b in by}
+        columns |= {"term": text_array([TERMS[t] for t in terms] * self.groups), "flag": text_array(notes)}
         columns |= {"method": text_array(self.method[terms].T.ravel())}
         columns |= {name: values[terms].T.ravel() for name, values in self.cells.items()}
         return pd.DataFrame({name: columns[name] for name in (*dict.fromkeys(by), *COLUMNS, *EXTRA)})
@@ -371,29 +325,28 @@ class _Rows:
 
 def _without_scales(rows: _Rows) -> None:
     """No correlation where raters are on different scales."""
-    for g, (high, low) in columns_apart(rows.data.scores, rows.data.raters, rows.data.start):
+    for g, (high, low) in columns_apart(rows.scores, list(rows.raters), rows.start):
         rows.put(g, **dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high", *EXTRA[1:]), np.nan))
         rows.notes[g].append(flags.OTHER_SCALE.of(high=high, low=low))
 
 
 def _mean_square_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask, conf_level: float) -> None:
     """Mean squares of the complete subjects, for all groups with the same raters at once."""
-    data = rows.data
-    if not data.groups:
+    if not rows.groups:
         return
     if present.all():
-        _rater_set_correlations(rows, np.arange(data.groups), scores, np.asarray(is_scored.all(axis=1)), conf_level)
+        _rater_set_correlations(rows, np.arange(rows.groups), scores, np.asarray(is_scored.all(axis=1)), conf_level)
         return
     sets, of_group = np.unique(present, axis=0, return_inverse=True)
     for number, raters in enumerate(sets):
-        in_set = np.repeat(of_group.ravel() == number, data.sizes)
+        in_set = np.repeat(of_group.ravel() == number, rows.sizes)
         table, complete = scores[in_set][:, raters], is_scored[in_set][:, raters].all(axis=1)
         _rater_set_correlations(rows, np.flatnonzero(of_group.ravel() == number), table, complete, conf_level)
 
 
 def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: Mask, conf_level: float) -> None:
     """Rows of groups with the same raters: `table` (S, k), `complete` (S,)."""
-    sizes = rows.data.sizes[groups]
+    sizes = rows.sizes[groups]
     start = np.cumsum(sizes) - sizes
     used = np.add.reduceat(complete, start, dtype=np.int64)
     rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
@@ -409,17 +362,17 @@ def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: 
     rows.put(groups, F=fit.F, df1=fit.df1, df2=fit.df2, p_value=fit.p)
     bounded = ~np.isnan(fit.high) & ~np.isnan(fit.low)
     exact = np.array([True, False, True] * 2)[:, None]
-    rows.method[:, groups] = np.where(bounded, np.array([EXACT, APPROXIMATE, EXACT] * 2, dtype=object)[:, None], "")
+    rows.method[:, groups] = np.where(bounded, np.array(_OF_TERMS, dtype=object)[:, None], methods.NONE)
     defined = ~np.isnan(fit.estimate)
     few = ~exact & (table.shape[1] < 10)
-    whole = np.zeros((6, rows.data.groups), dtype=bool)
+    whole = np.zeros((6, rows.groups), dtype=bool)
     constant = (ms.subjects == 0) & (ms.within == 0)
     divided = (used > 1) & ~constant
     for flag, mask in {
         flags.CONSTANT: np.broadcast_to(constant & (used > 1), defined.shape),
-        flags.NO_DIFFERENCE: ~defined & divided,
+        flags.NO_DIFFERENCE: (~defined | (ms.subjects == 0)) & divided,
         flags.NO_RESIDUAL: defined & ~bounded & np.isinf(fit.F),
-        flags.MEAN_SQUARES: defined & ~bounded & ~np.isinf(fit.F),
+        flags.MEAN_SQUARES: defined & ~bounded & ~np.isinf(fit.F) & (ms.subjects > 0),
         flags.NO_LOWER: np.isinf(fit.low),
         flags.FEW_RATERS: bounded & few,
     }.items():
@@ -430,16 +383,17 @@ def _rater_set_correlations(rows: _Rows, groups: Ints, table: Floats, complete: 
 
 def _pingouin_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask) -> None:
     """Replace the rows of groups whose mean squares are all above 0 by pingouin's; NaN with our flag elsewhere."""
-    data, name = rows.data, version()
-    for g in range(data.groups):
-        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+    name = version()
+    for g in range(rows.groups):
+        group_rows = slice(rows.start[g], rows.start[g] + rows.sizes[g])
         table = scores[group_rows][is_scored[group_rows][:, present[g]].all(axis=1)][:, present[g]]
         has_interval, unbounded = rows.method[:, g] != "", np.isinf(rows.cells["conf_low"][:, g])
         pingouin_cells = six_correlations(table) if has_interval.all() else {}
         for cell in ("estimate", "conf_low", "conf_high", *EXTRA[1:]):
             rows.cells[cell][:, g] = pingouin_cells.get(cell, np.nan)
         rows.cells["conf_low"][unbounded, g] = -np.inf
-        rows.method[:, g] = [f"{name}: {method}" if pingouin_cells else "" for method in rows.method[:, g]]
+        of_terms = [name.then(method, ": ") for method in rows.method[:, g]]
+        rows.method[:, g] = of_terms if pingouin_cells else methods.NONE
 
 
 def _clustered_intervals(
@@ -447,40 +401,46 @@ def _clustered_intervals(
     scores: Floats,
     is_scored: Mask,
     present: Mask,
-    cluster: Ints,
+    cluster: Integers,
     column: str,
     conf_level: float,
     ignored_by: str,
 ) -> None:
-    """Clustered intervals where clusters have several subjects; only a flag if the engine has none (`ignored_by`)."""
-    data = rows.data
-    for g in range(data.groups):
-        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+    """Clustered intervals where clusters have several subjects, or there are 30 subjects or more.
+
+    Only a flag if the engine has none (`ignored_by`).
+    """
+    for g in range(rows.groups):
+        group_rows = slice(rows.start[g], rows.start[g] + rows.sizes[g])
         complete = is_scored[group_rows][:, present[g]].all(axis=1)
         if ignored_by == "reml":
             complete = is_scored[group_rows].any(axis=1)
         labels, code = np.unique(cluster[group_rows][complete], return_inverse=True)
-        if labels.size == code.size or not (rows.method[:, g] != "").any():
-            continue  # one subject per cluster, or no interval
+        single = labels.size == code.size  # one subject per cluster
+        if (single and (ignored_by or code.size < _JACKKNIFED)) or not (rows.method[:, g] != "").any():
+            continue
         if ignored_by:
             rows.notes[g].append(flags.NOT_INDEPENDENT)
             continue
-        jackknife = clustered_correlations(
-            scores[group_rows][:, present[g]][complete], code.astype(np.int64), conf_level
-        )
-        rows.notes[g] += [few] if (few := flags.few_clusters(np.bincount(code), resampled=True)) else []
+        table = scores[group_rows][:, present[g]][complete]
+        jackknife = clustered_correlations(table, code.astype(np.int64), conf_level)
+        residual = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True)
+        large = flags.few_large_errors(np.sqrt(((residual - residual.mean()) ** 2).sum(axis=1)))
+        rows.notes[g] += [flag for flag in (flags.few_clusters(np.bincount(code), resampled=True), large) if flag]
         bounded = ~np.isnan(jackknife.low) & ~np.isnan(jackknife.high)
-        group, has_interval = np.arange(data.groups) == g, rows.method[:, g] != ""
-        rows.mark(flags.NOT_INDEPENDENT, (jackknife.alike & has_interval)[:, None] & group)
+        group, has_interval = np.arange(rows.groups) == g, rows.method[:, g] != ""
+        if not single:
+            rows.mark(flags.NOT_INDEPENDENT, (jackknife.alike & has_interval)[:, None] & group)
         has_interval &= ~jackknife.alike
         rows.mark(flags.ONE_CLUSTER_DIFFERS, (has_interval & ~bounded)[:, None] & group)
         for name, values in (("conf_low", jackknife.low), ("conf_high", jackknife.high), ("p_value", jackknife.p)):
             rows.cells[name][has_interval, g] = values[has_interval]
         rows.cells["df1"][~jackknife.alike, g], rows.cells["df2"][~jackknife.alike, g] = np.nan, jackknife.df
-        over = f"{column}s ({clusters_note(np.bincount(code).astype(np.float64))})"
-        exact = f"t over {over}, jackknife of log F"
-        approximate = f"{APPROXIMATE}, design effect {jackknife.design_effect:.2f} of {over}"
-        method = np.where(bounded, np.array([exact, approximate, exact] * 2, dtype=object), "")
+        over, sizes = f"{column}s", np.bincount(code).astype(np.float64)
+        exact = methods.clustered(methods.T, over, sizes, linked=" over ").noting("jackknife of log F")
+        wider = methods.F_SATTERTHWAITE.on(f"design effect {jackknife.design_effect:.2f}")
+        approximate = methods.clustered(wider, over, sizes, linked=" of ")
+        method = np.where(bounded, np.array([exact, approximate, exact] * 2, dtype=object), methods.NONE)
         rows.method[has_interval, g] = method[has_interval]
 
 
@@ -498,9 +458,8 @@ def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
 
 
 def _reml_correlations(rows: _Rows, scores: Floats, is_scored: Mask, present: Mask, conf_level: float) -> None:
-    data = rows.data
-    for g in range(data.groups):
-        group_rows = slice(data.start[g], data.start[g] + data.sizes[g])
+    for g in range(rows.groups):
+        group_rows = slice(rows.start[g], rows.start[g] + rows.sizes[g])
         table, scored = scores[group_rows][:, present[g]], is_scored[group_rows][:, present[g]]
         rated = scored.any(axis=1)
         n, k = int(rated.sum()), table.shape[1]
@@ -544,9 +503,8 @@ def _reml_row(rows: _Rows, t: int, g: int, fit: Components, weight: Floats, conf
     if not variance > 0:
         notes.append(flags.MEAN_SQUARES)
         return
-    half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
-    odds = np.log(subjects / error)
-    low, high = (1 / (1 + np.exp(-(odds + x))) for x in (-half, half))
-    for name, value in (("std_error", rho * (1 - rho) * np.sqrt(variance)), ("conf_low", low), ("conf_high", high)):
+    std_error = rho * (1 - rho) * np.sqrt(variance)
+    low, high = student_ends(rho, std_error, np.inf, conf_level, transform=ON_LOGIT)
+    for name, value in (("std_error", std_error), ("conf_low", low), ("conf_high", high)):
         rows.cells[name][t, g] = value
-    rows.method[t, g] = REML
+    rows.method[t, g] = methods.REML_LOGIT

@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.estimate import jackknifed
+from judgestats.kernels.cluster_robust import variance_degrees
+from judgestats.kernels.correlation import pearson_without
 from judgestats.metrics.agreement.block_correlations import (
     CORRELATION,
     STANDARD_DEVIATION,
@@ -41,7 +44,7 @@ from judgestats.metrics.agreement.rating_blocks import (
     shared_blocks,
 )
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
+from judgestats.metrics.consensus.correlations import fisher, spearman_p
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.pingouin_engine import repeated_measures, version
@@ -50,13 +53,13 @@ from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Ints, Record
 
-FISHER = "Fisher z; p from t on n - 2"
-
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
 Pairs = Literal["mean", "each"]
 PAIRS: tuple[Pairs, ...] = ("mean", "each")
 Interval = Literal["fisher", "t"]
+#: Units up to which degrees of freedom are limited by the jackknife; of more of them a few do not matter.
+_JACKKNIFED = 1000
 
 
 @Measure(
@@ -119,15 +122,17 @@ def correlation(
     cell : str or sequence of str
         For ``level="cell"``: the columns that define a cell together with the system, e.g. ``condition``.
     interval : {'fisher', 't'}, optional
-        Fisher's z, for each pair separately, treats the points as independent; over systems it generalizes to further
-        systems. ``t`` is a bootstrap of items (on Fisher's z, unless over systems), and generalizes to further items
-        for these systems. Pairs share their items, so their mean has the bootstrap only. By default Fisher for
-        ``pairs="each"`` without a `cluster`.
+        Fisher's z, for each pair separately, treats the points as independent; Pearson's correlation over 10 items or
+        more has the error of their jackknife. Over systems it generalizes to further systems. ``t`` is a bootstrap of
+        items (on Fisher's z, unless over systems), and generalizes to further items for these systems. Pairs share
+        their items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
     cluster : "auto", str or False
-        Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt`` and
-        ``task`` with 30 levels or more; False, items.
-    n_resamples, seed, conf_level
-        Number of resamples, seed and coverage.
+        Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt``,
+        ``task`` and the like with 10 levels or more; False, items.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
@@ -208,7 +213,7 @@ def correlation(
             term=row.get("term", "sd_of_pairs" if pairs == "sd" else term),
             flag=flags.join(clustering.flag, row.get("flag")),
         )
-        if unit == "criterion" and row.get("method") == FISHER and level != "system":
+        if unit == "criterion" and row.get("method") == methods.FISHER_Z_T and level != "system":
             row["flag"] = flags.join(flags.NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*cell_names, *([] if "system" in groups else ["system"])]
     columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
@@ -228,7 +233,8 @@ def _repeated_measures(ratings: IntoFrame, unit: Unit, by: By, cluster: Cluster,
             x, y = block.scores[:, i][both], block.scores[:, j][both]
             r, df = repeated_measures(x, y, items[both])
             cells = correlation_cells(r, df + 2, "pearson", conf_level)
-            cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
+            if cells["method"]:
+                cells["method"] = version().then(methods.FISHER_Z_T, ", ").noting(f"({df:,} df)", " ")
             why = (
                 ""
                 if not np.isnan(r)
@@ -257,6 +263,7 @@ def _block_rows(
         (draws,) = resampled_statistics(block, plan, lambda weights: system_correlations(block, method, weights))
     elif not fisher:
         draws, _ = resampled_pairs(block, method, plan)
+    without = None if fisher or over_systems else _without_units(block, method)
     one, two = block.sides
     if over_systems:
         rated_by = np.asarray((~np.isnan(block.scores)).any(axis=-1))
@@ -277,11 +284,15 @@ def _block_rows(
             for p, (judge, other) in enumerate(block.pairs):
                 n, pair_key = int(common[k, p]), {**key, "judge": judge, "other": other}
                 size = flags.NO_DATA if not n else flags.SMALL_N if n < 30 else ""
-                cells = (
-                    correlation_cells(float(r[k, p]), n, method, plan.conf_level)
-                    if draws is None
-                    else _resampled(block, float(r[k, p]), draws[:, k, p], plan, part, np.array([one[p], two[p]]))
-                )
+                sides = np.array([one[p], two[p]])
+                if draws is None:
+                    cells = correlation_cells(float(r[k, p]), n, method, plan.conf_level)
+                else:
+                    df = math.inf if without is None else variance_degrees(without[:, k, p])
+                    cells = _resampled(block, float(r[k, p]), draws[:, k, p], plan, part, sides, df)
+                if method == "pearson" and not over_systems and not math.isnan(cells.get("conf_low", math.nan)):
+                    x, y = block.scores[k, sides]
+                    cells |= _of_points(cells, x, y, block.owner, plan.conf_level, fisher)
                 why = (flags.CONSTANT if n > 1 else flags.TOO_FEW) if n and np.isnan(r[k, p]) else ""
                 lacking = flags.MISSING.of(missing * over_systems, what="score(s)")
                 rows.append({**pair_key, **cells, "n": n, "flag": flags.join(size, why, lacking, cells["flag"])})
@@ -290,7 +301,8 @@ def _block_rows(
                 value, many = float(sd_defined(r[k], ddof)), sd_defined(draws[:, k], ddof)
                 cells = from_draws(value, many, block.unit_sizes, plan, STANDARD_DEVIATION)
             else:
-                cells = _resampled(block, float(mean_defined(r[k])), mean_defined(draws[:, k]), plan, part)
+                df = math.inf if without is None else variance_degrees(mean_defined(without[:, k]))
+                cells = _resampled(block, float(mean_defined(r[k])), mean_defined(draws[:, k]), plan, part, df=df)
             size = flags.NO_DATA if not points[k] else flags.SMALL_N if points[k] < 30 else ""
             flag = flags.join(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
@@ -300,12 +312,39 @@ def _block_rows(
 
 
 def _resampled(
-    block: Block, value: float, draws: Floats, plan: Bootstrap, rows: slice | None, judges: slice | Ints = slice(None)
+    block: Block,
+    value: float,
+    draws: Floats,
+    plan: Bootstrap,
+    rows: slice | None,
+    judges: slice | Ints = slice(None),
+    df: float = math.inf,
 ) -> Record:
-    """Cells of a correlation over the items of `rows`, or over systems."""
+    """Cells of a correlation over the items of `rows`, or over systems; `df`: no more degrees of freedom than these."""
     if rows is None:
         return from_draws(value, draws, block.unit_sizes, plan, CORRELATION)
-    return mean_correlation(value, draws, block.shared_sizes(rows, judges), plan)
+    return mean_correlation(value, draws, block.shared_sizes(rows, judges), plan, df)
+
+
+def _without_units(block: Block, method: Method) -> Floats | None:
+    """Change of each correlation without each of the units (O, R, P); None where they are too many to need it."""
+    if not 1 < block.n_units <= _JACKKNIFED:
+        return None
+    without = pair_correlations(block, method, 1.0 - np.eye(block.n_units))
+    return np.nan_to_num(without - mean_defined(without, axis=0))
+
+
+def _of_points(cells: Record, x: Floats, y: Floats, owner: Ints, conf_level: float, fisher: bool) -> Record:
+    """Interval and flag of Pearson's correlation over points, by the jackknife of 10 items or more on Fisher's z."""
+    both = ~np.isnan(x + y)
+    x, y = ((v[both] - v[both].mean()) / v[both].std() for v in (x, y))
+    items, code = np.unique(owner[both], return_inverse=True)
+    large = flags.few_large_errors(x - math.copysign(1.0, cells["estimate"]) * y)
+    if not fisher or items.size < 10:
+        return {"flag": flags.join(cells["flag"], large)}
+    without, size = pearson_without(x, y, code, items.size)
+    estimate = jackknifed(cells["estimate"], without, size, "item", conf_level).flagged(large)
+    return {**estimate.interval, "p_value": cells["p_value"]}
 
 
 def _over_cells(
@@ -337,14 +376,14 @@ def _over_cells(
 
 def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> Record:
     """Cells of one correlation with Fisher's interval, which does not exist for r = ±1 and n < 4."""
-    row: Record = {"estimate": r, "flag": "", "method": ""}
+    row: Record = {"estimate": r, "flag": "", "method": methods.NONE}
     if math.isnan(r):
         return row
     row["p_value"] = spearman_p(r, n)
     if 1 - abs(r) < 1e-12 or n < 4:
         return {**row, "flag": flags.PERFECT_CORRELATION if n >= 4 else flags.TOO_FEW}
     variance = (1 + r * r / 2 if method == "spearman" else 1.0) / (n - 3)
-    return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}
+    return {**row, **fisher(r, variance, conf_level, methods.FISHER_Z_T).interval}
 
 
 def pair_flags(r: Floats, common: Ints, n_missing: int = 0) -> str:

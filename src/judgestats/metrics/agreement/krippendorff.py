@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -11,17 +11,19 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.judge_answers import Labels, labels_of
-from judgestats.counting.repeats import ORDER, one_answer, plain
+from judgestats.counting.judge_answers import answer_panel
+from judgestats.counting.panels import AnswerPanel
+from judgestats.counting.repeats import ORDER, Repeats, chosen_answers, plain
 from judgestats.counting.splitting import as_runs
-from judgestats.counting.study import Study
+from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
+from judgestats.estimate import jackknifed
 from judgestats.kernels.cluster_sums import effective_clusters
-from judgestats.kernels.coincidences import alpha_draws, alpha_without, distance_within, krippendorff
+from judgestats.kernels.coincidences import Units, alpha_draws, alpha_without, distance_within, krippendorff
 from judgestats.kernels.proportions import quotient
 from judgestats.kernels.resampling import generator
 from judgestats.metrics.agreement.rated_units import (
@@ -34,13 +36,13 @@ from judgestats.metrics.agreement.rated_units import (
     unit_groups,
     units_and_cluster,
 )
-from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Term, column_names
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import several_judges
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of, compact, joint
+from judgestats.schema.classes import declared_classes
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import VERDICTS, By, answer_column, kind_of, names
 from judgestats.schema.label_sets import label_sets
 from judgestats.typing import Floats, Record
@@ -48,21 +50,37 @@ from judgestats.typing import Floats, Record
 #: So many answers are looked at for the scales of judges where identical ones are counted.
 _MOST_COUNTED = 10_000
 
+#: Points of a scale of whole numbers up to which its scores are ordinal.
+_MOST_POINTS = 12
+#: A scale by its ends: ``1-5``, ``0 to 100``.
+_RANGE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:[-\u2013_,:]|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
+
 #: Level of measurement of the answers.
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 #: Distance of answers that are sets of labels; ``label`` compares yes and no for each label.
 Distance = Literal["jaccard", "masi", "label"]
 
 
-def level_of(data: IntoFrame) -> Level:
-    """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
-    present = column_names(data)
-    name = answer_column(present)
-    if kind_of(present) == "preferences" or name in VERDICTS:
+def level_of(data: Calls) -> Level:
+    """Level of measurement, decided on the whole frame where `data` is a part of one.
+
+    Nominal for preferences, right and wrong, and classes; ordinal for classes in order, and for whole numbers with a
+    handful of points by the column ``scale`` (``1-5``), or else of different scores; interval for other scores.
+    """
+    part = Study.of(data)
+    name = answer_column(part.names)
+    study = part.origin if name in part.origin.names else part
+    if kind_of(study.names) == "preferences" or name in VERDICTS:
         return "nominal"
-    values = Study.of(data).data.lazy().select(name).unique().collect(backend="pandas").to_native()[name]
-    numbers = pd.to_numeric(values, errors="coerce").dropna().to_numpy(dtype=float)  # alpha refuses text
-    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
+    if declared_classes(study.data):
+        return "ordinal"
+    answers = study.in_memory([name], distinct=True).columns[name].labels
+    scores = pd.to_numeric(pd.Series(list(answers)), errors="coerce").dropna()  # alpha refuses text
+    scales = study.in_memory(["scale"], distinct=True).columns["scale"].labels if "scale" in study.names else ()
+    ends = [_RANGE.fullmatch(str(x)) for x in scales]
+    points = [float(x[2]) - float(x[1]) + 1 for x in ends if x]
+    whole = bool((scores == np.floor(scores)).all())
+    return "ordinal" if whole and max(points, default=len(scores)) <= _MOST_POINTS else "interval"
 
 
 @Measure(
@@ -73,7 +91,6 @@ def level_of(data: IntoFrame) -> Level:
     "Krippendorff 2011; Zapf et al. 2016",
     frames=("preferences", "ratings"),
     needs=(several_judges,),
-    arguments=lambda data, _: {"level_of_measurement": level_of(data)},
     terms=(Term("alpha", "α (Krippendorff)"), Term("mean_alpha", "α, mean over labels")),
     classes=True,
     have=("judges",),
@@ -84,8 +101,9 @@ def level_of(data: IntoFrame) -> Level:
 def alpha(
     data: IntoFrame,
     *,
-    level_of_measurement: Level = "nominal",
+    level_of_measurement: Level | None = None,
     distance: Distance | None = None,
+    repeats: Repeats = "single",
     by: By = (),
     average_over: By = (),
     interval: Literal["t", "percentile"] | None = "t",
@@ -99,29 +117,34 @@ def alpha(
     Parameters
     ----------
     data : frame
-        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeats of a judge
-        (``replicate``) on one unit are put together first: their mean, for an ordinal scale the median, for a nominal
-        one and for preferences the mode in each order shown (repeats without a single mode are excluded, with a flag).
-        ``method`` says so. Several criteria are not pooled: each has a row.
-    level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
-        Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Several criteria are
+        not pooled: each has a row.
+    level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}, optional
+        Level of measurement of the answers, which ``method`` names. By default nominal for preferences, right and wrong
+        verdicts, and classes; ordinal for classes in order, and for whole numbers with at most 12 points by the column
+        ``scale`` (``1-5``), or, without it, at most 12 different scores in the whole frame, whatever `by`; interval for
+        other scores. Preferences may be ordinal, with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
     distance : {'jaccard', 'masi', 'label'}, optional
         Of answers that are sets of labels, ``toxic;spam``: Jaccard's distance, 1 less the share of all labels of two
         sets that both have; MASI's, which counts that share by 2/3 where one set holds the other, and by 1/3 where they
         only overlap. ``label``: yes or no for each label, with a row for each (``label``), and ``mean_alpha``.
+    repeats : {'single', 'majority'}
+        As in :func:`kappa`. A majority is the mode of a judge's repeats on a unit (of preferences in each order shown;
+        without a single mode they are excluded, with a flag), of an ordinal scale the median, else the mean.
     by, average_over
         As in :func:`kappa`.
     interval : {'t', 'percentile', None}
         Bootstrap of the units, with Student's t or percentile limits, or no interval. Ordinal alpha uses the ranks
         within each resample.
     cluster : "auto", str or False
-        Column whose levels are drawn whole; ``"auto"`` uses the column that several units share (``item``, say), False
-        treats units as independent.
-    n_resamples, seed
-        Of the bootstrap.
+        Column that units share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all units as independent, with a flag where they are not. The bootstrap draws its
+        levels whole.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
-        Coverage of the interval.
+        Coverage of the intervals.
 
     Returns
     -------
@@ -169,25 +192,28 @@ def alpha(
     """
     data = as_runs(data, average_over, by)
     by = by_criterion(data, by)
-    study, repeats, unsettled = one_answer(data, _REPEATS[level_of_measurement], by)
+    level_of_measurement = level_of_measurement or level_of(data)
+    study, said = chosen_answers(data, repeats, _TOGETHER[level_of_measurement], by)
     study, column, dependent = units_and_cluster(study, by, cluster)
-    labels = labels_of(study, by, [column] if column else [])
-    values = positions(labels.answers)
+    panel, kind = answer_panel(study, by, [column] if column else []), kind_of(study.names)
+    values = positions(panel.answers)
     measured: dict[str, Floats] = {"": values}
-    level = "distance" if distance else level_of_measurement
+    level: str = level_of_measurement
+    compared_by = f"{level} level"
     if distance is not None:
         choose(distance, get_args(Distance), "distance")
-        if labels.kind == "preferences" or level_of_measurement != "nominal":
+        if kind == "preferences" or level_of_measurement != "nominal":
             raise DesignError(
                 "distance= is for sets of labels in the column 'answer', whose level_of_measurement is 'nominal'. "
                 "Leave it out."
             )
-        measured = _distances(label_sets(labels.answers), distance)
-    if level_of_measurement != "nominal" and labels.answers.dtype == object and np.isnan(values).any():
+        measured = _distances(label_sets(panel.answers), distance)
+        level, compared_by = "distance", f"{distance} distance"
+    if level_of_measurement != "nominal" and panel.answers.dtype == object and np.isnan(values).any():
         raise DesignError(
             f"level_of_measurement={level_of_measurement!r} needs an order, and classes have none. {ORDER}"
         )
-    if level_of_measurement == "ratio" and labels.kind == "preferences":
+    if level_of_measurement == "ratio" and kind == "preferences":
         raise DesignError(
             "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
         )
@@ -198,8 +224,8 @@ def alpha(
         )
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
-    apart = _judges_apart(labels, by, values) if level_of_measurement in ("interval", "ratio") else {}
-    for group in unit_groups(labels, by, column):
+    apart = _judges_apart(panel, by, values) if level_of_measurement in ("interval", "ratio") else {}
+    for group in unit_groups(panel, by, column):
         each = {k: krippendorff(group.units, group.n[None, :], v, level) for k, v in measured.items()}
         compared = [(k, "alpha", [k]) for k in measured]
         if distance == "label":
@@ -220,10 +246,9 @@ def alpha(
                 cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, discordant))
             if term == "mean_alpha" and several:
                 cells["flag"] = flags.join(cells["flag"], flags.UNDEFINED.of(len(each) - len(fits), what="label(s)"))
-            cells["method"] = ", ".join(filter(None, (cells.get("method", ""), repeats)))
-            left = unsettled.get(plain(group.key), "")
+            cells["method"] = cells.get("method", methods.NONE).noting(compared_by).noting(said.method)
             cells = unmeasured(cells, apart.get(plain(group.key)))
-            flag = flags.join(cells["flag"], *group.exclusions, left, dependent)
+            flag = flags.join(cells["flag"], *group.exclusions, said.flag(plain(group.key)), dependent)
             rows.append({**group.key, **cells, "label": label, "flag": flag})
     by = list(dict.fromkeys(names(by)))
     extra = ["observed_disagreement", "expected_disagreement", "values", *(["label"] if distance == "label" else [])]
@@ -243,23 +268,23 @@ def _distances(sets: Sequence[frozenset[str]], distance: Distance) -> dict[str, 
     return {"": 1 - share * (monotone if distance == "masi" else 1.0)}
 
 
-def _judges_apart(labels: Labels, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
+def _judges_apart(panel: AnswerPanel, by: By, values: Floats) -> dict[tuple[str, ...], tuple[str, str] | None]:
     """Two judges of each group who are on different scales."""
-    by, n = list(dict.fromkeys(names(by))), labels.weight[labels.unit]
-    number, _ = compact(*joint([labels.code(c) for c in by], labels.row.size))
-    score = np.where(labels.answer < 0, np.nan, values[labels.answer])
-    judge = np.asarray(labels.judges, dtype=object)[labels.judge]
+    n, score = panel.weight[panel.thing], np.where(panel.answer < 0, np.nan, values[panel.answer])
+    judge = np.asarray(panel.judges, dtype=object)[panel.judge]
     times = np.ceil(n * min(1.0, max(_MOST_COUNTED, n.size) / max(n.sum(), 1.0))).astype(int)  # may be of millions
-    judges_apart = {}
-    for start, end in itertools.pairwise(np.append(np.unique(number, return_index=True)[1], number.size)):
-        rows = slice(*np.searchsorted(labels.unit, [start, end]))
-        key = plain({c: labels.label(c, np.array([start]))[0] for c in by})
-        judges_apart[key] = scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
-    return judges_apart
+    return {
+        plain(key): scales_apart(*(np.repeat(x[rows], times[rows]) for x in (score, judge)))
+        for key, _, rows in panel.each_group(list(dict.fromkeys(names(by))))
+    }
 
 
-#: Level of measurement -> what stands for the repeats of a judge on one unit.
-_REPEATS = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+#: Level of measurement -> what most of the repeats of a judge on one unit say.
+_TOGETHER = {"nominal": "mode", "ordinal": "median", "interval": "mean", "ratio": "mean"}
+
+
+#: Patterns of units up to which the interval of alpha is from their jackknife.
+_JACKKNIFED = 1000
 
 
 def _alpha_interval(group: UnitGroup, value: float, measured: list[Floats], level: str, plan: Bootstrap) -> Record:
@@ -276,15 +301,17 @@ def _alpha_interval(group: UnitGroup, value: float, measured: list[Floats], leve
         size = np.bincount(codes.code, n[paired], codes.size).astype(np.float64)
         if plan.method == "t" and codes.size > 1:
             without = _mean([alpha_without(group.units, n, v, level, cluster) for v in measured])
-            alike = (np.diff(group.units.start) == 1)[paired]
-            agreed = np.bincount(codes.code, n[paired] * alike, codes.size).astype(np.float64)
-            hits = agreed if level == "nominal" else None
-            cells |= jackknifed(value, without, size, plan.cluster[0], plan.conf_level, hits=hits)
+            cells |= jackknifed(value, without, size, plan.cluster[0], plan.conf_level).interval
             return {**cells, "flag": flags.join(cells["flag"], few)}
         n_units = effective_clusters(size) if codes.size > 1 else 1.0
         few = flags.join(flags.few_clusters(size, resampled=plan.method != "t"), few)
     if n_units <= 1:
         return {**cells, "flag": flags.join(flags.ONE_UNIT, few)}
+    if not plan.cluster and plan.method == "t" and level in ("interval", "ratio") and paired.sum() <= _JACKKNIFED:
+        one_less = n - np.eye(n.size)[n > 0]
+        without = _mean([krippendorff(group.units, one_less, v, level).alpha for v in measured])
+        estimate = jackknifed(value, without, np.ones(len(one_less)), "", plan.conf_level, alike=n[n > 0])
+        return {**cells, **estimate.flagged(_few_large(group.units, measured[0], n), few).interval}
     key = tuple(map(str, group.key.values()))
     draws = _mean(
         [alpha_draws(group.units, n, v, level, generator(plan.seed, key), plan.n_resamples, cluster) for v in measured]
@@ -293,6 +320,15 @@ def _alpha_interval(group: UnitGroup, value: float, measured: list[Floats], leve
     interval = read_off(value, draws, n_units, plan, (-math.inf, 1.0))
     flag = flags.join(few, flags.UNDEFINED.of(lost, what="resample(s)"), interval["flag"])
     return {**cells, **interval, "method": drawing_units(interval["method"]), "flag": flag}
+
+
+def _few_large(units: Units, values: Floats, n: Floats) -> str:
+    """Flag where few units hold most of the disagreement: squared deviations from the mean of the unit."""
+    answers = values[units.code]
+    judges = np.maximum(units.total(units.times), 1.0)
+    mean = units.total(units.times * answers) / judges
+    spread = units.total(units.times * (answers - mean[units.pattern]) ** 2)
+    return flags.few_large_errors(np.sqrt(spread), n)
 
 
 def _mean(alphas: list[Floats]) -> Floats:

@@ -88,7 +88,7 @@ def agreement_levels(
     ratings : frame
         As in :func:`correlation`.
     by : str or sequence of str
-        Grouping columns.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str

@@ -15,7 +15,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import SchemaError, data_rows
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.resampling import generator, times_drawn
-from judgestats.kernels.unitising import Spans, Sums, Texts, disagreements, sums_of
+from judgestats.kernels.unitising import MarkedTexts, Spans, Sums, disagreements, sums_of
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import Codes, codes_of
@@ -54,8 +54,8 @@ def unitised_alpha(
         row without start and end says that a judge read a text: what has no row was not read.
     interval : {'t', 'percentile', None}
         Bootstrap of documents, with Student's t or percentile limits, or no interval.
-    n_resamples, seed
-        Of the bootstrap.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
     **columns : str
@@ -114,7 +114,7 @@ def unitised_alpha(
     text, judge = codes_of(table, keys), codes_of(table, ["judge"])
     read = codes_of(table, [*keys, "judge"]).first
     length = table.groupby(text.code)["length"].max().to_numpy(dtype=float)
-    texts = Texts(text.code[read], judge.code[read], length)
+    texts = MarkedTexts(text.code[read], judge.code[read], length)
     item = codes_of(table.iloc[text.first], ["item"])
     marked = np.isin(table.index, spans.index)
     start, end = (table[c].to_numpy(dtype=float) for c in ("start", "end"))
@@ -164,7 +164,11 @@ def _read_twice(table: pd.DataFrame, keys: list[str]) -> tuple[pd.DataFrame, int
     return table[several], int((judges.nunique() < 2).sum())
 
 
-def _alpha(sums: list[Sums], texts: Texts, item: Codes, interval: str | None, plan: Bootstrap) -> Record:
+#: Texts below which t of their bootstrap is too narrow, too.
+_FEW = 15
+
+
+def _alpha(sums: list[Sums], texts: MarkedTexts, item: Codes, interval: str | None, plan: Bootstrap) -> Record:
     """Alpha of categories whose disagreements are added up, with its interval."""
 
     def parts(weight: Floats) -> tuple[Floats, Floats]:
@@ -183,9 +187,9 @@ def _alpha(sums: list[Sums], texts: Texts, item: Codes, interval: str | None, pl
     if math.isnan(value) or interval is None:
         return {**cells, "flag": flags.NO_SPREAD if math.isnan(value) else ""}
     sizes = np.bincount(item.code, minlength=item.size).astype(np.float64)
-    few = flags.few_clusters(sizes, resampled=plan.method != "t")
+    few = flags.few_clusters(sizes, resampled=plan.method != "t" or sizes.size < _FEW)
     if item.size < 2:
-        return {**cells, "method": plan.words, "flag": few}
+        return {**cells, "method": plan.way, "flag": few}
     times = times_drawn(generator(plan.seed, ("unitised",)), item.size, plan.n_resamples)
     draws = values(times[:, item.code])
     undefined = flags.UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats import flags
+from judgestats import flags, wording
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
@@ -154,6 +154,6 @@ def matched_correlations(block: Block, method: Method, plan: Bootstrap) -> Match
     return MatchedCorrelations(block, value, many, cells, without, bool(both.any()), one_sided, sides)
 
 
-def shift_method(paired: bool, method: str) -> str:
+def shift_method(paired: bool, method: wording.Method) -> wording.Method:
     """The ``method`` of a shift."""
-    return method.replace("bootstrap of", "paired bootstrap of" if paired else "independent bootstraps of")
+    return method.drawing(how="paired bootstrap of" if paired else "independent bootstraps of")

@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc, stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
+from judgestats.estimate import student, varies
 from judgestats.kernels.variance import mean_squares
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import COLUMNS, estimates
@@ -41,7 +42,7 @@ def pair_tests(correlations: IntoFrame, *, by: By = (), conf_level: float = CONF
         A result of :func:`correlation` with ``pairs="each"``; or a table of ``judge``, ``other``, ``estimate`` and
         columns that name the cell (``system``).
     by : str or sequence of str
-        Grouping columns: one set of tests each.
+        Further grouping columns. Each group has tests of its own.
     conf_level : float
         Coverage of the intervals.
 
@@ -120,22 +121,21 @@ def _pair_test_rows(part: pd.DataFrame, cell: list[str], conf_level: float) -> l
     n, k = complete.shape
     notes = flags.join(
         flags.EXCLUDED.of(len(wide) - n, what="cell(s) without every pair"),
-        flags.TOO_FEW if n < 2 else flags.SMALL_N if n < 30 else "",
+        flags.NO_DATA if not n else flags.ONE_UNIT if n == 1 else flags.SMALL_N if n < 30 else "",
     )
     deviations = complete - complete.mean(axis=1, keepdims=True) if n else complete
     rows: list[Record] = []
     for p, (judge, other) in enumerate(wide.columns):
         row = {"judge": judge, "other": other, "term": "deviation", "n": n, "flag": notes}
-        row["estimate"] = float(deviations[:, p].mean()) if n else math.nan
+        row["estimate"] = value = float(deviations[:, p].mean()) if n else math.nan
         error = float(deviations[:, p].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        if error > 1e-12:
-            half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * error
-            row |= {"std_error": error, "conf_low": row["estimate"] - half, "conf_high": row["estimate"] + half}
-            row |= {"p_value": float(2 * stdtr(n - 1, -abs(row["estimate"]) / error)), "method": "t over cells"}
+        if varies(value, error):
+            row |= student(value, error, n - 1, conf_level=conf_level, method=methods.T_OF_CELLS, flag=notes).interval
+            row["p_value"] = float(2 * stdtr(n - 1, -abs(value) / error))
         elif n > 1:
-            row["flag"] = flags.join(notes, flags.CONSTANT)
+            row["flag"] = flags.join(notes, flags.NO_SPREAD)
         rows.append(row)
-    repeated = {"term": "F_repeated", "n": n, "flag": notes, "method": "F, cells as subjects"}
+    repeated = {"term": "F_repeated", "n": n, "flag": notes, "method": methods.F_OF_CELLS}
     if n > 1:
         ms = mean_squares(np.ascontiguousarray(complete), np.zeros(1, np.int64))
         pairs, residual = float(ms.raters[0]), float(ms.residual[0])
@@ -144,15 +144,15 @@ def _pair_test_rows(part: pd.DataFrame, cell: list[str], conf_level: float) -> l
             repeated |= {"estimate": pairs / residual, "df1": df1, "df2": df2}
             repeated["p_value"] = float(fdtrc(df1, df2, pairs / residual))
         else:
-            repeated["flag"] = flags.join(notes, flags.CONSTANT)
+            repeated["flag"] = flags.join(notes, flags.NO_SPREAD)
     samples = [column[~np.isnan(column)] for column in values.T]
     total = sum(len(s) for s in samples)
-    one_way = {"term": "F_one_way", "n": total, "method": "F, one-way", "flag": flags.NOT_INDEPENDENT}
+    one_way = {"term": "F_one_way", "n": total, "method": methods.F_ONE_WAY, "flag": flags.NOT_INDEPENDENT}
     if min(map(len, samples)) and total > k:
         from scipy.stats import f_oneway
 
         test = f_oneway(*samples)
         one_way |= {"estimate": test.statistic, "p_value": test.pvalue, "df1": k - 1, "df2": total - k}
     else:
-        one_way["flag"] = flags.join(flags.TOO_FEW, flags.NOT_INDEPENDENT)
+        one_way["flag"] = flags.join(flags.ONE_UNIT if min(map(len, samples)) else flags.NO_DATA, flags.NOT_INDEPENDENT)
     return [*rows, *({"judge": "", "other": "", **row} for row in (repeated, one_way))]

@@ -82,7 +82,7 @@ def quality_agreement(
     within : str, optional
         Column (``tier``) for a correlation within each of its values as well.
     by : str or sequence of str
-        Grouping columns.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     unit, method
@@ -283,14 +283,16 @@ def ordering_accuracy(
     tier, score : str
         Columns of the tier and of the mean score.
     by : str or sequence of str
-        Grouping columns; ``judge`` for the order of each judge.
+        Further grouping columns. Name ``judge`` for the order of each judge.
     cluster : "auto", str or False
         Column of clusters of systems (a family), which are drawn whole. Otherwise systems are drawn, within their
         tiers: ``"auto"`` finds no clusters of systems.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
-    n_resamples, seed, conf_level
-        Of the bootstrap.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------

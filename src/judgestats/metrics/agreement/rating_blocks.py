@@ -34,11 +34,15 @@ _DRAWN_ONCE = 2**24
 
 @dataclass(frozen=True)
 class Block:
-    """The ratings of one group."""
+    """The ratings of one group as the dense array of rows, judges and points that kernels of correlation take.
+
+    No panel: what is correlated and what is resampled are two axes, of which a panel's things are the cells.
+    """
 
     key: Record  # values of its ``by`` columns
     rows: pd.DataFrame  # labels of the R rows, each correlated separately: ``system`` and the other columns of a cell
     judges: list[str]  # sorted labels of the J judges
+    labels: Factors  # of the N points: items, perhaps with their criteria
     scores: Floats  # (R, J, N): NaN where a judge did not rate a point
     owner: Ints  # (N,): bootstrap unit of each point
     n_units: int  # number O of bootstrap units
@@ -119,12 +123,9 @@ def blocks(
     table: pd.DataFrame, by: Sequence[str], cell: Sequence[str] = (), unit: Unit = "item", cluster: str = "item"
 ) -> list[Block]:
     """Blocks of the cells from :func:`rated_cells`, one for each combination of `by`, sorted."""
-    if not by:
-        return [_block(table, {}, cell, unit, cluster)] if len(table) else []
-    result = []
-    for key, part in table.groupby(list(by), dropna=False, sort=True):
-        result.append(_block(part, dict(zip(by, key, strict=True)), cell, unit, cluster))
-    return result
+    columns, mean = Factors(table), table["mean"].to_numpy(dtype=float)
+    groups = columns.each_group(by, sort=True)
+    return [_block(columns.take(rows), mean[rows], key, cell, unit, cluster) for key, rows in groups]
 
 
 def shared_blocks(
@@ -135,9 +136,8 @@ def shared_blocks(
     return Study.of(ratings).once(key, lambda: blocks(table, by, cell, unit, cluster))
 
 
-def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, cluster: str) -> Block:
+def _block(columns: Factors, mean: Floats, key: Record, cell: Sequence[str], unit: Unit, cluster: str) -> Block:
     names = list(dict.fromkeys([*cell, "system"]))
-    columns = Factors(part)
     rows, judges, items, units = (columns.ranked(key) for key in (names, ["judge"], ["item"], [cluster]))
     row, judge, item = (codes.code.astype(np.int64) for codes in (rows, judges, items))
     owner = np.zeros(items.size, np.int64)
@@ -146,8 +146,7 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
         raise DesignError(
             f"One item has several values of {cluster!r}. Use cluster='item', or a column of whole items."
         )
-    mean = part["mean"].to_numpy(dtype=float)
-    size = (rows.size, judges.size)
+    size, points = (rows.size, judges.size), items
     if unit == "criterion":
         points = columns.ranked(["item", "criterion"])
         scores = np.full((*size, points.size), np.nan)
@@ -157,14 +156,15 @@ def _block(part: pd.DataFrame, key: Record, cell: Sequence[str], unit: Unit, clu
     else:
         criterion = columns.ranked(["criterion"]).code.astype(np.int64)
         scores = _criterion_means(row, judge, item, criterion, mean, (*size, items.size))
-    is_rated, n_units = ~np.isnan(scores), units.size
+    is_rated, n_units, labels = ~np.isnan(scores), units.size, columns.take(points.first)
     if (somewhere := is_rated.any(axis=(0, 1))).any():  # what nobody rated is not drawn
-        scores, is_rated = scores[..., somewhere], is_rated[..., somewhere]
+        scores, is_rated, labels = scores[..., somewhere], is_rated[..., somewhere], labels.take(somewhere)
         drawn_units, owner = np.unique(owner[somewhere], return_inverse=True)
         n_units = drawn_units.size
     missing = int((is_rated.any(axis=1)[:, None] & ~is_rated).sum())
-    names_of_judges = [str(name) for name in part["judge"].array[judges.first]]
-    return Block(key, columns.take(rows.first).frame(names), names_of_judges, scores, owner, n_units, None, missing)
+    names_of_judges = [str(name) for name in columns["judge"].at(judges.first).values]
+    of_rows = columns.take(rows.first).frame(names)
+    return Block(key, of_rows, names_of_judges, labels, scores, owner, n_units, None, missing)
 
 
 def label_codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:
@@ -198,7 +198,11 @@ def refuse_empty(table: pd.DataFrame) -> None:
         raise SchemaError("'judge' is missing in some rows. Name the judge, or leave these rows out.")
     judges = sorted(table["judge"].astype(str).unique())
     if len(judges) < 2:
-        raise DesignError(f"Agreement needs two judges. The ratings have one: {judges[0]!r}.")
+        remedy = "Add the ratings of another, or of a person"
+        if "criterion" in table and table["criterion"].nunique() > 1:
+            swap = "frame.drop(columns='judge').rename(columns={'criterion': 'judge'})"
+            remedy += f"; to compare how it scores two criteria, give these as judges: {swap}"
+        raise DesignError(f"Agreement needs two judges. The ratings have one: {judges[0]!r}. {remedy}.")
 
 
 def cell_columns(ratings: IntoFrame, by: By, cell: By) -> list[str]:

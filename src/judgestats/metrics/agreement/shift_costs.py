@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.schema.columns import By, names
 
 
+@checked_arguments
 def gains_and_costs(
     shift: pd.DataFrame,
     cost: pd.DataFrame,

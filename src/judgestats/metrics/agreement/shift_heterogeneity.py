@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import chdtrc, stdtr, stdtrit
+from scipy.special import chdtrc, stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.errors import DesignError
+from judgestats.estimate import quantile
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.metrics.agreement.block_correlations import correlation_change, from_draws, mean_defined
 from judgestats.metrics.agreement.matched_conditions import MatchedCorrelations, shift_method, units_with_code
@@ -84,7 +85,7 @@ def subgroup_rows(data: MatchedCorrelations, split: list[str], plan: Bootstrap) 
 def _p_value(cells: Record, clusters: float, conf_level: float) -> float:
     """P-value that matches Student's interval: below 1 - conf_level where the interval excludes 0."""
     near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
-    t = near / cells["std_error"] + float(stdtrit(clusters - 1, (1 + conf_level) / 2))
+    t = near / cells["std_error"] + quantile(clusters - 1, conf_level)
     return float(2 * stdtr(clusters - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
 
 
@@ -104,7 +105,7 @@ def _homogeneity(key: Record, shift: Floats, draws: Floats, shared: bool, sizes:
     p = math.nan if math.isnan(q) else float(chdtrc(g - 1, q))
     share = math.nan if math.isnan(q) else max(0.0, (q - (g - 1)) / q) if q > 0 else 0.0
     test = {"term": "heterogeneity", "estimate": q, "df": g - 1 if g > 1 else math.nan, "p_value": p}
-    return [{**row, **test, "method": "chi-square p"}, {**row, "term": "i_squared", "estimate": share}]
+    return [{**row, **test, "method": methods.CHI_SQUARE_P}, {**row, "term": "i_squared", "estimate": share}]
 
 
 def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:

@@ -34,7 +34,7 @@ from judgestats.metrics.agreement.matched_conditions import (
 )
 from judgestats.metrics.agreement.rating_blocks import Unit
 from judgestats.metrics.agreement.shift_heterogeneity import PAIR, subgroup_of_units, subgroup_rows
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.requirements import against_control, control_of
 from judgestats.results import COLUMNS, estimates
 from judgestats.schema.columns import By, grouping, names
@@ -43,7 +43,7 @@ from judgestats.typing import Floats, Record
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
 
-def _shift_from_control(data: IntoFrame, options: Options) -> pd.DataFrame:
+def _shift_from_control(data: IntoFrame, options: MeasureOptions) -> pd.DataFrame:
     return against_control(data, options, "condition", lambda *pair: options.call(agreement_shift, data, pair))
 
 
@@ -93,7 +93,7 @@ def agreement_shift(
     condition : str
         Column of the two values.
     by : str or sequence of str
-        Grouping columns: ``system``, ``domain``, ``language``, ``temperature``.
+        Further grouping columns. The paper's are ``system``, ``domain``, ``language`` and ``temperature``.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
@@ -111,7 +111,7 @@ def agreement_shift(
     flag_at : float
         Larger absolute shifts are flagged; 0.15 in the paper's Section 4.
     cluster, n_resamples, seed, conf_level
-        Bootstrap unit (as in :func:`correlation`), number of resamples, seed and coverage.
+        As in :func:`correlation`.
 
     Returns
     -------

@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, stdtr, stdtrit
+from scipy.special import bdtr, stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
+from judgestats.estimate import student, varies
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.shifts import printed_correlations
 from judgestats.metrics.measure_registry import Measure
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Mask, Record
 
@@ -60,7 +61,7 @@ def shift_tests(
         One row per condition: ``before`` and ``after`` (or ``baseline`` and ``merg``), and columns that name it, as in
         the result of :func:`agreement_shift`.
     by : str or sequence of str
-        Grouping columns: one set of tests each.
+        Further grouping columns. Each group has tests of its own.
     d : {'pooled', 'average', 'paired'}
         Variant of Cohen's d, as in :func:`cohen_d`. The paper does not say which it used.
     ddof : int
@@ -131,7 +132,7 @@ def shift_tests(
         x, y = (part[c].to_numpy(dtype=float) for c in ("before", "after"))
         divisor = f"n - {ddof}" if ddof else "n"
         effect = {"term": "cohen_d", "estimate": cohen_d(x, y, d=d, ddof=ddof), "n": x.size}
-        effect["method"] = f"Cohen's d ({d}, divisor {divisor})"
+        effect["method"] = methods.COHEN_D.noting(f"({d}, divisor {divisor})", " ")
         size = flags.NO_DATA if not len(part) else flags.SMALL_N if len(part) < 30 else ""
         excluded = flags.join(
             flags.MISSING.of(absent, what="value(s)"), flags.EXCLUDED.of(n_means, what="mean(s) of others"), size
@@ -186,14 +187,13 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     n, shifts = x.size, y - x
     row: Record = {"term": "mean_shift", "estimate": float(shifts.mean()) if n else math.nan, "n": n}
     spread = float(shifts.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    if not spread > 1e-15:
+    if not varies(row["estimate"], spread):
         return {**row, "flag": flags.CONSTANT_SHIFTS if n > 1 else flags.ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
     test = {"statistic": t, "df": n - 1, "p_value": float(tail), "p_adjusted": min(1.0, m * float(tail))}
-    half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
-    low, high = row["estimate"] - half, row["estimate"] + half
-    return with_interval(spread, low, high, **row, **test, method=f"paired t, Bonferroni over {m}")
+    by = methods.PAIRED_T.noting(f"Bonferroni over {m}")
+    return {**row, **student(row["estimate"], spread, n - 1, conf_level=conf_level, method=by).interval, **test}
 
 
 def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> Record:
@@ -203,7 +203,7 @@ def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> 
     if n:
         low, high = wilson(k, n, conf_level)
         row |= {"conf_low": float(low), "conf_high": float(high)}
-    row |= {"p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
+    row |= {"p_value": sign_p(k, n, alternative), "method": methods.WILSON.noting("exact sign test", "; ")}
     return {**row, "flag": flags.CONDITIONS_UNMOVED.of(x.size - n)}
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Statistic
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.judge_answers import ABOUT, HIGH, LOW, SIDES, TIE
@@ -20,33 +20,36 @@ from judgestats.counting.selection import gathered
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, refuse_unknown
-from judgestats.kernels.cluster_sums import clusters_note, sums_within
+from judgestats.estimate import clustered_share, jackknifed
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.kernels.correlation import pearson_of_totals
-from judgestats.kernels.proportions import clustered_ratios, clustered_tango, clustered_wilson
+from judgestats.kernels.proportions import clustered_ratios, clustered_tango
 from judgestats.metrics.agreement.human_agreement import concordance_of, kappa_of
 from judgestats.metrics.bias.order_consistency import rates_of_repeats, repeats
-from judgestats.metrics.clustered import clustered_by, jackknifed
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.references import Baseline, Humans, controls, references
 from judgestats.metrics.requirements import with_people
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates
-from judgestats.schema.coding import combine, compact, first_rows, joint
-from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
+from judgestats.schema.coding import combine, compact, first_rows, joint, numbers_of
+from judgestats.schema.columns import ANSWERS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.factors import Factor, Factors, factor_of
 from judgestats.typing import Floats, Integers, Mask, Record
 
 #: Column with the version of a call, and the two versions that are compared.
 _VERSION, _OLD, _NEW, _PROMPT = "_version", "\0old", "\0new", "_prompt"
+#: Columns that say what was judged, by whom, and what came of it: no two versions of a judge differ in them.
+_NO_VERSIONS = {"judge", "item", "system", "criterion", "first", "second", "choice", *ANSWERS, "status", "replicate"}
 _SHIFTS = ("criterion_shift", "target_signal_lost", "false_preference_saved")
 
 
-def _conditions(_: IntoFrame, options: Options) -> str:
+def _conditions(_: IntoFrame, options: MeasureOptions) -> str:
     return "" if options.baseline else "needs two versions in a column, and the old one named in baseline="
 
 
-def _from_version(data: Calls, options: Options) -> pd.DataFrame:
+def _from_version(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     people = {}
     if options.people is not None:
         data, people["humans"] = with_people(data, options)
@@ -94,6 +97,8 @@ def _from_version(data: Calls, options: Options) -> pd.DataFrame:
         Term("kappa_change", "change of kappa with people", neutral=0.0),
         Term("concordance_change", "change of concordance with people", neutral=0.0),
         Term("correlation_change", "change of correlation with people (resolution)", neutral=0.0),
+        Term("mean_old", "mean score, or share right, old version"),
+        Term("mean_new", "mean score, or share right, new version"),
         Term("mean_shift", "shift of the mean score (criterion)", neutral=0.0),
     ),
     classes=True,
@@ -151,8 +156,9 @@ def compare_versions(
         - preferences: ``criterion_shift``, the change of the tie rate, and what it costs where people prefer one
           (``target_signal_lost``, correct answers lost) and saves where they do not (``false_preference_saved``), from
           :func:`criterion_shift`; ``stimulus`` says which: ``people decided`` or ``people tied``;
-        - ratings: ``mean_shift`` of the scores, and ``correlation_change`` with people: a shift alone is one of the
-          criterion, a loss of correlation one of resolution.
+        - ratings: ``mean_old``, ``mean_new`` and ``mean_shift`` of the scores (of right and wrong: shares right), and
+          ``correlation_change`` with people: a shift alone is one of the criterion, a loss of correlation one of
+          resolution.
 
     Raises
     ------
@@ -222,7 +228,8 @@ def _versions(
             raise DesignError(
                 "baseline= names the old version in one frame; here it is the first of two. Leave it out."
             )
-        sides = [gathered(frame, columns).assign(**{_VERSION: v}) for frame, v in ((old, _OLD), (new, _NEW))]
+        frames = zip(Study.of(old).in_one_way(Study.of(new)), (_OLD, _NEW), strict=True)
+        sides = [gathered(frame, columns).assign(**{_VERSION: version}) for frame, version in frames]
         kinds = [kind_of(side.columns) for side in sides]
         if kinds[0] != kinds[1]:
             raise DesignError(f"The old version has {kinds[0]}, the new one {kinds[1]}: they cannot be compared.")
@@ -232,7 +239,8 @@ def _versions(
         if len(baseline) != 1:
             raise DesignError(f"baseline= names {len(baseline)} columns. Give one: {{'version': 'v1'}}.")
         ((column, value),) = baseline.items()
-        refuse_unknown(column, table.columns, f"baseline={{{column!r}: ...}}: there is no such column", "Columns")
+        possible = [c for c in table.columns if c not in _NO_VERSIONS]
+        refuse_unknown(column, possible, f"baseline={{{column!r}: ...}}: no such column of versions", "Columns")
     elif baseline is not None:
         ((column, value),) = [(c, v) for c, v in controls(table, baseline).items() if v == baseline]
     else:
@@ -306,11 +314,10 @@ class _Pair:
 
     def _versions_apart(self) -> dict[str, tuple[str, str] | None]:
         """Terms that compare scores, and two of the versions and the people who are on different scales."""
-        column = "score" if "score" in self.calls.names else "mean"
-        score, version = self.calls.columns.series(column), self.calls.columns[_VERSION]
+        score, version = self.calls.columns.series(self.answer), self.calls.columns[_VERSION]
         sides = {f"the {v} version": score[version.among(label)] for v, label in (("old", _OLD), ("new", _NEW))}
         if len(self.people.columns):
-            sides["the people"] = self.people.columns.series(column)
+            sides["the people"] = self.people.columns.series(self.answer)
 
         def apart(*names: str) -> tuple[str, str] | None:
             scores = pd.concat([sides[name] for name in names], ignore_index=True)
@@ -329,7 +336,7 @@ class _Pair:
     def _term_rows(self) -> Iterator[Record]:
         yield from self._flips()
         if self.numbers:
-            yield self._mean_shift()
+            yield from self._version_means()
         if len(self.people.columns):
             yield from self._agreement()
         if self.kind == "preferences":
@@ -361,7 +368,7 @@ class _Pair:
         noisy = [bool(total[:, side].any()) for side in (1, 2)]
         k, n = (np.bincount(unit, x[:, 0]).astype(np.float64) for x in (flipped, total))
         unknown = "" if any(noisy) else flags.NOISE_UNKNOWN
-        yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n, k))}
+        yield {"term": "flips", **self._wilson_share(k, n), "flag": flags.join(unknown, self._size(n))}
         same_again = (
             {row[_VERSION]: row for row in rates_of_repeats(each[1].inferred(self.conf_level))} if any(noisy) else {}
         )
@@ -388,23 +395,19 @@ class _Pair:
         """A share with its clustered interval."""
         if not n.sum() > 0:
             return {"estimate": np.nan, "n": 0.0}
-        error, low, high = clustered_wilson(k, n, self.conf_level)
-        ends = {"std_error": error, "conf_low": low, "conf_high": high, "n": float(n.sum())}
-        return {"estimate": float(k.sum() / n.sum()), **ends, "method": f"Wilson, {self._clustering_note(n)}"}
+        return clustered_share(k, n, self.column, self.conf_level).cells
 
-    def _clustering_note(self, n: Floats) -> str:
-        return f"clustered by {self.column} ({clusters_note(n)})"
-
-    def _size(self, n: Floats, hits: Floats | None = None) -> str:
+    def _size(self, n: Floats) -> str:
         if not n.sum() > 0:
             return flags.NOTHING_SHARED
-        return flags.join(flags.few_clusters(n, hits=hits), flags.SMALL_N if n.sum() < 30 else "")
+        return flags.join(flags.few_clusters(n), flags.SMALL_N if n.sum() < 30 else "")
 
     def _clustered_mean(self, k: Floats, n: Floats, bound: float) -> Record:
         """A mean between -bound and bound with its clustered t interval; without a bound NaN where nothing varies."""
         value, error, low, high = clustered_ratios(k[:, None], n[:, None], np.ones(1), self.conf_level, bound)
-        kind = "t" if math.isinf(bound) else "t with pseudo-observations"
-        row = {"estimate": value, "n": float(n.sum()), "method": f"{kind}, {self._clustering_note(n)}"}
+        way = methods.T if math.isinf(bound) else methods.PSEUDO_OBSERVATIONS
+        by = methods.clustered(way, self.column, n)
+        row: Record = {"estimate": value, "n": float(n.sum()), "method": by}
         if error > 0:
             row["std_error"] = error
         if high > low:
@@ -424,16 +427,23 @@ class _Pair:
         left = "" if both.sum() == total else flags.STIMULI_SHARED.of(both.sum(), total=f"{total:,}")
         return sums[both] / sizes[both], units[both] // max(levels, 1), both[unit], left
 
-    def _mean_shift(self) -> Record:
+    def _version_means(self) -> Iterator[Record]:
         calls, things = self.calls.columns, [c for c in ABOUT[self.kind] if c in self.calls.names]
-        value = pd.to_numeric(calls.series("score" if "score" in calls else "mean")).to_numpy(dtype=float)
+        value = numbers_of(calls.series(self.answer))
         thing = calls.codes(things).code
         means, at, _, left = self._paired_means(calls, thing, value)
+        terms = ("mean_old", "mean_new", "mean_shift")
         if not at.size:
-            return {"term": "mean_shift", "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED}
-        k, n = (np.bincount(at, x).astype(np.float64) for x in (means[:, 1] - means[:, 0], np.ones(at.size)))
-        row = self._clustered_mean(k, n, math.inf)
-        return {"term": "mean_shift", **row, "flag": flags.join(left, row["flag"])}
+            yield from ({"term": t, "estimate": np.nan, "n": 0.0, "flag": flags.NOTHING_SHARED} for t in terms)
+            return
+        n = np.bincount(at).astype(np.float64)
+        for term, values in zip(terms, (*means.T, means[:, 1] - means[:, 0]), strict=True):
+            k = np.bincount(at, values).astype(np.float64)
+            if self.answer == "correct" and term != "mean_shift":
+                row = {**self._wilson_share(k, n), "flag": self._size(n)}
+            else:
+                row = self._clustered_mean(k, n, 1.0 if self.answer == "correct" else math.inf)
+            yield {"term": term, **row, "flag": flags.join(left, row["flag"])}
 
     def _agreement(self) -> Iterator[Record]:
         matched = matched_calls(self.calls, self.people, [_VERSION])
@@ -452,7 +462,7 @@ class _Pair:
         sums = [np.bincount(at, x).astype(np.float64) for x in (old, new, np.ones(at.size))]
         note = flags.join(invalid, left)
         for term, k in zip(terms, sums[:2], strict=False):
-            flag = flags.join(note, self._size(sums[2], k))
+            flag = flags.join(note, self._size(sums[2]))
             yield {"term": term, **self._wilson_share(k, sums[2]), "flag": flag}
         gains, losses = (np.bincount(at, np.maximum(d, 0.0)).astype(np.float64) for d in (new - old, old - new))
         tango = clustered_tango(gains, losses, sums[2], self.conf_level)
@@ -460,7 +470,7 @@ class _Pair:
         change |= {
             "conf_low": tango.low,
             "conf_high": tango.high,
-            "method": f"Tango, paired, {self._clustering_note(sums[2])}",
+            "method": methods.clustered(methods.TANGO_PAIRED, self.column, sums[2]),
         }
         yield {"term": terms[2], **change, "flag": flags.join(note, self._size(sums[2]))}
         patterns, n = pairs.take(shared).counted([self.column, _VERSION, "answer", "other_answer"])
@@ -478,8 +488,8 @@ class _Pair:
             added = sums_within(halves, unit.code, unit.size)
             size_of_unit = np.bincount(unit.code, n, unit.size).astype(np.float64)
             without = change_of(added.sum(axis=0) - added)
-            cells = jackknifed(value, without, size_of_unit, self.column, self.conf_level, coefficient=False)
-            cells |= {c: float(np.clip(cells[c], -2.0, 2.0)) for c in ("conf_low", "conf_high") if c in cells}
+            cells = jackknifed(value, without, size_of_unit, self.column, self.conf_level, coefficient=False).interval
+            cells |= {c: float(np.clip(cells[c], -2.0, 2.0)) for c in ("conf_low", "conf_high")}
             alike = flags.NO_SPREAD if np.isnan(value) else ""
             cells["flag"] = flags.join(alike, invalid, left, cells["flag"], flags.SMALL_N if at.size < 30 else "")
             yield {"term": term, "estimate": value, "n": float(at.size), **cells}
@@ -492,7 +502,7 @@ class _Pair:
         return {"concordance_change": (counts, concordance), "correlation_change": (counts, pearson_of_totals)}
 
     def _criterion(self) -> Iterator[Record]:
-        """Rows of :func:`criterion_shift`, where people prefer one and where they do not."""
+        """Rows of :func:`criterion_shift`: where people prefer one candidate, and where they do not."""
         columns = self.calls.columns  # criterion_shift compares prompts: those of the calls may still be the cluster
         column, own = (_PROMPT, {_PROMPT: columns["prompt"]}) if self.column == "prompt" else (self.column, {})
         columns = columns.but(prompt=columns[_VERSION], **own).without(_VERSION)
@@ -509,7 +519,10 @@ class _Pair:
         terms = _SHIFTS if len(self.people.columns) or "better" in columns else _SHIFTS[:1]
         for row in shifts.drop(columns=["judge", "delta"]).to_dict("records"):
             if row["term"] in terms:
-                yield {**{str(c): v for c, v in row.items()}, "method": row["method"].replace(_PROMPT, "prompt")}
+                by = methods.method_of(row["method"])
+                if by.clusters and by.clusters.column == _PROMPT:
+                    by = by.by("prompt", by.clusters.number, by.clusters.worth)
+                yield {**{str(c): v for c, v in row.items()}, "method": by}
 
 
 def _majority(calls: Study, people: Study) -> tuple[NDArray[np.object_], NDArray[np.str_]]:

@@ -10,21 +10,19 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Interval, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.differences import CLUSTERED, clustered_difference, difference, folded
 from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.estimate import clustered_difference, difference, quantile
 from judgestats.kernels.cluster_robust import ROUNDING, linearised_error
-from judgestats.kernels.cluster_sums import clusters_note
-from judgestats.kernels.proportions import normal_quantile, quotient
+from judgestats.kernels.proportions import quotient
 from judgestats.metrics.bias.targets import targeted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import control_of
@@ -38,7 +36,7 @@ STRATUM = "_sample"
 
 
 @dataclass(frozen=True)
-class Sample:
+class StrategySample:
     """Pairs of one judge under one strategy and under the baseline."""
 
     key: Record  # judge, strategy and other grouping columns
@@ -80,22 +78,22 @@ def _places(counts: Counts, column: str, invalid: str) -> NDArray[np.intp]:
 
 def _sample(
     key: Record, whole: Counts, rows: NDArray[np.intp], place: NDArray[np.intp], valid: Mask, width: int
-) -> Sample:
+) -> StrategySample:
     """A sample of some rows; `place`, `valid` of each: which of `width` answers it is, if any."""
     usable, n = rows[valid], whole.n[rows]
     answers = np.zeros((len(usable), width))
     answers[np.arange(len(usable)), place[valid]] = n[valid]
-    return Sample(key, whole, usable, answers, float(n[~valid].sum()))
+    return StrategySample(key, whole, usable, answers, float(n[~valid].sum()))
 
 
-def _paired(counts: Counts, invalid: str) -> Iterator[Sample]:
+def _paired(counts: Counts, invalid: str) -> Iterator[StrategySample]:
     """Samples of pairs with answers under both."""
     one, two = (_places(counts, c, invalid) for c in ("baseline", "outcome"))
     for key, rows in counts.grouped([*counts.groups, "strategy"]).rows_of_groups():
         yield _sample(key, counts, rows, (3 * one + two)[rows], ((one >= 0) & (two >= 0))[rows], 9)
 
 
-def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[Sample]:
+def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[StrategySample]:
     """Samples of calls, independent between strategies."""
     if counts.among("strategy", None).any():
         raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
@@ -177,14 +175,14 @@ def bias_change(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        Column that pairs of one or several judges share (``item``: the same items for all judges of a mean), by which
-        the interval is clustered. ``"auto"`` detects it and names it in ``method``. Two crossed columns need
-        ``interval='percentile'``. False treats all pairs and judges as independent, with a flag where they are not.
+        Column that pairs share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all pairs as independent, with a flag where they are not. For a mean of several judges
+        it is what they share. Two crossed columns need ``interval='percentile'``.
     interval : {'wilson', 'percentile', 'bca'}
         ``wilson`` combines the Newcombe intervals of both scores (MOVER), with their correlation over pairs, widened by
         the root of the design effect where pairs are clustered. Else a bootstrap of pairs, or of clusters.
     n_resamples, seed : int
-        Of the bootstrap.
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -247,7 +245,7 @@ def bias_change(
     where = [*counts.groups, "strategy"]
     column = counts.clusters.column if counts.bootstrap is None else None
     rows = targets.excluded.flagged([row for s in samples for row in _sample_rows(s, column)], counts.groups)
-    sets: dict[tuple[str, ...], list[Sample]] = {}  # samples that differ in their judge only
+    sets: dict[tuple[str, ...], list[StrategySample]] = {}  # samples that differ in their judge only
     for s in _samples_of_judges(samples, judges):
         sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
     rows += [row for these in sets.values() for row in _mean_rows(these, column)]
@@ -285,37 +283,34 @@ def _margins(total: Floats) -> tuple[Floats, Floats, float]:
     return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
 
 
-def _term_cells(sample: Sample, column: str | None) -> dict[str, Record]:
+def _term_cells(sample: StrategySample, column: str | None) -> dict[str, Record]:
     """Cells of the four terms, from the intervals of the two scores; `column`: of the clusters."""
     total, conf_level = sample.answers.sum(axis=0), sample.whole.conf_level
     one, two, correlation = _margins(total)
     base, score = (difference(side, conf_level) for side in (one, two))
-    method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
+    method = methods.MOVER.on("paired" if total.size == 9 else "independent")
     clustered = None
     if column is not None:
         clustered = _pair_clusters([sample], column)
-        method += f", clustered by {column} ({clusters_note(clustered.calls)})"
-        base, score = (
-            {**cells, **clustered_difference(side, conf_level)}
-            for cells, side in zip((base, score), clustered.sides(sample), strict=True)
-        )
-        for cells in (base, score):
-            cells["method"] = f"{CLUSTERED}, clustered by {column} ({clusters_note(clustered.calls)})"
-    result = {"baseline_bias": base, "bias": score}
+        method = methods.clustered(method, column, clustered.calls)
+        base, score = (clustered_difference(s, conf_level, column=column) for s in clustered.sides(sample))
+        by = methods.clustered(methods.TANGO_ONE_SAMPLE, column, clustered.calls)
+        base, score = replace(base, method=by), replace(score, method=by)
+    result = {t: {**e.interval, "estimate": e.value} for t, e in (("baseline_bias", base), ("bias", score))}
     if clustered is not None:
         base, score = (difference(side, conf_level) for side in (one, two))
     n = total.sum()
-    signs = (1.0 if base["estimate"] >= 0 else -1.0) * (1.0 if score["estimate"] >= 0 else -1.0)
+    signs = (1.0 if base.value >= 0 else -1.0) * (1.0 if score.value >= 0 else -1.0)
     for term, r in zip(_TERMS, (correlation, correlation * signs), strict=True):
-        a, b = (base, score) if term == "change" else (folded(base, ""), folded(score, ""))
-        variance = a["std_error"] ** 2 + b["std_error"] ** 2 - 2 * r * a["std_error"] * b["std_error"]
+        a, b = (base, score) if term == "change" else (base.folded, score.folded)
+        variance = a.std_error**2 + b.std_error**2 - 2 * r * a.std_error * b.std_error
         r = max(r - 2 / n, 0.0) if r > 0 else r
         lengths = (
-            (b["estimate"] - b["conf_low"], a["conf_high"] - a["estimate"]),
-            (b["conf_high"] - b["estimate"], a["estimate"] - a["conf_low"]),
+            (b.value - b.low, a.high - a.value),
+            (b.high - b.value, a.value - a.low),
         )
         below, above = (math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0)) for x, y in lengths)
-        value = b["estimate"] - a["estimate"]
+        value = b.value - a.value
         error = math.sqrt(max(variance, 0.0))
         result[term] = with_interval(error, value - below, value + above, estimate=value, method=method)
         if clustered is not None:
@@ -327,11 +322,11 @@ def _term_cells(sample: Sample, column: str | None) -> dict[str, Record]:
 class _PairClusters:
     """Clusters of the pairs of one or several samples."""
 
-    samples: list[Sample]
+    samples: list[StrategySample]
     codes: list[Integers]  # (R,): cluster of each row, of each sample
     size: int  # G
 
-    def sides(self, sample: Sample) -> tuple[Floats, Floats]:
+    def sides(self, sample: StrategySample) -> tuple[Floats, Floats]:
         """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""
         sums = np.zeros((self.size, sample.answers.shape[1]))
         np.add.at(sums, self.codes[next(i for i, s in enumerate(self.samples) if s is sample)], sample.answers)
@@ -346,7 +341,7 @@ class _PairClusters:
         counts = np.concatenate([s.answers.sum(axis=1) for s in self.samples])
         return np.bincount(np.concatenate(self.codes), counts).astype(np.float64)
 
-    def influence(self, sample: Sample, term: str) -> Floats:
+    def influence(self, sample: StrategySample, term: str) -> Floats:
         """Influence of each cluster on a change, (G,)."""
         sign = np.array([1.0, -1.0, 0.0])
         influences = []
@@ -364,19 +359,19 @@ class _PairClusters:
         if math.isnan(error):
             return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
         effect = error**2 / independent if independent > ROUNDING and error > 0 else 1.0
-        t = float(stdtrit(df, 0.5 + conf_level / 2))
-        factor, value = math.sqrt(effect) * t / normal_quantile(conf_level), row["estimate"]
+        factor = math.sqrt(effect) * quantile(df, conf_level) / quantile(math.inf, conf_level)
+        value = row["estimate"]
         low, high = value - factor * (value - row["conf_low"]), value + factor * (row["conf_high"] - value)
         return with_interval(error, max(low, -2.0), min(high, 2.0))
 
 
-def _pair_clusters(samples: list[Sample], column: str) -> _PairClusters:
+def _pair_clusters(samples: list[StrategySample], column: str) -> _PairClusters:
     codes = samples[0].whole.columns.take(np.concatenate([s.rows for s in samples])).codes([column])
     ends = np.cumsum([len(s.rows) for s in samples])[:-1]
     return _PairClusters(samples, np.split(codes.code, ends), codes.size)
 
 
-def _sample_rows(sample: Sample, column: str | None) -> list[Record]:
+def _sample_rows(sample: StrategySample, column: str | None) -> list[Record]:
     """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
     left_out = _left_out([sample])
@@ -386,17 +381,13 @@ def _sample_rows(sample: Sample, column: str | None) -> list[Record]:
     cells = _term_cells(sample, column)
     clustered = _pair_clusters([sample], column) if column else None
     few = flags.few_clusters(clustered.calls) if clustered else ""
-    rare = dict.fromkeys(terms, "")
-    if clustered:
-        shares = zip(terms, clustered.sides(sample), strict=False)
-        rare |= {t: flags.few_clusters(side.sum(axis=1), hits=side[:, 0]) for t, side in shares}
     common = flags.join(sample.whole.clusters.flag, few, left_out, flags.SMALL_N if sample.n < 30 else "")
     pair = (cells["baseline_bias"], cells["bias"])
     changed = flags.SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
     uncertain = flags.SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
     rows = []
     for term in terms:
-        row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": flags.join(common, rare[term])}
+        row = {**sample.key, "term": term, **cells[term], "n": sample.n, "flag": common}
         if term == "magnitude_change":
             row["flag"] = flags.join(common, changed, uncertain)
         if sample.whole.bootstrap is not None and term in _TERMS:
@@ -405,7 +396,7 @@ def _sample_rows(sample: Sample, column: str | None) -> list[Record]:
     return rows
 
 
-def _with_bootstrap(row: Record, samples: list[Sample], term: str, key: Record) -> Record:
+def _with_bootstrap(row: Record, samples: list[StrategySample], term: str, key: Record) -> Record:
     """Replace the interval by a bootstrap of the mean of the samples."""
     whole, width = samples[0].whole, samples[0].answers.shape[1]
     plan = whole.bootstrap
@@ -425,23 +416,23 @@ def _with_bootstrap(row: Record, samples: list[Sample], term: str, key: Record) 
         strata = Factor(stratum, range(int(stratum.max()) + 1))
         units, within = replace(units, columns=units.columns.but(**{STRATUM: strata})), replace(plan, strata=STRATUM)
     cells = units.resampled(added.reshape(len(rows), -1), statistic, key, plan=within)
-    return {**row, **cells, "method": plan.words, "flag": flags.join(row["flag"], cells["flag"])}
+    return {**row, **cells, "method": plan.way, "flag": flags.join(row["flag"], cells["flag"])}
 
 
-def _samples_of_judges(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
+def _samples_of_judges(samples: list[StrategySample], judges: Sequence[str] | None) -> list[StrategySample]:
     judge_names = sorted({str(s.key["judge"]) for s in samples})
     for judge in names(judges or ()):
         refuse_unknown(judge, judge_names, f"judges= names {judge!r}, who is not in the data", "Judges")
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 
-def _left_out(samples: Sequence[Sample]) -> str:
+def _left_out(samples: Sequence[StrategySample]) -> str:
     """Flag of the pairs, or independent calls, that lack an answer."""
     lacking = "pairs without an answer under both" if samples[0].answers.shape[1] == 9 else "calls without an answer"
     return flags.EXCLUDED.of(sum(s.left_out for s in samples), what=lacking)
 
 
-def _mean_rows(samples: list[Sample], column: str | None) -> list[Record]:
+def _mean_rows(samples: list[StrategySample], column: str | None) -> list[Record]:
     """Means over judges."""
     key = {**samples[0].key, "judge": None}
     filled = [s for s in samples if s.n > 0]
@@ -462,11 +453,11 @@ def _mean_rows(samples: list[Sample], column: str | None) -> list[Record]:
         row = {**key, "term": _MEANS[term], "estimate": value, "n": sum(s.n for s in filled)}
         row["flag"] = flags.join(lacking, dependent, _left_out(filled))
         row |= with_interval(error, value - below, value + above)
-        row["method"] = f"{cells[0][term]['method']}, mean of {k} judges"
+        row["method"] = cells[0][term]["method"].on(f"mean of {k} judges")
         if clustered is not None:
             influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
             row |= clustered.widened(row, influence, row["std_error"] ** 2, whole.conf_level)
-            row["method"] += f", clustered by {column} ({clusters_note(clustered.calls)})"
+            row["method"] = methods.clustered(row["method"], column or "", clustered.calls)
             row["flag"] = flags.join(row["flag"], flags.few_clusters(clustered.calls))
         if whole.bootstrap is not None:
             row = _with_bootstrap(row, filled, term, {**key, "judge": ""})

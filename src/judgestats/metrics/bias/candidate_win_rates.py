@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Interval, ratio
-from judgestats.counting.clustering import Cluster, with_pair
+from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.selection import with_two
-from judgestats.counting.study import Calls, Study
+from judgestats.counting.study import Calls, Study, with_pair
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.measure_registry import Measure, Term
@@ -76,13 +75,13 @@ def preference_rate(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all calls as independent, with a
-        flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not. Two crossed columns need
+        ``interval='percentile'``.
     interval : {'wilson', 'percentile', 'bca'}
         Wilson's interval, or a bootstrap of calls or clusters.
     n_resamples, seed : int
-        Of the bootstrap.
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -203,7 +202,7 @@ def _strengths(calls: Calls, counts: Counts) -> Counts:
 def _mean_strength(counts: Counts, value: Floats, n: Floats) -> Record:
     """Mean strength with Wilson's interval."""
     total, cluster = float(n.sum()), counts.clusters.columns
-    cells: Record = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": flags.NO_DATA}
+    cells: Record = {"estimate": math.nan, "n": total, "method": methods.WILSON.on("of a mean"), "flag": flags.NO_DATA}
     if not total > 0:
         return cells
     mean = float((value * n).sum() / total)
@@ -213,13 +212,13 @@ def _mean_strength(counts: Counts, value: Floats, n: Floats) -> Record:
         k, m = (np.bincount(unit.code, x, unit.size).astype(float) for x in (value * n, n))
         error, lowest, highest = clustered_wilson(k, m, counts.conf_level)
         cells |= {
-            "method": f"Wilson of a mean, clustered by {cluster[0]} ({clusters_note(m)})",
-            "flag": flags.join(flags.few_clusters(m, hits=k), small),
+            "method": methods.clustered(methods.WILSON.on("of a mean", " "), cluster[0], m),
+            "flag": flags.join(flags.few_clusters(m), small),
         }
         return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
     variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan
     if mean not in (0.0, 1.0) and not variance > 0:  # equal strengths: no estimate of their spread
-        return {**cells, "estimate": mean, "std_error": variance, "flag": flags.join(flags.CONSTANT, small)}
+        return {**cells, "estimate": mean, "std_error": variance, "flag": flags.join(flags.NO_SPREAD, small)}
     effective = total if mean in (0.0, 1.0) else mean * (1 - mean) / variance
     low, high = wilson(mean * effective, effective, counts.conf_level)
     ends = {"conf_low": float(low), "conf_high": float(high)}

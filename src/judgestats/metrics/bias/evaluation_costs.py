@@ -7,25 +7,25 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
+from judgestats.arguments import checked_arguments
 from judgestats.counting.counts import size_flag
 from judgestats.counting.selection import gathered
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.estimate import AT_LEAST_0, student
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.factors import Factors
-from judgestats.schema.opening import engine_errors
+from judgestats.schema.opening import engine_errors, narwhals_frame
 from judgestats.typing import Floats, Mask, Record
 
 #: Price of a million tokens in, and out.
@@ -39,6 +39,7 @@ NAMELESS = "(none)"
 _TOKENS = ("input_tokens", "output_tokens")
 
 
+@checked_arguments
 @engine_errors
 def pareto_front(
     results: Any,
@@ -68,7 +69,7 @@ def pareto_front(
     term : str, optional
         The term to compare, of estimates with several.
     by : str or sequence of str
-        A separate front for each combination of these columns.
+        Further grouping columns. Each group has a front of its own.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def pareto_front(
     1   Flash  0.001  0.710      True
     2   Llama  0.000  0.695      True
     """
-    table = nw.from_native(results).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    table = narwhals_frame(results).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     table = _of_term(table, term)
     groups = grouping(by, table.columns)
     labels = [c for c in names(label) if c in table.columns and c not in groups]
@@ -200,7 +201,7 @@ def evaluation_cost(
         Where there are no tokens: ``{"input": columns, "output": columns}`` of texts, or of numbers of characters. A
         token is then counted for every four characters, as the paper does for the judge without a count of tokens.
     by : str or sequence of str
-        Further grouping columns: ``strategy``, to compare strategies.
+        Further grouping columns. Name ``strategy`` to compare strategies.
     conf_level : float
         Coverage of the intervals.
 
@@ -235,7 +236,6 @@ def evaluation_cost(
       judge  term  estimate    n
     0     g  cost    0.0065  2.0
     """
-    quantile = 0.5 + conf_level / 2
     parts = _parts(characters)
     table = gathered(calls, [*names(by), *(c for columns in parts.values() for c in columns)]).reset_index(drop=True)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
@@ -250,7 +250,7 @@ def evaluation_cost(
     coded = Factors(table)
     items = coded.ranked([*groups, "item"])
     of_item = np.bincount(items.code, np.asarray(paid, dtype=float), items.size)
-    method = "Student's t" + (f", a token for {CHARACTERS:g} characters" if parts else "")
+    method = methods.STUDENT.on(f"a token for {CHARACTERS:g} characters") if parts else methods.STUDENT
     rows = []
     for key, of_group in coded.take(items.first).each_group(groups, sort=True):
         item_costs = of_item[of_group]
@@ -259,15 +259,12 @@ def evaluation_cost(
         lost = flags.EXCLUDED.of(of_group.size - n, what="item(s) without a cost")
         notes = flags.join(flags.ESTIMATED_COST if prices is not None else "", lost)
         row: Record = {**key, "term": "cost", "estimate": math.nan, "n": float(n)}
-        if n:
-            row["estimate"] = mean = float(item_costs.mean())
         if n > 1 and np.ptp(item_costs) > 0:
-            error = float(item_costs.std(ddof=1)) / math.sqrt(n)
-            half = float(stdtrit(n - 1, quantile)) * error
-            row |= {"std_error": error, "conf_low": max(mean - half, 0.0), "conf_high": mean + half, "method": method}
+            mean, error = float(item_costs.mean()), float(item_costs.std(ddof=1)) / math.sqrt(n)
+            row |= student(mean, error, n - 1, conf_level=conf_level, method=method, bounds=AT_LEAST_0).cells
         elif n:
-            notes = flags.join(notes, flags.NO_SPREAD)
-        rows.append({**row, "flag": flags.join(notes, size_flag(n))})
+            row |= {"estimate": float(item_costs.mean()), "flag": flags.NO_SPREAD}
+        rows.append({**row, "flag": flags.join(notes, row.get("flag"), size_flag(n))})
     return estimates(rows, groups)
 
 

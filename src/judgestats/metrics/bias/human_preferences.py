@@ -10,30 +10,30 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, cluster_codes, clusters
-from judgestats.counting.counts import Counts, clustered_share, size_flag
+from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import Invalid, Ties
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.estimate import POINTS, Estimate, clustered_share, share, student_ends
 from judgestats.kernels.cluster_robust import cluster_robust, linearised_error
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
-from judgestats.kernels.proportions import wilson
+from judgestats.kernels.cluster_sums import effective_clusters, sums_within
 from judgestats.metrics.bias.targets import of_attributes, target_known, targeted
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.paired import independent_difference
 from judgestats.metrics.references import column_and_value, labels
 from judgestats.metrics.requirements import people_named, with_people
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.coding import candidates, codes_of, compact, each_group, joint
 from judgestats.schema.columns import By, N, grouping, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.factors import Factors, factor_of
 from judgestats.typing import Floats, Integers, Mask, Record
+from judgestats.wording import Method
 
 #: Annotators with fewer calls are not screened: a few equal answers may be chance.
 LEAST = 10
@@ -52,7 +52,7 @@ def constant(table: pd.DataFrame) -> pd.Series[bool]:
     return table["_person"] & table["judge"].isin(answers["judge"].iloc[judge.first[same]])
 
 
-def _gap_to_people(data: Calls, options: Options) -> pd.DataFrame:
+def _gap_to_people(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     everybody, people = with_people(data, options)
     if "target" in everybody.columns:
         return options.call(preference_gap, everybody, humans=people)
@@ -117,9 +117,8 @@ def preference_gap(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, where there are
-        several pairs of each) and names it in ``method``. False treats pairs as independent, with a flag where they are
-        not.
+        Column that pairs share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all pairs as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -191,7 +190,9 @@ def preference_gap(
             mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
         flag = flags.EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
         who = factor_of(group_calls["judge"])
-        rows += _Group(key, _Calls.of(group_calls, who.code), who.labels, annotators, conf_level, flag, shared).rows()
+        rows += _GapGroup(
+            key, _Calls.of(group_calls, who.code), who.labels, annotators, conf_level, flag, shared
+        ).rows()
     judge_rows = [r for r in rows if r["judge"] is not None]
     targets.excluded.flagged(judge_rows, [c for c in targets.excluded.table.columns if all(c in r for r in judge_rows)])
     result = estimates(rows, [*groups, "role", "judge"])
@@ -200,7 +201,7 @@ def preference_gap(
 
 @dataclass(frozen=True)
 class _Shared:
-    """What calls share: `column` of the clusters, empty where there are none; `flag` of what they ignore."""
+    """Clusters of calls: their `column` (empty for none), and a `flag` where dependence is ignored."""
 
     column: str
     flag: str
@@ -210,7 +211,7 @@ class _Shared:
 def _outcome_table(
     calls: Study, by: By, marker: list[str], confidence: str | None, cluster: Cluster
 ) -> tuple[pd.DataFrame, list[str], _Shared]:
-    """Calls with their outcome and cluster, or a tally; the grouping columns; and what calls share."""
+    """Calls with their outcome and cluster, or a tally; the grouping columns; and the clusters of calls."""
     data, present = calls.data, calls.names
     groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]
     groups = [g for g in dict.fromkeys(groups) if g != "judge"]
@@ -246,9 +247,9 @@ def _outcome_table(
     shared = _Shared(chosen[0], "", ignored=False) if chosen else _Shared("", "", ignored=chosen == ())
     if not chosen and len(table):
         keys = [*groups, "judge"]
-        sharing = auto_cluster(calls, keys, "item", float(n.sum()), units=Study.of(table))
+        sharing = auto_cluster(calls, keys, float(n.sum()), units=Study.of(table))
         if chosen is None:
-            shared = _Shared(sharing.column, flags.PAIRS_OF_AN_ITEM if sharing.items else "", ignored=False)
+            shared = _Shared(sharing.column, "", ignored=False)
         else:
             shared = _Shared("", flags.NOT_INDEPENDENT if sharing.shared else "", ignored=True)
     unit = cluster_codes(table, shared.column) if shared.column else pair
@@ -319,7 +320,7 @@ class _Calls(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Group:
+class _GapGroup:
     """Calls of people and judges to be compared; `screened` is the flag of excluded annotators."""
 
     key: Record
@@ -353,16 +354,15 @@ class _Group:
         several = calls.pair is not None and n > len(calls.valid_pairs)
         if several and not column and not self.shared.ignored:
             column = "pair"
-        value, shared = k / n if n else math.nan, self.shared.flag
         if column and n:
             [hits], [sizes] = _by_unit([calls])
-            span = clustered_share(hits, sizes, column, self.conf_level)
+            estimate = clustered_share(hits, sizes, column, self.conf_level)
         else:
-            error, ends = math.sqrt(value * (1 - value) / n) if n else math.nan, wilson(k, n, self.conf_level)
-            dependent = flags.NOT_INDEPENDENT if several else ""
-            span = with_interval(error, *map(float, ends), method="Wilson", flag=dependent)
-        span["flag"] = flags.join(shared, span["flag"], size_flag(n), calls.invalid_excluded)
-        return self._row(role, who, "rate", **span, estimate=value, n=n)
+            estimate = share(k, n, self.conf_level, flags.NOT_INDEPENDENT if several else "")
+        flag = flags.join(self.shared.flag, estimate.flag, size_flag(n), calls.invalid_excluded)
+        return self._row(
+            role, who, "rate", **{**estimate.interval, "flag": flag}, estimate=k / n if n else math.nan, n=n
+        )
 
     def _judge(self, who: object, judge: _Calls, people: _Calls) -> list[Record]:
         if judge.unit is None:
@@ -388,8 +388,8 @@ class _Group:
         hits, trials = (np.column_stack(x) for x in _by_unit([judge, people]))
         value, variance, df = cluster_robust(hits, trials, np.array([1.0, -1.0]))
         sizes = trials.sum(axis=1)
-        column, note = self.shared.column or "pair", clusters_note(sizes)
-        method = f"t, clustered by {column} ({note})"
+        column = self.shared.column or "pair"
+        method = methods.clustered(methods.T, column, sizes)
         if self.annotators == "random" and people.unit is not None:
             of_people = (people.hit - k2 / n2) * people.trial / n2
             person, persons = compact(people.judge, len(self.names))
@@ -399,21 +399,23 @@ class _Group:
             among, persons_df = linearised_error(influence, calls)
             within = float((np.bincount(cell, of_people) ** 2).sum())
             variance, df = variance + max(among**2 - within, 0.0), min(df, persons_df)
-            method = f"t, clustered by {column} x annotator ({note} x {persons.size})"
+            method = methods.T.by(f"{column} x annotator", f"{_printed(method)} x {persons.size}")
             sizes = min(sizes, calls, key=effective_clusters)
-        few = flags.join(self.shared.flag, flags.few_clusters(sizes))
-        error, half = math.sqrt(variance), math.nan
-        if variance > 0:
-            half = error * float(stdtrit(df, 0.5 + self.conf_level / 2))
-        elif variance == 0:
-            few = flags.join(few, flags.CONSTANT)
-        low, high = (math.nan, math.nan) if math.isnan(half) else (max(value - half, -1.0), min(value + half, 1.0))
-        flag = flags.join(few, flags.SMALL_N if n1 < 30 else "")
-        return with_interval(error, low, high, estimate=value, n=n1, method=method, flag=flag)
+        few = flags.join(self.shared.flag, flags.few_clusters(sizes), "" if variance else flags.NO_SPREAD)
+        error, flag = math.sqrt(variance), flags.join(few, flags.SMALL_N if n1 < 30 else "")
+        low, high = map(float, student_ends(value, error, df, self.conf_level, bounds=POINTS))
+        return Estimate(value, n1, error, df, low, high, method=method, flag=flag).cells
+
+
+def _printed(method: Method) -> str:
+    """How many clusters, and what they are worth, before a second factor: ``30, worth 5 x 2``."""
+    assert method.clusters is not None
+    number, worth = method.clusters.number, method.clusters.worth
+    return number if worth is None else f"{number}, worth {worth}"
 
 
 def _by_unit(of: list[_Calls]) -> tuple[list[Floats], list[Floats]]:
-    """Choices of the target, and calls that count, of each part in each cluster of all of them."""
+    """Choices of the target and valid calls of each part, summed by clusters that are numbered alike in all parts."""
     unit, units = pd.factorize(np.concatenate([calls.unit for calls in of if calls.unit is not None]))
     parts = np.split(unit, np.cumsum([calls.n.size for calls in of])[:-1])
     values = [*(calls.hit * calls.trial for calls in of), *(calls.trial for calls in of)]

@@ -10,15 +10,15 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtrc
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.cluster_sums import cluster_sums, clusters_note
-from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
+from judgestats.kernels.cluster_sums import cluster_sums
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term, column_names
 from judgestats.results import estimates
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By
@@ -28,7 +28,7 @@ from judgestats.typing import Floats, Record
 _WITHOUT = "call(s) without a place"
 
 
-def _number_of_options(data: Calls, _: Options) -> str:
+def _number_of_options(data: Calls, _: MeasureOptions) -> str:
     """Requires how many options were shown, where it is said which was chosen."""
     present = {*column_names(data)}
     if present >= {"shown_at", "n_options"}:
@@ -108,8 +108,8 @@ def option_position_bias(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which intervals and test are clustered. ``"auto"`` detects it (``item``, say) and
-        names it in ``method``. False treats all calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -229,10 +229,10 @@ def _test(counts: Counts, excess: Floats, n: Floats) -> Record:
     df = spread**2 / (products**2).sum() if "gold_at" in counts.columns and spread > 0 else k - 1
     statistic = df * float(((alike @ sums) ** 2).sum()) / spread if spread > 0 else math.nan
     lost = flags.EXCLUDED.of(round(counts.n.sum() - n.sum()), what=_WITHOUT)
-    method, few = "Pearson", flags.join(lost, counts.clusters.flag)
+    method, few = methods.PEARSON, flags.join(lost, counts.clusters.flag)
     if code is not None:
         sizes = np.bincount(code, weights=n).astype(np.float64)
-        method = f"Rao and Scott, clustered by {column} ({clusters_note(sizes)})"
+        method = methods.clustered(methods.RAO_SCOTT, column or "", sizes)
         few = flags.join(few, flags.few_clusters(sizes))
     return {
         "estimate": statistic,

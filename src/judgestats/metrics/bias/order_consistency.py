@@ -24,7 +24,7 @@ from judgestats.metrics.requirements import values_of
 from judgestats.results import estimates
 from judgestats.schema.classes import class_codes
 from judgestats.schema.coding import combine, numbers_of
-from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, grouping, required
+from judgestats.schema.columns import COUNTS, UNIT_COLUMNS, By, Kind, N, answer_column, grouping, required
 from judgestats.schema.factors import Factor, Factors
 from judgestats.typing import Floats, Ints, Mask, Record
 
@@ -84,9 +84,9 @@ def consistency(
     Parameters
     ----------
     calls : frame
-        Preferences, or over repeats ratings (the same score, or class). Or, over orders, a tally: ``judge, forward,
-        reverse, n``, each answer *by slot*, ``forward`` being one order and ``reverse`` the other. Over repeats a
-        column ``n`` counts identical answers.
+        Preferences, or over repeats ratings (the same score, verdict of right or wrong, or class). Or, over orders, a
+        tally: ``judge, forward, reverse, n``, each answer *by slot*, ``forward`` being one order and ``reverse`` the
+        other. Over repeats a column ``n`` counts identical answers.
     over : {'order', 'replicate'}
         Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
         candidates, order and conditions; only ``replicate`` differs).
@@ -100,9 +100,9 @@ def consistency(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that pairs share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
-        False treats all pairs as independent, with a flag where they are not. Comparisons of repeats share calls: by
-        default they are clustered by the column that the calls share.
+        Column that pairs share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all pairs as independent, with a flag where they are not. Comparisons of repeats share
+        calls: by default they are clustered by the column that the calls share.
     conf_level : float
         Coverage of the intervals.
 
@@ -138,11 +138,11 @@ def consistency(
     >>> calls = datasets.load("mtbench_position").query("judge == 'gemini-pro'")
     >>> consistency(calls)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
                term  estimate  conf_low  conf_high      n
-    0   consistency     0.657     0.581      0.727  286.0
-    1   first_twice     0.017     0.007      0.041  286.0
-    2  second_twice     0.238     0.179      0.309  286.0
-    3      both_tie     0.007     0.001      0.039  286.0
-    4     one_sided     0.087     0.054      0.139  286.0
+    0   consistency     0.657     0.553      0.748  286.0
+    1   first_twice     0.017     0.005      0.054  286.0
+    2  second_twice     0.238     0.178      0.311  286.0
+    3      both_tie     0.007     0.001      0.079  286.0
+    4     one_sided     0.087     0.047      0.156  286.0
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge": "g", "forward": ["first", "first", "tie", "tie", "first"],
     ...                        "reverse": ["second", "first", "tie", "first", "missing"], "n": [20, 8, 6, 4, 2]})
@@ -206,7 +206,7 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
     """Comparisons of repeats by their relation, and the columns whose combinations are asked again."""
     study = Study.of(calls)
     present = study.names
-    kind: Kind = "ratings" if {"score", "answer"} & {*present} and "choice" not in present else "preferences"
+    kind: Kind = "ratings" if {"score", "correct", "answer"} & {*present} and "choice" not in present else "preferences"
     lacking = [c for c in required("preferences") if c not in present] if kind == "preferences" else []
     if lacking:
         raise DesignError(
@@ -230,10 +230,8 @@ def repeats(calls: Calls, by: By, cluster: Cluster, keep: Sequence[str] = ()) ->
         about = [c for c in ABOUT[kind] if c in present]
         refuse_splits(splits_of(study, [*keys, *about]), [*keys, *about])
     unit = list(dict.fromkeys([*about, *keys]))
-    answer = "choice" if kind == "preferences" else "score" if "score" in present else "answer"
-    if study.lazy:
-        numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
-        study = Study.of(study.data.select(*unit, answer, *numbers).collect(backend="pandas").to_native())
+    answer = "choice" if kind == "preferences" else answer_column(present, ("score", "correct", "answer"))
+    study = study.in_memory([*unit, answer, *(c for c in ("replicate", COUNTS) if c in present)])
     if "replicate" in study.columns and COUNTS not in study.columns:
         again = len(study.columns) - study.columns.n_distinct([*unit, "replicate"])
         if again:

@@ -63,8 +63,8 @@ def position_bias(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -140,7 +140,7 @@ def position_bias(
     with_invalid = [[row[c] for c in counts.groups] for row in rows if row["term"] == "invalid" and row["estimate"] > 0]
     for row in rows:
         if [row[c] for c in counts.groups] in with_invalid and row["term"] != "first_share_nontie":
-            row["method"] += f", of {'valid' if row['term'] == 'position_bias' else 'all'} calls"
+            row["method"] = row["method"].noting(f"of {'valid' if row['term'] == 'position_bias' else 'all'} calls")
     rows = flag_confounded(rows, study, counts.groups, ("position_bias", "first_share_nontie"))
     return estimates(flag_forced(rows, study, counts.groups, ("tie",)), counts.groups)
 
@@ -174,8 +174,8 @@ def answer_rates(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 

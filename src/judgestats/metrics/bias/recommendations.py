@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Literal, get_args
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.metrics.bias.strategy_comparisons import compare_strategies
 from judgestats.results import estimates
-from judgestats.schema.opening import engine_errors
+from judgestats.schema.opening import engine_errors, narwhals_frame
 from judgestats.typing import Column, Record
 
 #: Calls per verdict of the debiasing paper's strategies (Section 3.3; of S3, S6 and S7 in the authors' release, with
@@ -39,6 +39,7 @@ Rule = Literal["tested", "paper"]
 ADVICE = ("advice", "because", "p_adjusted", "cost")
 
 
+@checked_arguments
 @engine_errors
 def recommend(
     results: Any = None,
@@ -136,7 +137,7 @@ def recommend(
             raise DesignError("The tested rule needs results: calls, or what compare_strategies() returned.")
         row = {"judge": judge, "task": task} if task is not None else {"judge": judge}
         return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline, cost_matters)
-    table = nw.from_native(results).lazy().collect(backend="pandas").to_native()
+    table = narwhals_frame(results).lazy().collect(backend="pandas").to_native()
     if not {"strategy", "p_adjusted", "survives"} <= set(table.columns):
         grouped = {"by": "task"} if "task" in table.columns else {}
         table = compare_strategies(results, baseline=baseline, **(grouped | options))

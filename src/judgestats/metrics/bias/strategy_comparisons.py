@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts, size_flag
 from judgestats.counting.patterns import PATTERNS, Invalid, TiesOfVerdicts
@@ -17,9 +17,9 @@ from judgestats.counting.study import Study
 from judgestats.counting.tallies import count, is_tally
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.estimate import POINTS, Estimate, student_ends
 from judgestats.kernels.adjustment import holm
-from judgestats.kernels.cluster_sums import clusters_note
-from judgestats.kernels.proportions import clustered_tango, normal_quantile
+from judgestats.kernels.proportions import clustered_tango
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells, paired_error
 from judgestats.metrics.requirements import control_of
@@ -122,10 +122,10 @@ def compare_strategies(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that pairs share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all pairs as independent, with a flag where they are not.
+        Column that pairs share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all pairs as independent, with a flag where they are not.
     conf_level : float
-        Coverage of the interval; 1 minus it is the significance level of the tests.
+        Coverage of the intervals. 1 minus it is the significance level of the tests.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def _clustered_gain(row: Record, counts: Counts, cells: Floats, column: str, con
     losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
     tango = clustered_tango(gains, losses, size, conf_level)
     test = {"statistic": tango.statistic, "p_value": tango.p_value}
-    method = f"Tango, paired, clustered by {column} ({clusters_note(size)})"
+    method = methods.clustered(methods.TANGO_PAIRED, column, size)
     flag = flags.join(row.get("flag", ""), flags.few_clusters(size))
     return with_interval(tango.std_error, tango.low, tango.high, method=method, flag=flag, **test)
 
@@ -279,7 +279,7 @@ def _total_pairs(counts: Counts, pairs: int | str | None) -> float:
 def _gain(a: float, b: float, c: float, d: float, conf_level: float) -> Record:
     total = a + b + c + d
     if not total > 0:
-        return {"n": 0.0, "method": "Newcombe, paired", "flag": flags.NO_DATA}
+        return {"n": 0.0, "method": methods.NEWCOMBE_PAIRED, "flag": flags.NO_DATA}
     return {
         **paired_cells(a, c, b, d, conf_level),
         "accuracy_baseline": (a + b) / total,
@@ -296,11 +296,12 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> Recor
         raise DesignError(f"pairs={total:g} is less than the {b + c:g} discordant pairs of a comparison.")
     shifted = total + 2  # Agresti and Min (2005): a half more in each of the four cells
     middle = (c - b) / shifted
-    half = normal_quantile(conf_level) * math.sqrt(b + c + 1 - (b - c) ** 2 / shifted) / shifted
-    low, high = max(middle - half, -1.0), min(middle + half, 1.0)
-    cells = {"estimate": (c - b) / total, "n": total, "method": "Agresti-Min, paired"}
+    error = math.sqrt(b + c + 1 - (b - c) ** 2 / shifted) / shifted
+    low, high = map(float, student_ends(middle, error, math.inf, conf_level, bounds=POINTS))
     flag = flags.join(flags.DISCORDANT_ONLY, flags.SMALL_N if total < 30 else "")
-    return with_interval(paired_error(b, c, total), low, high, flag=flag, **cells)
+    by = methods.AGRESTI_MIN.on("paired")
+    value, own_error = (c - b) / total, paired_error(b, c, total)
+    return Estimate(value, total, own_error, low=low, high=high, method=by, flag=flag).cells
 
 
 def _adjusted(

@@ -18,7 +18,7 @@ from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import is_tally
 from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
 from judgestats.metrics.exclusions import ExcludedCalls
-from judgestats.metrics.measure_registry import Options, column_names
+from judgestats.metrics.measure_registry import MeasureOptions, column_names
 from judgestats.schema.columns import By, grouping, required
 from judgestats.schema.factors import Factor
 from judgestats.typing import EagerFrame, Mask
@@ -255,7 +255,7 @@ def numeric_attributes(calls: Calls) -> list[str]:
     return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in SLOTS))
 
 
-def target_known(data: Calls, _: Options) -> str:
+def target_known(data: Calls, _: MeasureOptions) -> str:
     """Require a column ``target``, or an attribute of both candidates that is a number."""
     if "target" in column_names(data) or numeric_attributes(data):
         return ""

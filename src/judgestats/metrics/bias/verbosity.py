@@ -63,12 +63,12 @@ def verbosity_bias(
     invalid : {'drop', 'tie'}
         How an invalid call counts: excluded, or as no preference (an error on truncation pairs).
     by : str or sequence of str
-        Further grouping columns (``strategy``).
+        Further grouping columns. Name ``strategy``, say.
     cluster : "auto", str or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
-        Joint coverage: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).
+        Coverage of the intervals. It is joint: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).
 
     Returns
     -------
@@ -126,7 +126,7 @@ def verbosity_bias(
         readings = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
         pairs += [{**one, **readings}, {**two, **readings}]
     for row in pairs:
-        row["method"] = f"{row['method']}; Bonferroni of 2" if row["method"] else ""
+        row["method"] = row["method"].noting("Bonferroni of 2", "; ") if row["method"] else ""
     return estimates(targets.excluded.flagged(pairs, within), within, ["reading", "point_reading"])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
@@ -89,9 +89,9 @@ def abstention_threshold(
         Thresholds that are tried; by default 0, 0.01, ..., 1. Choose them before you look at the data: finer ones where
         confidences are close to 1.
     by : str or sequence of str
-        Further grouping columns; each group has a threshold of its own.
+        Further grouping columns. Each group has a threshold of its own.
     conf_level : float
-        Coverage of the intervals of ``coverage``, ``risk`` and the curves.
+        Coverage of the intervals. Those are of ``coverage``, ``risk`` and the curves.
 
     Returns
     -------
@@ -195,14 +195,14 @@ def _threshold_rows(
     if target == "selective":
         at = selective_threshold(curve, alpha, delta)
         bound, base = upper_risk(curve.wrong, curve.answered, delta), curve.answered
-        least, method = least_answers(alpha, delta), f"fixed-sequence exact binomial tests, delta = {delta:g}"
+        least, method = least_answers(alpha, delta), methods.EXACT_TESTS.on(f"delta = {delta:g}")
         few = curve.answered.max() < least
     else:
         at = joint_threshold(curve, units, alpha)
         bound, base = (curve.wrong + 1) / (units + 1), np.full(steps.size, units)
-        least, method = math.ceil(1 / alpha - 1 - 1e-9), "conformal risk control"
+        least, method = math.ceil(1 / alpha - 1 - 1e-9), methods.CONFORMAL
         few = units < least
-    method = f"{method}, alpha = {alpha:g}"
+    method = method.on(f"alpha = {alpha:g}")
     shares = ((curve.answered, np.full(steps.size, units)), (curve.wrong, base))
     of_coverage, of_risk = (wilson(x, y, conf_level) for x, y in shares)
     none = (
@@ -219,7 +219,7 @@ def _threshold_rows(
 
     def row(term: str, i: int, value: float, ends: Sequence[Floats], count: float) -> Record:
         cells = {"term": term, "level": steps[i], "estimate": value, "n": count, "bound": bound[i], "flag": notes}
-        return {**cells, "conf_low": ends[0][i], "conf_high": ends[1][i], "method": "Wilson"}
+        return {**cells, "conf_low": ends[0][i], "conf_high": ends[1][i], "method": methods.WILSON}
 
     if at >= 0:
         about = {"level": steps[at], "bound": bound[at], "n": units, "method": method, "flag": notes}

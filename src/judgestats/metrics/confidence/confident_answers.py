@@ -19,7 +19,7 @@ from judgestats.schema.columns import By, answer_column, kind_of, names, require
 
 
 @dataclass(frozen=True)
-class Answers:
+class ConfidentAnswers:
     """Counts of verdicts."""
 
     table: pd.DataFrame  # the groups, ``outcome``, the confidence, further columns, ``n``, the cluster
@@ -30,7 +30,7 @@ class Answers:
 
 def answers_of(
     data: IntoFrame, confidence: str, by: By, cluster: Cluster, measure: str, columns: tuple[str, ...] = ()
-) -> Answers:
+) -> ConfidentAnswers:
     """Counts of verdicts by confidence and outcome (``correct``, ``wrong``, ``tie``, ``invalid``), and `columns`."""
     present = list(Study.of(data).names)
     problem = f"{measure} needs the confidence of each verdict, and there is no column {confidence!r}"
@@ -50,7 +50,7 @@ def answers_of(
     counts = count(labelled, pattern, by, cluster=cluster, beside=[confidence, *further])
     table = excluded.with_empty(counts).table
     table = table.assign(**{confidence: _probabilities(table[confidence], confidence)})
-    return Answers(table, list(counts.groups), counts.clusters, excluded)
+    return ConfidentAnswers(table, list(counts.groups), counts.clusters, excluded)
 
 
 def _probabilities(values: pd.Series, name: str) -> pd.Series:

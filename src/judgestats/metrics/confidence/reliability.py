@@ -11,19 +11,20 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, read_off
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import TiesOfVerdicts
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters
+from judgestats.estimate import mean_over_clusters
+from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.kernels.isotonic import binned_error, brier_parts, pooled
-from judgestats.kernels.proportions import clustered_mean, clustered_wilson, wilson
+from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import generator, percentile_interval
 from judgestats.metrics.confidence.confident_answers import answers_of
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.results import estimates, with_interval
 from judgestats.schema.coding import codes_of, each_group
 from judgestats.schema.columns import By, answer_column, kind_of
@@ -34,7 +35,7 @@ TERMS = ("brier", "miscalibration", "discrimination", "uncertainty", "overconfid
 _LIMITS = {"uncertainty": (0.0, 0.25), "overconfidence": (-1.0, 1.0)}
 
 
-def _confident(data: IntoFrame, _: Options) -> str:
+def _confident(data: IntoFrame, _: MeasureOptions) -> str:
     columns = Study.of(data).names
     if "confidence" not in columns:
         return "needs a column 'confidence'"
@@ -98,10 +99,11 @@ def confidence_calibration(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column whose levels the bootstrap draws whole. ``"auto"`` detects what calls share (``item``) and names it in
-        ``method``. False treats all calls as independent, with a flag where they are not.
-    n_resamples, seed
-        Of the bootstrap.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not. The bootstrap draws its
+        levels whole.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -215,7 +217,7 @@ def _calibration_rows(
     small = flags.join(dependent, flags.SMALL_N if total < 30 else "", few)
     student = replace(plan, method="t")
     for term in terms:
-        about = {"n": total, "method": student.words, "flag": ""}
+        about = {"n": total, "method": student.way, "flag": ""}
         row: Record = {"term": term, "estimate": float(value[term]), **about}
         if term == "discrimination" and alike:
             row.update(estimate=math.nan, flag=flags.ONE_OUTCOME)
@@ -229,7 +231,10 @@ def _calibration_rows(
         yield {**row, "flag": flags.join(row["flag"], flags.ONE_OUTCOME if alike else "", small, notes)}
     for i, x in enumerate(level):
         row = {"term": "reliability", "level": float(x), "estimate": float(curve[i]), "n": float(weight[i])}
-        row |= {"method": f"t and {plan.words}", "flag": flags.ONE_UNIT if counts.units < 2 else ""}
+        row |= {
+            "method": methods.T.on(plan.way.parts.way, " and ").drawn_as(plan.way),
+            "flag": flags.ONE_UNIT if counts.units < 2 else "",
+        }
         if counts.units > 1:
             ends = read_off(row["estimate"], curves[:, i], counts.worth, student, (0.0, 1.0))
             row |= {**ends, "method": row["method"]}
@@ -299,11 +304,11 @@ class _Counts:
         summed = self.right * loss(x, np.ones_like(x)) + (self.n - self.right) * loss(x, np.zeros_like(x))
         assert self.cluster is not None
         k = np.bincount(self.cluster, summed, self.units).astype(np.float64)
-        _, error, low, high = clustered_mean(k, self.sizes, plan.conf_level)
-        if not error > 0:
+        estimate = mean_over_clusters(k, self.sizes, plan.cluster[0], plan.conf_level)
+        if not estimate.std_error > 0:
             return {"flag": flags.NO_SPREAD}
-        method = f"t, clustered by {plan.cluster[0]} ({clusters_note(self.sizes)})"
-        return with_interval(error, max(low, limits[0]), min(high, limits[1]), method=method)
+        low, high = max(estimate.low, limits[0]), min(estimate.high, limits[1])
+        return replace(estimate, low=low, high=high, flag="").interval
 
     def few(self, level: int) -> str:
         """Flag of a level at which few clusters have a verdict."""
@@ -317,11 +322,11 @@ class _Counts:
         rows = levels[self.place]
         if self.cluster is None:
             low, high = (float(x) for x in wilson(self.right[rows].sum(), self.n[rows].sum(), conf_level))
-            return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson", "flag": ""}
+            return with_interval(math.nan, low, high, method=methods.WILSON, flag="")
         k, n = (np.bincount(self.cluster[rows], x[rows], self.units).astype(np.float64) for x in (self.right, self.n))
         _, low, high = clustered_wilson(k, n, conf_level)
         flag = flags.ONE_UNIT if math.isnan(low) else ""
-        return {"std_error": math.nan, "conf_low": low, "conf_high": high, "method": "Wilson, clustered", "flag": flag}
+        return with_interval(math.nan, low, high, method=methods.WILSON.on("clustered"), flag=flag)
 
 
 def _statistics(level: Floats, right: Floats, n: Floats, edges: Floats | None) -> tuple[dict[str, Floats], Floats]:

@@ -8,28 +8,27 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import normal_quantile
+from judgestats.estimate import quantile, varies
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import own_and_others, own_systems
-from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty, interval
-from judgestats.metrics.consensus.panel import Panel, panel
+from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty
+from judgestats.metrics.consensus.pair_deviations import PairDeviations, pair_deviations
 from judgestats.metrics.exclusions import missing_counted
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.requirements import values_of
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask, Record
 
 
-def _attenuations(data: Calls, options: Options) -> pd.DataFrame:
+def _attenuations(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     by = [c for c in options.by if c != "condition"]
     table = options.call(blinding_effect, data, identity=options.identity or None, by=by)
     return table[table["term"] == "attenuation"]
@@ -79,7 +78,7 @@ def blinding_effect(
     baseline, blinded : str
         Its values with names shown and with names hidden.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
@@ -139,13 +138,20 @@ def blinding_effect(
     5     b  deviation_against      -1.0             sd unknown
     6         mean_attenuation      25.0             sd unknown
     """
+    if condition in ("judge", "system", "item", "criterion"):
+        raise DesignError(
+            f"condition={condition!r} says who rated what. Name the column that says whether a rating was blind: "
+            "condition='condition', with baseline= and blinded= among its values."
+        )
     ratings = as_runs(ratings, average_over, [*names(by), condition])
     by = list(dict.fromkeys(names(by)))
     column = None if cluster is False else clustered_by(ratings, [*by, condition], cluster, whole="item").column
-    data = panel(ratings, [*by, condition], per_criterion=per_criterion, final=overall_criterion, cluster=column)
+    data = pair_deviations(
+        ratings, [*by, condition], per_criterion=per_criterion, final=overall_criterion, cluster=column
+    )
     uncertainty, own = Uncertainty(data), own_systems(data, identity, family)
     _, _, weights, _ = own_and_others(data, own)
-    where = [data.group_labels(g) for g in range(data.n_groups)]
+    where = [data.group_labels(g) for g in range(data.groups.size)]
     groups = [c for c in data.by if c != condition]
     levels = sorted({str(w[condition]) for w in where})
     if missing := [c for c in (baseline, blinded) if c not in levels]:
@@ -159,7 +165,7 @@ def blinding_effect(
     return missing_counted(estimates(rows, [*groups, "judge"], sort=False), ratings, groups)
 
 
-def _side(data: Panel, where: list[Record], key: Record) -> Mask:
+def _side(data: PairDeviations, where: list[Record], key: Record) -> Mask:
     """Pairs of the groups with these labels."""
     key = {k: str(v) for k, v in key.items()}
     groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == key]
@@ -175,7 +181,7 @@ def _attenuation_rows(
     slope, attenuations, left_out, unbounded = np.zeros(data.n_pairs), [], 0, False
     for j in np.unique(data.pair_judge[sides[0] | sides[1]]):
         both = [np.where(side & (data.pair_judge == j), weights, 0.0) for side in sides]
-        row = {**key, "judge": data.judges[j]}
+        row = {**key, "judge": data.panel.judges[j]}
         if not (both[0].any() and both[1].any()):
             rows.append({**row, "term": "attenuation", "estimate": math.nan, "n": 0, "flag": flags.NO_OWN})
             continue
@@ -201,11 +207,11 @@ def _rounded(x: float, decimals: int | None) -> float:
 
 
 def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> Record:
-    se, low, high = interval(x, spread.variance, spread.df, conf_level)
+    cells = spread.interval(x, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
-    method = "; ".join(m for m in (spread.method, rounded) if m)
-    flag = flags.join(_spread_flag(spread), flags.CONSTANT if np.isnan(low) and se >= 0 else "")
-    return with_interval(se, low, high, estimate=_rounded(x, decimals), method=method, flag=flag)
+    constant = math.isnan(cells["conf_low"]) and cells["std_error"] >= 0
+    flag = flags.join(_spread_flag(spread), flags.NO_SPREAD if constant else "")
+    return {**cells, "estimate": _rounded(x, decimals), "method": spread.method.noting(rounded, "; "), "flag": flag}
 
 
 def _spread_flag(*spreads: Spread) -> str:
@@ -225,16 +231,13 @@ def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], 
     low, high = fieller(exact[1], exact[0], spreads[1], spreads[0], conf_level)
     flag = _spread_flag(*spreads)
     if math.isnan(low):
-        exactly = all(s.variance <= 1e-24 * max(1.0, a * a, b * b) for s in spreads)
-        flag = (
-            flag
-            if flag in (flags.NO_SD, flags.ONE_UNIT)
-            else flags.join(flag, flags.CONSTANT if exactly else flags.UNBOUNDED)
-        )
+        if not flags.has(flag, flags.NO_SD, flags.ONE_UNIT):
+            exact_scores = not any(varies(max(abs(a), abs(b)), math.sqrt(s.variance)) for s in spreads)
+            flag = flags.join(flag, flags.NO_SPREAD if exact_scores else flags.UNBOUNDED)
     else:
         least, most = max(low, -high, 0.0), max(abs(low), abs(high))
         row |= {"conf_low": 100 * (1 - most), "conf_high": 100 * (1 - least)}
-        row["method"] = f"Fieller, folded; {spreads[0].method}"
+        row["method"] = methods.FIELLER_FOLDED.then(spreads[0].method)
     estimate = 100 * (abs(a) - abs(b)) / abs(a)
     return {**row, "estimate": estimate, "flag": flags.join(flags.SIGN_CHANGED if a * b < 0 else "", flag)}
 
@@ -250,7 +253,7 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
         parts = [(s.variance * w, s.df) for s, w in ((of_top, 1.0), (of_bottom, (top / bottom) ** 2))]
         squares = sum(v**2 / f for v, f in parts)
         df = sum(v for v, _ in parts) ** 2 / squares if squares > 0 else math.inf
-    q = normal_quantile(conf_level) if math.isinf(df) else float(stdtrit(df, 0.5 + conf_level / 2))
+    q = quantile(df, conf_level)
     same = (of_top.clusters > 0) == (of_bottom.clusters > 0) and of_top.scores.size == of_bottom.scores.size
     covariance = float(of_top.scores @ of_bottom.scores) if same else 0.0
     g = bottom**2 - q**2 * of_bottom.variance
@@ -278,6 +281,6 @@ def _mean_attenuation(
     excluded, caution = flags.JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)
     if unbounded:
         return {**row, "estimate": estimate, "flag": flags.join(excluded, caution or flags.UNBOUNDED)}
-    se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    method = f"delta; {spread.method}" if spread.method else ""
-    return with_interval(se, low, high, **row, estimate=estimate, method=method, flag=flags.join(excluded, caution))
+    method = methods.DELTA.then(spread.method) if spread.method else methods.NONE
+    cells = {**spread.interval(estimate, conf_level), "method": method}
+    return {**row, "estimate": estimate, **cells, "flag": flags.join(excluded, caution)}

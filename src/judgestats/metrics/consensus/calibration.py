@@ -12,20 +12,21 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Statistic
-from judgestats.counting.cells import CellTable
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.panels import ScorePanel
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note, sums_within
+from judgestats.estimate import jackknifed
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.kernels.deviation import consensus
 from judgestats.kernels.proportions import clustered_mean
-from judgestats.metrics.clustered import clustered_by, jackknifed
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.calibration_functions import (
-    Fit,
+    CalibrationFit,
     Method,
     fit,
     folds_of,
@@ -38,20 +39,20 @@ from judgestats.metrics.consensus.calibration_functions import (
 )
 from judgestats.metrics.consensus.judge_identities import identities
 from judgestats.metrics.consensus.other_references import reference_matcher
-from judgestats.metrics.consensus.panel import prepare
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.consensus.pair_deviations import prepare
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.requirements import pairs_of_judges
 from judgestats.metrics.scales import apart_from_gold, refuse_several_scales, unmeasured
 from judgestats.results import estimates, with_interval
-from judgestats.schema.coding import as_scores, compact, joint
+from judgestats.schema.coding import as_scores, compact, joint, rows_of_codes
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask, Record
 from judgestats.verdicts.native_frames import to_native, to_table
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Cells of one judge in one group."""
+class JudgeCells:
+    """Cells of one judge in one group: a column of a panel."""
 
     x: Floats  # (C,), as all arrays below: the judge's mean score
     y: Floats  # the reference; NaN for none
@@ -60,7 +61,7 @@ class Cells:
     system: NDArray[np.generic]
     averaged: bool  # whether replicates were averaged
 
-    def where(self, mask: Mask) -> Cells:
+    def where(self, mask: Mask) -> JudgeCells:
         """The cells where the mask is true."""
         return replace(self, **{k: getattr(self, k)[mask] for k in ("x", "y", "own", "item", "system")})
 
@@ -71,56 +72,53 @@ class Cells:
 
 
 def reference_of(
-    table: CellTable, groups: list[str], reference: Calls | str, final: str | None, identity: Mapping[str, str] | None
+    panel: ScorePanel, groups: list[str], reference: Calls | str, final: str | None, identity: Mapping[str, str] | None
 ) -> Floats:
-    """Reference of each unit."""
+    """Reference of each entry."""
     if not isinstance(reference, str):
-        target: Floats = reference_matcher(reference, False, final, identity)(table, groups).of_cell[table.cell]
+        target: Floats = reference_matcher(reference, False, final, identity)(panel, groups).of_thing[panel.thing]
         return target
     if reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and score.")
-    judges = table.labels["judge"]
-    peers = consensus(table.cell, table.mean, table.n_cells).deviation
+    peers = consensus(panel.thing, panel.mean, len(panel.things)).deviation
     if np.isnan(peers).all():
-        listed = ", ".join(map(str, judges)) or "none"
+        listed = ", ".join(map(str, panel.judges)) or "none"
         raise DesignError(
             f"No two judges scored the same cell; judges: {listed}. Give judges who score the same systems and items, "
             "or a reference frame."
         )
-    return table.mean - peers
+    return panel.mean - peers
 
 
 def cells_of_judges(
-    table: CellTable, groups: list[str], target: Floats, identity: Mapping[str, str]
-) -> Iterator[tuple[Record, Cells]]:
+    panel: ScorePanel, groups: list[str], target: Floats, identity: Mapping[str, str]
+) -> Iterator[tuple[Record, JudgeCells]]:
     """Labels and cells of each judge in each group."""
-    judges, systems = ([str(x) for x in table.labels[k]] for k in ("judge", "system"))
+    things, keys = panel.things, [k for k in groups if k != "judge"]
+    judges, systems = ([str(x) for x in labels] for labels in (panel.judges, things["system"].labels))
     judge_name = identities([[s] for s in systems], judges, identity)
     place = {j: i for i, j in enumerate(judges)}
     judge_of_system = np.array([place.get(judge_name[s], -1) for s in systems], dtype=np.int64)
-    keys = [k for k in groups if k != "judge"]
-    code, size = joint([(table.keys[k], len(table.labels[k])) for k in keys], table.n_cells)
-    unit = code[table.cell].astype(np.int64) * len(judges) + table.judge
-    number, _ = compact(unit, size * len(judges))
-    order = np.argsort(number, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
-        cell = table.cell[rows]
-        key = {k: table.labels[k][table.keys[k][cell[0]]] for k in keys}
-        system = table.keys["system"][cell]
+    group = things.ranked(keys)
+    parts = [(group.code[panel.thing], group.size), (panel.judge, len(judges))]
+    number, codes = compact(*joint(parts, panel.thing.size))
+    for rows in rows_of_codes(number, codes.size):
+        thing = panel.thing[rows]
+        system = things["system"].code[thing]
         yield (
-            {**key, "judge": table.labels["judge"][table.judge[rows[0]]]},
-            Cells(
-                table.mean[rows],
+            {k: things[k].at(thing[:1]).values[0] for k in keys} | {"judge": panel.judges[panel.judge[rows[0]]]},
+            JudgeCells(
+                panel.mean[rows],
                 target[rows],
-                judge_of_system[system] == table.judge[rows],
-                table.keys["item"][cell],
+                judge_of_system[system] == panel.judge[rows],
+                things["item"].code[thing],
                 system,
-                bool((np.asarray(table.runs)[rows] > 1).any()),
+                bool((np.asarray(panel.runs)[rows] > 1).any()),
             ),
         )
 
 
-def usable(cells: Cells, include_own: bool) -> Mask:
+def usable(cells: JudgeCells, include_own: bool) -> Mask:
     """Cells with a score and a reference, without those of the judge's own system unless `include_own`."""
     return ~np.isnan(cells.x) & ~np.isnan(cells.y) & (include_own | ~cells.own)
 
@@ -130,7 +128,7 @@ _TERMS = ("deviation_before", "deviation_after", "rmse_before", "rmse_after")
 
 
 @dataclass(frozen=True)
-class _Options:
+class _CalibrationOptions:
     """Options for all judges; `clusters` is the cluster column and the cluster of each item."""
 
     method: Method
@@ -140,7 +138,7 @@ class _Options:
     shuffled: dict[str, NDArray[np.uint64]]
     clusters: tuple[str, NDArray[np.generic]]
 
-    def drawn(self, cells: Cells) -> tuple[str, NDArray[np.generic]]:
+    def drawn(self, cells: JudgeCells) -> tuple[str, NDArray[np.generic]]:
         """Name of the clusters, and the cluster of each cell."""
         name, unit = cells.unit
         return (self.clusters[0], self.clusters[1][unit]) if name == "item" else (name, unit)
@@ -159,7 +157,7 @@ def _clusters_of_items(ratings: Any, items: Any, column: str, cluster: Cluster) 
     return column, pd.factorize(item_clusters[column], use_na_sentinel=False)[0][place]
 
 
-def _peers_or_people(data: Calls, options: Options) -> str:
+def _peers_or_people(data: Calls, options: MeasureOptions) -> str:
     return "" if options.people is not None else pairs_of_judges(data, options)
 
 
@@ -227,7 +225,7 @@ def calibrate(
         Number of parts of the items (of the systems, if there is one item) that are held out in turn, at most the
         number of items.
     by : str or sequence of str
-        Further columns that split the result, each group with its own calibration (``criterion``, say).
+        Further grouping columns. Each group (a ``criterion``, say) has a calibration of its own.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     overall_criterion : str or None
@@ -307,15 +305,15 @@ def calibrate(
             "by='system' is not allowed, because a judge has one calibration for all systems. Leave it out."
         )
     runs, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
-    table, groups = prepare(runs, by, per_criterion=False, final=overall_criterion, cluster=None)
-    order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
+    panel, groups = prepare(runs, by, per_criterion=False, final=overall_criterion, cluster=None)
+    order = {k: shuffled(panel.things[k].labels, seed) for k in ("item", "system")}
     chosen = clustered_by(ratings, names(by), cluster, whole="item")
-    of_items = _clusters_of_items(ratings, table.labels["item"], chosen.column, cluster)
-    options = _Options(method, folds, own == "include", conf_level, order, of_items)
-    target = reference_of(table, groups, reference, overall_criterion, identity)
+    of_items = _clusters_of_items(ratings, panel.things["item"].labels, chosen.column, cluster)
+    options = _CalibrationOptions(method, folds, own == "include", conf_level, order, of_items)
+    target = reference_of(panel, groups, reference, overall_criterion, identity)
     rows: list[Record] = []
-    maps: dict[tuple[str, ...], Fit | None] = {}
-    judged = list(cells_of_judges(table, groups, target, identity or {}))
+    maps: dict[tuple[str, ...], CalibrationFit | None] = {}
+    judged = list(cells_of_judges(panel, groups, target, identity or {}))
     if isinstance(reference, str):
         _refuse_several_scales(judged)
     for key, cells in judged:
@@ -329,11 +327,11 @@ def calibrate(
             rows += [{**key, **row, "flag": flags.join(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
         scores = to_table(as_scores(Study.of(ratings).data).to_native())
-        return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
+        return to_native(mapped(scores, groups, maps, overall_criterion), Study.of(ratings).data)
     return estimates(rows, [*groups, "judge"], sort=False)
 
 
-def _refuse_several_scales(judged: list[tuple[Record, Cells]]) -> None:
+def _refuse_several_scales(judged: list[tuple[Record, JudgeCells]]) -> None:
     """Raise DesignError where the judges of a group, of whom each is the reference of others, have several scales."""
     groups: dict[tuple[str, ...], list[tuple[str, Floats]]] = {}
     for key, cells in judged:
@@ -343,7 +341,7 @@ def _refuse_several_scales(judged: list[tuple[Record, Cells]]) -> None:
         refuse_several_scales(pd.Series(np.concatenate([x for _, x in sides])), pd.Series(names_of))
 
 
-def _calibration_rows(cells: Cells, used: Cells, options: _Options) -> list[Record]:
+def _calibration_rows(cells: JudgeCells, used: JudgeCells, options: _CalibrationOptions) -> list[Record]:
     """Estimates of one judge."""
     cautions = _cautions(cells, options.include_own)
     if used.x.size < 3:
@@ -376,7 +374,7 @@ def _calibration_rows(cells: Cells, used: Cells, options: _Options) -> list[Reco
     return rows
 
 
-def _cautions(cells: Cells, include_own: bool) -> list[str]:
+def _cautions(cells: JudgeCells, include_own: bool) -> list[str]:
     """Flags of replicates and of excluded cells."""
     scored = ~np.isnan(cells.x)
     own = 0 if include_own else int((scored & cells.own).sum())
@@ -390,7 +388,7 @@ def _cautions(cells: Cells, include_own: bool) -> list[str]:
     ]
 
 
-def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[Record]:
+def _parameters(used: JudgeCells, cautions: list[str], options: _CalibrationOptions) -> list[Record]:
     """Parameters of the fit to all cells."""
     n = used.x.size
     if options.method == "shift":
@@ -412,17 +410,18 @@ def _parameters(used: Cells, cautions: list[str], options: _Options) -> list[Rec
     return [{"term": term, "n": n, **_jackknifed(counts, of, used, cautions, options)} for term, of in statistics]
 
 
-def _mean_cells(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> Record:
+def _mean_cells(gap: Floats, cells: JudgeCells, cautions: list[str], options: _CalibrationOptions) -> Record:
     """Mean over cells, with t over clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
     k, size = (np.bincount(place, x).astype(np.float64) for x in (gap, np.ones_like(gap)))
     mean, *ends = clustered_mean(k, size, options.conf_level)
     flag = flags.join(flags.CONSTANT_GAP if ends[0] == 0 else flags.few_clusters(size), *cautions)
-    return with_interval(*ends, estimate=mean, method=f"t over {name}s ({clusters_note(size)})", flag=flag)
+    by = methods.clustered(methods.T, f"{name}s", size, linked=" over ")
+    return with_interval(*ends, estimate=mean, method=by, flag=flag)
 
 
-def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> Record:
+def _root_mean_square(gap: Floats, cells: JudgeCells, cautions: list[str], options: _CalibrationOptions) -> Record:
     """Root mean square over cells, with an interval on the scale of its logarithm."""
 
     def half_log(totals: Floats) -> Floats:
@@ -440,7 +439,9 @@ def _root_mean_square(gap: Floats, cells: Cells, cautions: list[str], options: _
     return {**row, **ends}
 
 
-def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: list[str], options: _Options) -> Record:
+def _jackknifed(
+    counts: Floats, statistic: Statistic, cells: JudgeCells, cautions: list[str], options: _CalibrationOptions
+) -> Record:
     """Statistic of totals over cells, with the jackknife of clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
@@ -452,5 +453,5 @@ def _jackknifed(counts: Floats, statistic: Statistic, cells: Cells, cautions: li
         return {"estimate": value, "flag": flags.join(flags.NO_SPREAD, *cautions)}
     with np.errstate(divide="ignore", invalid="ignore"):  # one cluster: nothing is left without it
         without = statistic(total - sums)
-    interval_cells = jackknifed(value, without, size, name, options.conf_level, coefficient=False)
-    return {"estimate": value, **interval_cells, "flag": flags.join(interval_cells["flag"], *cautions)}
+    estimate = jackknifed(value, without, size, name, options.conf_level, coefficient=False)
+    return estimate.flagged(*cautions).cells

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.kernels.isotonic import increasing
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.typing import Floats, Ints
 from judgestats.verdicts.call_groups import MISSING_PARTNER
@@ -19,29 +20,27 @@ Method = Literal["shift", "linear", "rank"]
 
 
 @dataclass(frozen=True)
-class Fit:
+class CalibrationFit:
     """A calibration function, and its slope (NaN if it is not constant)."""
 
     apply: Callable[[Floats], Floats]
     slope: float
 
 
-def fit(x: Floats, y: Floats, method: Method) -> Fit | None:
+def fit(x: Floats, y: Floats, method: Method) -> CalibrationFit | None:
     """Calibration function of scores to the reference; None if it is not identified."""
     if x.size < 3 or (method != "shift" and np.ptp(x) == 0):
         return None
     if method == "shift":
         shift = float((y - x).mean())
-        return Fit(lambda score: score + shift, 1.0)
+        return CalibrationFit(lambda score: score + shift, 1.0)
     if method == "linear":
         at, to = float(x.mean()), float(y.mean())
         slope = float(line(moments(x - at, y - to).sum(axis=0)[None, :])[0, 0])
-        return Fit(lambda score: to + slope * (score - at), slope)
-    from scipy.optimize import isotonic_regression  # slow to import
-
+        return CalibrationFit(lambda score: to + slope * (score - at), slope)
     knots, place, weight = np.unique(x, return_inverse=True, return_counts=True)
-    fitted = isotonic_regression(np.bincount(place, weights=y) / weight, weights=weight).x
-    return Fit(lambda score: np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted)), math.nan)
+    fitted = increasing(np.bincount(place, weights=y) / weight, weight.astype(np.float64))
+    return CalibrationFit(lambda score: np.where(np.isnan(score), np.nan, np.interp(score, knots, fitted)), math.nan)
 
 
 def moments(x: Floats, y: Floats) -> Floats:
@@ -86,7 +85,7 @@ def shuffled(labels: Iterable[object], seed: int | np.random.Generator | None) -
 
 
 def mapped(
-    table: pd.DataFrame, groups: list[str], maps: Mapping[tuple[str, ...], Fit | None], final: str | None
+    table: pd.DataFrame, groups: list[str], maps: Mapping[tuple[str, ...], CalibrationFit | None], final: str | None
 ) -> pd.DataFrame:
     """Ratings with every score calibrated by its judge's function."""
     if final is not None and "criterion" in table.columns:

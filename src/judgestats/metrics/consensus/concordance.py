@@ -9,7 +9,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtrc
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.splitting import as_runs
 from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure
@@ -44,7 +44,7 @@ def ranks(
     ratings : frame
         Ratings or means, as in :func:`score_matrix`.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     per_criterion, overall_criterion
@@ -85,7 +85,7 @@ def ranks(
             "term": "rank",
             "estimate": of_system,
             "n": ranked,
-            "method": "average ranks",
+            "method": methods.RANKS,
             "flag": flags.NO_DATA if math.isnan(of_system) else "",
         }
         for *labels, of_system, ranked in zip(*(scores[c] for c in names), rank, n, strict=True)
@@ -117,7 +117,7 @@ def kendall_w(
     ratings : frame
         Ratings or means.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     per_criterion, overall_criterion
@@ -136,8 +136,8 @@ def kendall_w(
 
     Notes
     -----
-    0 is no concordance, 1 the same order for all judges. NaN with a flag for fewer than two judges or
-    systems, or where every judge ties all systems.
+    0 is no concordance, 1 the same order for all judges. A judge that ties all systems has no order and is left out,
+    with a flag. NaN with a flag for fewer than two judges with an order, or two systems.
 
     Examples
     --------
@@ -162,19 +162,22 @@ def kendall_w(
 
 def _concordance(scores: Floats, flag: str) -> Record:
     """Cells of Kendall's W of (judges, systems) scores."""
-    k, n = scores.shape
-    row: Record = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
-    if k < 2 or n < 2:
+    judges, n = scores.shape
+    row: Record = {"term": "kendall_w", "n": n, "judges": judges, "df": n - 1, "flag": flags.join(flag, flags.ALONE)}
+    if judges < 2 or n < 2:
         return row
+    scores = scores[np.ptp(scores, axis=1) > 0]
+    k = len(scores)
+    flag = flags.join(flag, flags.EXCLUDED.of(judges - k, what="judge(s) without an order"))
+    if k < 2:
+        return {**row, "judges": k, "flag": flags.join(flag, flags.CONSTANT)}
     from scipy.stats import rankdata
 
     ranked = np.apply_along_axis(rankdata, 1, scores)
     ties = sum(float((c**3 - c).sum()) for c in (np.unique(r, return_counts=True)[1] for r in ranked))
     squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
     most = k**2 * (n**3 - n) - k * ties
-    if most <= 0:
-        return {**row, "flag": flags.join(flag, flags.CONSTANT)}
     w = 12 * squares / most
     chi2 = k * (n - 1) * w
-    test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
-    return {**row, "estimate": w, **test, "flag": flag}
+    test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": methods.CHI_SQUARE_P}
+    return {**row, "judges": k, "estimate": w, **test, "flag": flag}

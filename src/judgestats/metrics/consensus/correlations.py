@@ -12,17 +12,16 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
-from judgestats import flags
+from judgestats import flags, methods, wording
 from judgestats.counting.cells import cells
 from judgestats.counting.clustering import Cluster
-from judgestats.counting.counts import clustered_share
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.estimate import ON_Z, Estimate, clustered_share, jackknifed, share, student
 from judgestats.kernels.correlation import average_ranks
-from judgestats.kernels.proportions import normal_quantile, wilson
-from judgestats.metrics.clustered import clustered_by, jackknifed
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import mean_scores
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates, with_interval
@@ -84,7 +83,7 @@ def rank_correlation(
         Spearman is Pearson's correlation of average ranks, with p from t on n - 2; Kendall is tau-b, with an exact p
         for few untied pairs, else a normal one.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
@@ -135,8 +134,8 @@ def rank_correlation(
     3     g  off_by_more    0.0000      NaN  6.0
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
-    methods = [method] if isinstance(method, str) else list(method)
-    for m in methods:
+    statistics = [method] if isinstance(method, str) else list(method)
+    for m in statistics:
         choose(m, METHODS, "method")
     if truth is not None:
         if not (isinstance(reference, str) and reference == "peers"):
@@ -162,7 +161,7 @@ def rank_correlation(
         both = ~(np.isnan(x) | np.isnan(y))
         flag = flags.join(flags.EXCLUDED.of(both.size - both.sum(), what="unmatched"), dependent)
         clusters = (chosen.column, part["_cluster"].to_numpy()[both]) if chosen.column else None
-        rows += [{**labels, **correlated(x[both], y[both], m, conf_level, flag, clusters)} for m in methods]
+        rows += [{**labels, **correlated(x[both], y[both], m, conf_level, flag, clusters)} for m in statistics]
         if "level" in part.columns:
             wrong_levels = _wrong_levels(part, conf_level, chosen.column)
             rows += [{**labels, **row, "flag": flags.join(row["flag"], dependent)} for row in wrong_levels]
@@ -191,7 +190,7 @@ def correlated(
         return {**row, **_jackknifed(*unranked, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
         return {**row, "flag": flags.join(row["flag"], flags.TOO_FEW)}
-    return {**row, **fisher_cells(r, variance, conf_level), "method": f"Fisher z; {_P_VALUES[method]}"}
+    return {**row, **fisher(r, variance, conf_level, _FISHER_Z[method], row["flag"]).interval}
 
 
 def _jackknifed(
@@ -207,17 +206,20 @@ def _jackknifed(
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
         return {"p_value": math.nan, "flag": flags.join(few, flags.ONE_CLUSTER_DIFFERS)}
-    cells = jackknifed(r, without, np.bincount(code).astype(np.float64), column, conf_level)
-    if math.isnan(cells.get("std_error", math.nan)):
+    estimate = jackknifed(r, without, np.bincount(code).astype(np.float64), column, conf_level)
+    if math.isnan(estimate.std_error):
         return {"p_value": math.nan, "flag": flags.join(few, flags.NO_SPREAD)}
-    return {**cells, "flag": flags.join(few, cells["flag"])}
+    return {**estimate.interval, "flag": flags.join(few, estimate.flag)}
 
 
 def _with_cluster(
     paired: pd.DataFrame, ratings: Calls, keys: list[str], column: str, identity: Mapping[str, str]
 ) -> pd.DataFrame:
     """Add the cluster of each point."""
-    clusters = Study.of(ratings).data.lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
+    data = Study.of(ratings).data.lazy()
+    if "system" in keys and "system" not in data.collect_schema().names():
+        data = data.with_columns(nw.lit("").alias("system"))
+    clusters = data.select(*keys, column).unique().collect(backend="pandas").to_native()
     if "system" in keys and identity:  # by either name
         clusters = pd.concat([clusters, _renamed(clusters, identity)], ignore_index=True)
     clusters = clusters.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
@@ -228,10 +230,10 @@ def _with_cluster(
     return paired.merge(clusters.astype(dict.fromkeys(keys, str)), on=keys, how="left")
 
 
-def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
-    """Interval of a correlation in (-1, 1) by Fisher's z with this variance, and its delta-method standard error."""
-    half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
-    return with_interval((1 - r * r) * math.sqrt(variance), math.tanh(z - half), math.tanh(z + half))
+def fisher(r: float, variance: float, conf_level: float, method: wording.Method, flag: str = "") -> Estimate:
+    """A correlation in (-1, 1) with its interval by Fisher's z of this variance, and its delta-method error."""
+    error = (1 - r * r) * math.sqrt(variance)
+    return student(r, error, conf_level=conf_level, method=method, flag=flag, transform=ON_Z)
 
 
 def _spearman(x: Floats, y: Floats) -> tuple[float, float, float]:
@@ -266,7 +268,7 @@ _STATISTICS: dict[Method, Callable[[Floats, Floats], tuple[float, float, float]]
     "spearman": _spearman,
     "kendall": _kendall,
 }
-_P_VALUES: dict[Method, str] = {"spearman": "p from t on n - 2", "kendall": "p exact or normal"}
+_FISHER_Z = {"spearman": methods.FISHER_Z_T, "kendall": methods.FISHER_Z_KENDALL}
 
 
 def _wrong_levels(part: pd.DataFrame, conf_level: float, column: str) -> list[Record]:
@@ -280,18 +282,19 @@ def _wrong_levels(part: pd.DataFrame, conf_level: float, column: str) -> list[Re
     off = np.abs(x - level)
     rows = []
     for term, hits in (("off_by_one", int((off == 1).sum())), ("off_by_more", int((off > 1).sum()))):
-        ends = map(float, wilson(hits, n, conf_level))
-        row = with_interval(math.sqrt(hits * (n - hits) / n**3), *ends, method="Wilson", flag="")
+        estimate = share(hits, n, conf_level)
         if column and (groups := matched["_cluster"].nunique(dropna=False)) < n:
             code = pd.factorize(matched["_cluster"], use_na_sentinel=False)[0]
             wrong_level = off == 1 if term == "off_by_one" else off > 1
             wrong, size = (
                 np.bincount(code, w, groups).astype(np.float64) for w in (wrong_level.astype(float), np.ones(n))
             )
-            row = clustered_share(wrong, size, column, conf_level)
-        row |= {c: n * row[c] for c in ("std_error", "conf_low", "conf_high")}
-        row |= {"term": term, "estimate": hits, "n": n, "method": f"{row['method']}, times n"}
-        rows.append({**row, "flag": flags.join(flags.SMALL_N if n < 30 else "", row["flag"])})
+            estimate = clustered_share(wrong, size, column, conf_level)
+        ends = with_interval(
+            n * estimate.std_error, n * estimate.low, n * estimate.high, method=estimate.method.noting("times n")
+        )
+        cautions = flags.join(flags.SMALL_N if n < 30 else "", estimate.flag)
+        rows.append({"term": term, "estimate": hits, "n": n, **ends, "flag": cautions})
     return rows
 
 
@@ -371,7 +374,13 @@ def with_truth(ratings: Calls, truth: IntoFrame, by: By) -> tuple[pd.DataFrame, 
     data = Study.of(ratings).data
     if "system" not in frame_columns(data):
         data = data.with_columns(nw.lit("").alias("system"))
-    right = Study.of(truth).data.lazy().collect(backend="pandas").to_native()
+    values = Study.of_any(truth)
+    if values is None:
+        raise SchemaError(
+            f"truth={truth!r} is no table. Give a frame with the columns item and value (or level): what is known of "
+            "each item."
+        )
+    right = values.data.lazy().collect(backend="pandas").to_native()
     measured = [c for c in ("value", "level") if c in right.columns]
     if "item" not in right.columns or not measured:
         raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, right.columns))}.")

@@ -11,38 +11,39 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.proportions import wilson
+from judgestats.estimate import share, student_ends
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.judge_identities import identities, own_pairs
-from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty, interval
+from judgestats.metrics.consensus.linear_uncertainty import Spread, Uncertainty
 from judgestats.metrics.consensus.other_references import reference_matcher
+from judgestats.metrics.consensus.pair_deviations import PairDeviations, pair_deviations
 from judgestats.metrics.consensus.pair_flags import PairFlags
-from judgestats.metrics.consensus.panel import Panel, panel
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.references import labels
 from judgestats.metrics.scales import refuse_declared_scales, refuse_several_scales
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask, Record
+from judgestats.wording import Method
 
 
-def reference_of(options: Options) -> Record:
+def reference_of(options: MeasureOptions) -> Record:
     """Arguments of :func:`consensus_deviation` for data with these options: people if they are given, else peers."""
     return {"reference": "peers" if options.people is None else options.people, "identity": options.identity or None}
 
 
-def deviations_of(data: Calls, options: Options) -> pd.DataFrame:
+def deviations_of(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     """Deviations from people if they are given, else from peers."""
     return options.call(consensus_deviation, data, **reference_of(options))
 
 
-def _judges_are_systems(data: Calls, options: Options) -> str:
+def _judges_are_systems(data: Calls, options: MeasureOptions) -> str:
     """Require a judge that is one of the systems."""
     systems = {options.identity.get(s, s) for s in labels(data, "system")}
     if set(labels(data, "judge")) & systems:
@@ -76,7 +77,8 @@ def _judges_are_systems(data: Calls, options: Options) -> str:
         Term("mean_deviation", "leniency: mean deviation", "score", "cells", "far from 0",
              "Mean deviation from the other judges over all scores: above 0 lenient, below severe.", neutral=0.0),
         Term("self_excess", "self-excess", "score", "systems", "above 0",
-             "Deviation on its own system minus deviation on others: self-preference.", neutral=0.0),
+             "Deviation on its own system minus deviation on others: self-preference, or a taste for that system.",
+             neutral=0.0),
         Term("deviation", "deviation from the reference", neutral=0.0),
         Term("share_positive", "share above the reference", form="share"),
     ),
@@ -112,7 +114,7 @@ def consensus_deviation(
         judges), or means with ``system``, ``mean`` (and ``sd``, ``runs``) and, if present, the `by` columns, ``item``
         and ``criterion``. A system that is not in it is looked up by its `identity`.
     by : str or sequence of str
-        Further columns that split the result (a condition, say).
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
@@ -126,7 +128,7 @@ def consensus_deviation(
         Coverage of the intervals.
     cluster : "auto", str or False
         Column of clusters: intervals are t over its values, from the clusters' sums. ``"auto"``: ``item``, or a column
-        that groups items (``prompt``, ``task``), the coarsest with 30 values or more. False treats the items as fixed,
+        that groups items (``prompt``, ``task``), the coarsest with 10 values or more. False treats the items as fixed,
         with uncertainty from the runs alone.
     per_criterion : bool
         Split the result by criterion.
@@ -171,6 +173,11 @@ def consensus_deviation(
 
     In each cell the deviations of its judges sum to 0: the measure is relative.
 
+    Intervals are of these judges and systems. A judge has tastes, and likes some systems more than the others do; of
+    one system of its own ``self_excess`` cannot tell a taste from self-preference. Of judges with tastes (sd 0.3 beside
+    a residual of 0.7) and no self-preference 29 % have an interval without 0:
+    :func:`judgestats.models.self_preference` tests it against tastes.
+
     References
     ----------
     Understanding LLM Evaluator Behavior (the merchant_risk paper), Sec 4.1 to 4.4.
@@ -183,18 +190,18 @@ def consensus_deviation(
     >>> found = consensus_deviation(datasets.load("frontier_self_bias/rubric")).drop(index=[1, 2, 3, 5, 6, 7])
     >>> print(found[["judge", "term", "estimate", "conf_low", "conf_high"]].round(2).to_string(index=False))
                judge        term  estimate  conf_low  conf_high
-    claude-haiku-4-5   deviation      0.02     -0.02       0.05
-          gpt-5-mini   deviation      0.03     -0.01       0.07
-        gpt-5.6-luna   deviation      0.06      0.02       0.09
-    claude-haiku-4-5    mean_own      0.02     -0.02       0.05
-    claude-haiku-4-5 mean_others     -0.05     -0.11       0.01
-    claude-haiku-4-5 self_excess      0.07      0.00       0.13
-          gpt-5-mini    mean_own      0.03     -0.01       0.07
-          gpt-5-mini mean_others      0.03     -0.00       0.06
-          gpt-5-mini self_excess     -0.00     -0.03       0.03
-        gpt-5.6-luna    mean_own      0.06      0.02       0.09
-        gpt-5.6-luna mean_others     -0.03     -0.05      -0.00
-        gpt-5.6-luna self_excess      0.08      0.05       0.12
+    claude-haiku-4-5   deviation      0.02     -0.04       0.07
+          gpt-5-mini   deviation      0.03     -0.04       0.09
+        gpt-5.6-luna   deviation      0.06     -0.00       0.12
+    claude-haiku-4-5    mean_own      0.02     -0.04       0.07
+    claude-haiku-4-5 mean_others     -0.05     -0.16       0.06
+    claude-haiku-4-5 self_excess      0.07     -0.03       0.16
+          gpt-5-mini    mean_own      0.03     -0.04       0.09
+          gpt-5-mini mean_others      0.03     -0.03       0.08
+          gpt-5-mini self_excess     -0.00     -0.04       0.03
+        gpt-5.6-luna    mean_own      0.06     -0.00       0.12
+        gpt-5.6-luna mean_others     -0.03     -0.06      -0.00
+        gpt-5.6-luna self_excess      0.08      0.03       0.14
     """
     ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
     peers = isinstance(reference, str)
@@ -202,7 +209,7 @@ def consensus_deviation(
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
     source = None if peers else reference_matcher(reference, per_criterion, overall_criterion, identity)
     column = None if cluster is False else clustered_by(ratings, names(by), cluster, whole="item").column
-    data = panel(
+    data = pair_deviations(
         ratings,
         by,
         per_criterion=per_criterion,
@@ -213,14 +220,14 @@ def consensus_deviation(
     )
     if "scale" not in names(average_over):
         refuse_declared_scales(ratings, names(by))
-    if peers and len(data.judges) < 2:
+    if peers and len(data.panel.judges) < 2:
         raise DesignError(
-            f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "
+            f"A consensus needs at least two judges; got {', '.join(map(str, data.panel.judges)) or 'none'}. Give more "
             "judges, or a reference frame."
         )
     group, judge = (pd.Series(codes[data.pair]) for codes in (data.pair_group, data.pair_judge))
-    for _, means in pd.Series(data.table.mean).groupby(group):
-        refuse_several_scales(means, judge[means.index].map(dict(enumerate(map(str, data.judges)))))
+    for _, means in pd.Series(data.panel.mean).groupby(group):
+        refuse_several_scales(means, judge[means.index].map(dict(enumerate(map(str, data.panel.judges)))))
     own = own_systems(data, identity, family)
     uncertainty, cautions = Uncertainty(data), PairFlags(data)
     rows = [*_pair_rows(uncertainty, own, cautions, conf_level), *_judge_rows(uncertainty, own, cautions, conf_level)]
@@ -230,31 +237,31 @@ def consensus_deviation(
     return result.assign(own=result["own"].astype(bool))
 
 
-def own_systems(data: Panel, identity: Mapping[str, str] | None, family: Mapping[str, str] | None) -> Mask:
+def own_systems(data: PairDeviations, identity: Mapping[str, str] | None, family: Mapping[str, str] | None) -> Mask:
     """Whether the system of each pair is the judge's own, (P,)."""
-    present = [np.unique(data.pair_system[data.pair_group == g]) for g in range(data.n_groups)]
+    present = [np.unique(data.pair_system[data.pair_group == g]) for g in range(data.groups.size)]
     groups = [[str(s) for s in data.systems.take(codes)] for codes in present]
-    mapped = identities(groups, [str(j) for j in data.judges], identity, family)
-    judge, system = (np.asarray(x, dtype=object) for x in (data.judges, data.systems))
+    mapped = identities(groups, [str(j) for j in data.panel.judges], identity, family)
+    judge, system = (np.asarray(x, dtype=object) for x in (data.panel.judges, data.systems))
     return own_pairs(
         [str(j) for j in judge[data.pair_judge]], [str(s) for s in system[data.pair_system]], mapped, family
     )
 
 
-def _method(data: Panel, method: str) -> str:
-    naive = flags.NAIVE if not data.exclude_self and not data.reference.used else ""
-    return "; ".join(m for m in (naive, method) if m)
+def _method(data: PairDeviations, method: Method) -> Method:
+    return method if data.exclude_self or data.reference.used else methods.NAIVE.then(method)
 
 
 def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_level: float) -> list[Record]:
     """Rows of the term ``deviation``."""
     data = uncertainty.data
     variance, df, method, clusters = uncertainty.pair_spreads()
-    se, low, high = interval(data.estimate, variance, df, conf_level)
-    judge, system = (np.asarray(x, dtype=object) for x in (data.judges, data.systems))
-    keys = [data.group_labels(g) for g in range(data.n_groups)]
+    se = np.sqrt(variance)
+    low, high = student_ends(data.estimate, se, df, conf_level)
+    judge, system = (np.asarray(x, dtype=object) for x in (data.panel.judges, data.systems))
+    keys = [data.group_labels(g) for g in range(data.groups.size)]
     order = np.lexsort([data.pair_system, data.pair_judge, data.pair_group])
-    methods = {m: _method(data, m) for m in set(method)}
+    with_reference = {m: _method(data, m) for m in set(method)}
     of_pairs = cautions.of_pairs()
     columns = {
         "judge": judge[data.pair_judge],
@@ -273,7 +280,7 @@ def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_le
             **keys[group],
             "term": "deviation",
             **dict(zip(columns, values, strict=True)),
-            "method": methods[method[p]],
+            "method": with_reference[method[p]],
         }
         notes = of_pairs[p]
         if row["n"]:
@@ -291,11 +298,11 @@ def _weights_of_mean(owner: NDArray[Any], n_owners: int, taken: Mask) -> Floats:
     return weights
 
 
-def own_and_others(data: Panel, own: Mask) -> tuple[NDArray[Any], int, Floats, Floats]:
+def own_and_others(data: PairDeviations, own: Mask) -> tuple[NDArray[Any], int, Floats, Floats]:
     """Owner (group x judge) of each pair, number of owners, and weights of ``mean_own`` and ``mean_others``."""
-    judges = len(data.judges)
+    judges = len(data.panel.judges)
     owner = (data.pair_group * judges + data.pair_judge).astype(np.int64)
-    owners = data.n_groups * judges
+    owners = data.groups.size * judges
     of_own, of_others = (_weights_of_mean(owner, owners, side & (data.items > 0)) for side in (own, ~own))
     return owner, owners, of_own, of_others
 
@@ -309,13 +316,19 @@ def _judge_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_l
     rows = []
     for o in np.unique(owner):
         of_judge = owner == o
-        key = {**data.group_labels(int(o) // len(data.judges)), "judge": data.judges[int(o) % len(data.judges)]}
-        absent = (flags.NO_OWN * (not of_own[of_judge].any()), flags.NO_OTHER * (not of_others[of_judge].any()))
+        key = {
+            **data.group_labels(int(o) // len(data.panel.judges)),
+            "judge": data.panel.judges[int(o) % len(data.panel.judges)],
+        }
+        sides = ((flags.NO_OWN, of_own), (flags.NO_OTHER, of_others))
+        absent = ["" if weights[of_judge].any() else none for none, weights in sides]
         lacking = dict(zip(terms, (*absent, flags.join(*absent)), strict=True))
         for term, weights in terms.items():
             row = {**key, "system": "", "own": False, "term": term}
             if lacking[term]:
-                rows.append({**row, "estimate": math.nan, "n": 0, "flag": lacking[term], "method": _method(data, "")})
+                rows.append(
+                    {**row, "estimate": math.nan, "n": 0, "flag": lacking[term], "method": _method(data, methods.NONE)}
+                )
                 continue
             taken = of_judge & (weights != 0)
             rows.append(row | _linear(data, weights * of_judge, taken, spreads[term][o], cautions, conf_level))
@@ -323,24 +336,25 @@ def _judge_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_l
 
 
 def _linear(
-    data: Panel, weights: Floats, taken: Mask, spread: Spread, cautions: PairFlags, conf_level: float
+    data: PairDeviations, weights: Floats, taken: Mask, spread: Spread, cautions: PairFlags, conf_level: float
 ) -> Record:
     """Cells of a weighted sum of pairs."""
     estimate = float(weights[taken] @ data.estimate[taken])
-    se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    notes = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.clusters, spread.method)
-    about = {"n": int(taken.sum()), "method": _method(data, spread.method)}
-    return with_interval(se, low, high, estimate=estimate, **about, flag=flags.join(*cautions.of(taken), *notes))
+    cells = spread.interval(estimate, conf_level)
+    ends = cells["std_error"], cells["conf_low"]
+    notes = cautions.of_interval(taken, spread.variance, *ends, spread.clusters, spread.method)
+    about = {"estimate": estimate, "n": int(taken.sum()), "method": _method(data, spread.method)}
+    return {**cells, **about, "flag": flags.join(*cautions.of(taken), *notes)}
 
 
 def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: float) -> list[Record]:
     """Mean deviation from the reference and the share of positive deviations, over all judge x system pairs."""
     data = uncertainty.data
     defined = data.items > 0
-    weights = _weights_of_mean(data.pair_group, data.n_groups, defined)
-    spreads = uncertainty.spreads(data.pair_group.astype(np.int64), data.n_groups, weights)
+    weights = _weights_of_mean(data.pair_group, data.groups.size, defined)
+    spreads = uncertainty.spreads(data.pair_group.astype(np.int64), data.groups.size, weights)
     rows = []
-    for g in range(data.n_groups):
+    for g in range(data.groups.size):
         taken = (data.pair_group == g) & defined
         key = {**data.group_labels(g), "judge": "", "system": "", "own": False}
         n = int(taken.sum())
@@ -351,9 +365,6 @@ def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: flo
         mean = _linear(data, weights * (data.pair_group == g), taken, spreads[g], cautions, conf_level)
         rows.append({**key, "term": "mean_deviation", **mean})
         positive = int((data.estimate[taken] > 0).sum())
-        low, high = wilson(positive, n, conf_level)
-        error = math.sqrt(positive * (n - positive) / n**3)
         flag = flags.join(flags.DEPENDENT_PAIRS, flags.SMALL_N if n < 30 else "", *cautions.of(taken))
-        share = with_interval(error, float(low), float(high), estimate=positive / n, n=n, method="Wilson", flag=flag)
-        rows.append({**key, "term": "share_positive", **share})
+        rows.append({**key, "term": "share_positive", **share(positive, n, conf_level, flag).cells})
     return rows

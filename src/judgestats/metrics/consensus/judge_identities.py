@@ -47,7 +47,7 @@ def identities(
 def own_pairs(
     judge: Sequence[str], system: Sequence[str], mapped: Mapping[str, str], family: Mapping[str, str] | None = None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether the system of each pair is the judge itself, or of its family."""
+    """Whether the system of each pair is the judge itself, or belongs to its family."""
     known = [mapped[s] for s in system]
     if family is None:
         return np.fromiter((j == k for j, k in zip(judge, known, strict=True)), dtype=bool, count=len(known))

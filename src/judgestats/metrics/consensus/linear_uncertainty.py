@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
+from judgestats import methods
 from judgestats.counting.reply_errors import ReplyErrors
+from judgestats.estimate import student_ends
 from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.deviation import PairMeans, UnitValues, cluster_scores
-from judgestats.kernels.proportions import normal_quantile, quotient
-from judgestats.metrics.consensus.panel import Panel
+from judgestats.kernels.proportions import quotient
+from judgestats.metrics.consensus.pair_deviations import PairDeviations
+from judgestats.results import with_interval
 from judgestats.schema.coding import compact, joint
-from judgestats.typing import Floats, Mask
-
-Ints = NDArray[np.int32]
-FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
+from judgestats.typing import Floats, Integers, Mask, Record
+from judgestats.wording import Method
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,16 @@ class Spread:
 
     variance: float  # NaN if unknown
     df: float = math.inf  # Satterthwaite's
-    method: str = ""  # empty if there is no variance
+    method: Method = methods.NONE  # if there is no variance
     clusters: int = 0  # their number G
     n_effective: float = math.inf  # how many clusters of equal size they are worth
     scores: Floats = field(default_factory=lambda: np.zeros(0))  # (S,): of independent sources
+
+    def interval(self, value: float, conf_level: float) -> Record:
+        """The cells of the interval of the estimate."""
+        error = math.sqrt(self.variance)
+        low, high = map(float, student_ends(value, error, self.df, conf_level))
+        return with_interval(error, low, high, method=self.method)
 
 
 class _OverClusters(NamedTuple):
@@ -46,36 +52,36 @@ class _OverClusters(NamedTuple):
 
 
 class Uncertainty:
-    """Variances of linear estimates of one panel."""
+    """Variances of linear estimates from the deviations of a panel."""
 
-    def __init__(self, data: Panel) -> None:
+    def __init__(self, data: PairDeviations) -> None:
         self.data = data
 
     @cached_property
-    def _clusters(self) -> Ints:
-        return self.data.table.keys[self.data.cluster or "item"]
+    def _clusters(self) -> Integers:
+        return self.data.panel.things[self.data.cluster or "item"].code
 
     @property
     def _n_clusters(self) -> int:
-        return len(self.data.table.labels[self.data.cluster or "item"])
+        return len(self.data.panel.things[self.data.cluster or "item"].labels)
 
     @cached_property
     def unit_variance(self) -> Floats:
         """Variance of each unit's mean, from its runs."""
-        runs = np.asarray(self.data.table.runs, dtype=float)
-        return quotient(self.data.table.sd**2, runs, runs > 1)
+        runs = np.asarray(self.data.panel.runs, dtype=float)
+        return quotient(self.data.panel.sd**2, runs, runs > 1)
 
     @cached_property
     def _unit_df(self) -> Floats:
         """Degrees of freedom of each unit's variance."""
-        return np.asarray(self.data.table.runs, dtype=float) - 1
+        return np.asarray(self.data.panel.runs, dtype=float) - 1
 
     @cached_property
-    def reference_shares(self) -> tuple[Ints, Ints, Floats]:
+    def reference_shares(self) -> tuple[Integers, Integers, Floats]:
         """Pair, row of the reference, and the weight of that row in the pair's mean."""
-        row = self.data.reference.row[self.data.table.cell]
+        row = self.data.reference.row[self.data.panel.thing]
         used = ~np.isnan(self.data.deviation) & (row >= 0)
-        weight = self.data.unit_share[used] / self.data.items[self.data.pair[used]]
+        weight = self.data.entry_share[used] / self.data.items[self.data.pair[used]]
         size = self.data.reference.mean.size
         code, codes = compact(self.data.pair[used].astype(np.int64) * size + row[used], self.data.n_pairs * size)
         total = _sums(code, weights=weight, minlength=codes.size)
@@ -90,22 +96,23 @@ class Uncertainty:
             df = _satterthwaite(variance + noise, _over_df(variance, df) + squares)
             variance += noise
         short = np.isnan(variance)
-        method = np.full(self.data.n_pairs, "", dtype=object)
+        method = np.full(self.data.n_pairs, methods.NONE, dtype=object)
         for g in np.unique(clusters[~short]):
             method[~short & (clusters == g)] = self._over(int(g))
         short &= ~self._one_cluster
         if short.any():
             by_runs, squares = self._pairs_from_runs()
             variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
-            method[short & ~np.isnan(variance)] = FROM_RUNS
+            method[short & ~np.isnan(variance)] = methods.FROM_RUNS
         return variance, df, method, clusters
 
     @property
     def _noisy_reference(self) -> bool:
         return self.data.reference.shared and self.data.reference.known
 
-    def _over(self, clusters: int) -> str:
-        return f"t over {self.data.cluster}s (G = {clusters})" + " and reference sd" * self._noisy_reference
+    def _over(self, clusters: int) -> Method:
+        by = methods.T.by(f"{self.data.cluster}s", clusters, linked=" over ")
+        return by.noting("reference sd" * self._noisy_reference, " and ")
 
     @cached_property
     def _pairs_over_clusters(self) -> _OverClusters:
@@ -113,7 +120,7 @@ class Uncertainty:
 
     @property
     def _one_cluster(self) -> Mask:
-        """Pairs (P,) whose several items are of one cluster, so that there is no interval: not from the runs either."""
+        """Pairs (P,) of several items that lie in one cluster: they have no interval, nor one from the runs."""
         one: Mask = (self._pairs_over_clusters.clusters == 1) & (self.data.items > 1)
         return one
 
@@ -123,10 +130,10 @@ class Uncertainty:
 
         h: share of the pair's weight that is in the cluster; where that is all of it, the distance is 0.
         """
-        data, share = self.data, self.data.unit_share
+        data, share = self.data, self.data.entry_share
         used, pair = ~np.isnan(data.deviation), data.pair
         code, codes = compact(
-            *joint([(pair, data.n_pairs), (self._clusters[data.table.cell], self._n_clusters)], pair.size)
+            *joint([(pair, data.n_pairs), (self._clusters[data.panel.thing], self._n_clusters)], pair.size)
         )
         inside = _sums(code, weights=share * used, minlength=codes.size)[code]
         left = 1.0 - quotient(inside, data.items[pair], data.items[pair] > 0)
@@ -141,10 +148,10 @@ class Uncertainty:
         if self._too_large(owners):
             scale = self._scale(weights)
             used = ~np.isnan(self.data.deviation) & (scale[self.data.pair] != 0)
-            pair, cell = self.data.pair[used], self.data.table.cell[used]
-            share = self.data.unit_share[used]
+            pair, thing = self.data.pair[used], self.data.panel.thing[used]
+            share = self.data.entry_share[used]
             influence = scale[pair] * share * (self._adjusted[used] - self.data.estimate[pair])
-            code, codes = compact(*joint([(owner[pair], owners), (self._clusters[cell], self._n_clusters)], pair.size))
+            code, codes = compact(*joint([(owner[pair], owners), (self._clusters[thing], self._n_clusters)], pair.size))
             scores = _sums(code, weights=influence, minlength=codes.size)
             size = _sums(code, weights=scale[pair] ** 2 * share, minlength=codes.size)
             ends = np.searchsorted(codes // self._n_clusters, np.arange(owners + 1))
@@ -158,7 +165,7 @@ class Uncertainty:
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
     def _cluster_scores(self, owner: NDArray[np.int64], owners: int, weights: Floats) -> tuple[Floats, Floats]:
-        units = UnitValues(self.data.pair, self.data.table.cell, self._adjusted, self.data.share)
+        units = UnitValues(self.data.pair, self.data.panel.thing, self._adjusted, self.data.share)
         means = PairMeans(owner, self.data.estimate, self._scale(weights))
         return cluster_scores(units, means, self._clusters, owners, self._n_clusters)
 
@@ -176,10 +183,10 @@ class Uncertainty:
         )
 
     def _pairs_from_runs(self) -> tuple[Floats, Floats]:
-        """Exact variance of each pair's mean, from independent units; and its squared parts over degrees of freedom."""
+        """Exact variance of each pair's mean, from independent units; and its squared parts over their df."""
         defined = ~np.isnan(self.data.deviation)
         weight = np.zeros(self.data.pair.size)
-        weight[defined] = self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]
+        weight[defined] = self.data.entry_share[defined] / self.data.items[self.data.pair[defined]]
         v, result = self.unit_variance, self._pairs_from_replies(self.data.replies, weight) if self.data.replies else []
         for part, power in () if result else ((v, 1), (_over_df(v, self._unit_df), 2)):
             total = part if self.data.reference.used else self._with_peers(part, 2 * power)
@@ -192,13 +199,12 @@ class Uncertainty:
         return result[0], result[1]
 
     def _pairs_from_replies(self, replies: ReplyErrors, weight: Floats) -> list[Floats]:
-        """The same of units whose errors come by reply: each score goes into the pairs of all judges of its cell."""
-        table = self.data.table
-        unit_at = np.full((table.n_cells, len(self.data.judges)), -1)
-        unit_at[table.cell, table.judge] = np.arange(table.cell.size)
-        n = self.data.present[table.cell[replies.unit]]
-        row, judge = np.nonzero(unit_at[table.cell[replies.unit]] >= 0)
-        scored, rated = replies.unit[row], unit_at[table.cell[replies.unit[row]], judge]
+        """As :meth:`_pairs_from_runs`, where errors are shared in a reply: a score enters all pairs of its cell."""
+        panel = self.data.panel
+        unit_at = panel.matrix(np.arange(panel.thing.size), -1)
+        n = self.data.present[panel.thing[replies.unit]]
+        row, judge = np.nonzero(unit_at[panel.thing[replies.unit]] >= 0)
+        scored, rated = replies.unit[row], unit_at[panel.thing[replies.unit[row]], judge]
         if self.data.reference.used:
             row, scored, rated = row[scored == rated], scored[scored == rated], rated[scored == rated]
             coefficient = weight[rated]
@@ -223,15 +229,15 @@ class Uncertainty:
 
     def _with_peers(self, part: Floats, power: int) -> Floats:
         """Sum over the units of a deviation's cell, times a power of each unit's coefficient."""
-        cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
-        scored = ~np.isnan(self.data.table.mean)
-        others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
+        thing, n = self.data.panel.thing, self.data.present[self.data.panel.thing]
+        scored = ~np.isnan(self.data.panel.mean)
+        others = _sums(thing[scored], weights=part[scored], minlength=self.data.present.size)[thing] - part
         if self.data.exclude_self:
             return part + quotient(others, (n - 1.0) ** power)
         return np.asarray((1 - quotient(1, n)) ** power * part + quotient(others, n**power))
 
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
-        """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner: `owner`, `weights` (P,).
+        """Uncertainty of each owner's weighted sum of pair estimates: `owner`, `weights` (P,).
 
         Over clusters if every pair has two or more; else from the runs.
         """
@@ -296,16 +302,16 @@ class Uncertainty:
         defined = ~np.isnan(self.data.deviation)
         b = np.zeros(self.data.pair.size)
         pair = self.data.pair[defined]
-        b[defined] = weights[pair] * self.data.unit_share[defined] / self.data.items[pair]
+        b[defined] = weights[pair] * self.data.entry_share[defined] / self.data.items[pair]
         if self.data.reference.used:
             coefficient = b
         else:
-            cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
-            total = _sums(cell, weights=b, minlength=self.data.present.size)[cell]
+            thing, n = self.data.panel.thing, self.data.present[self.data.panel.thing]
+            total = _sums(thing, weights=b, minlength=self.data.present.size)[thing]
             coefficient = b - (quotient(total - b, n - 1.0) if self.data.exclude_self else quotient(total, n))
         peers = 0 if self.data.reference.used else 1
-        counted = ~np.isnan(self.data.table.mean) & (coefficient != 0)
-        counted &= self.data.present[self.data.table.cell] > peers
+        counted = ~np.isnan(self.data.panel.mean) & (coefficient != 0)
+        counted &= self.data.present[self.data.panel.thing] > peers
         if self.data.replies:
             scores = self.data.replies.sums(np.where(counted, coefficient, 0.0))
             parts, df = self.data.replies.of_blocks(scores**2), self.data.replies.df
@@ -321,7 +327,7 @@ class Uncertainty:
         if math.isnan(variance):
             return Spread(variance, scores=scores)
         freedom = _satterthwaite(np.array(variance), np.array(_over_df(parts, df).sum()))
-        return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
+        return Spread(variance, float(freedom), methods.FROM_RUNS, scores=scores)
 
 
 def _of_table(scores: Floats, size: Floats) -> _OverClusters:
@@ -345,14 +351,3 @@ def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
 
 def _sums(code: Any, weights: Any = None, minlength: int = 0) -> Floats:
     return np.asarray(np.bincount(code, weights=weights, minlength=minlength), dtype=np.float64)
-
-
-def interval(estimate: Any, variance: Any, df: Any, conf_level: float) -> tuple[Any, Any, Any]:
-    """Standard error and two-sided interval: t where df is finite, normal where it is infinite, NaN where se is 0."""
-    se = np.sqrt(np.asarray(variance, dtype=float))
-    df = np.broadcast_to(np.asarray(df, dtype=float), se.shape)
-    finite = np.isfinite(df) & (df > 0)
-    quantile = np.where(finite, stdtrit(np.where(finite, df, 1.0), 0.5 + conf_level / 2), normal_quantile(conf_level))
-    degenerate = se <= 1e-12 * np.maximum(1.0, np.abs(estimate))
-    half = np.where(degenerate, np.nan, quantile * se)
-    return se, estimate - half, estimate + half

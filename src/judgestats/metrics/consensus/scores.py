@@ -9,18 +9,17 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
+from judgestats.estimate import student_ends
 from judgestats.kernels.cluster_robust import linearised_error
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.linear_uncertainty import interval
 from judgestats.metrics.exclusions import missing_counted
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.scales import across_scales
@@ -76,7 +75,7 @@ def score_matrix(
     ratings : frame
         Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are excluded.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     average_over : str or sequence of str
         Columns to average over: rows that differ in them count as runs of one rating. A column that splits the ratings
         and is neither here nor in `by` raises an error.
@@ -200,9 +199,7 @@ def composite_runs(study: Study, by: Sequence[str]) -> Study | None:
     numbered = "replicate" if "replicate" in present else CALL
     run = [c for c in (numbered, COUNTS) if c in present and c not in by]
     keys = list(dict.fromkeys([*by, "judge", *(c for c in ("system", "item") if c in present), *run]))
-    if study.lazy:
-        study = Study.of(study.data.select(*dict.fromkeys([*keys, "criterion", "score"])).collect(backend="pandas"))
-    columns = study.columns
+    columns = study.in_memory([*keys, "criterion", "score"]).columns
     codes, rows = columns.codes(keys), len(columns)
     twice = columns.n_distinct([*dict.fromkeys([*keys, "criterion"])]) < rows
     if twice or (CALL in run and codes.size == rows):  # criteria asked for in calls apart
@@ -218,7 +215,7 @@ def _composite(study: Study, table: pd.DataFrame, by: Sequence[str], ddof: int) 
     """Cells of the mean of the criteria of each run, or, if runs cannot be identified, of their means."""
     runs = composite_runs(study, by) if "score" in study.names else None
     if runs is None:
-        return _mean_of_criteria(table, [*by, "judge", "system", "item"])
+        return _mean_of_criteria(table, [*dict.fromkeys([*by, "judge", "system", "item"])])
     counted = runs.occurring.columns
     cell = counted.ranked([*(c for c in by if c not in ABOUT), "judge", *(c for c in ABOUT if c in runs.names)])
     unequal = np.bincount(cell.code, counted.series("_unequal"), cell.size) > 0  # cells are in this order
@@ -241,7 +238,7 @@ def _with_gap(final: pd.DataFrame, criteria: pd.DataFrame, by: Sequence[str]) ->
     final = final.assign(_unequal=False, _no_sd=False)
     if criteria.empty:
         return final
-    keys = [*by, "judge", "system", "item"]
+    keys = [*dict.fromkeys([*by, "judge", "system", "item"])]
     means = _mean_of_criteria(criteria, keys)[[*keys, "mean", "_unequal"]].rename(columns={"mean": "mean_of_criteria"})
     return (
         final.drop(columns="_unequal")
@@ -290,7 +287,8 @@ def _over_items(
     influence = np.bincount(unit.code, np.nan_to_num(distance), unit.size).astype(np.float64)
     each = [(influence[rows], size[rows].astype(np.float64)) for rows in rows_of_codes(of_unit, codes.size)]
     table["over_clusters"], table["df"] = np.array([linearised_error(*one) for one in each]).reshape(-1, 2).T
-    table["few"], table["note"] = ([of(n) for _, n in each] for of in (flags.few_clusters, clusters_note))
+    table["few"] = [flags.few_clusters(n) for _, n in each]
+    table["by"] = [methods.clustered(methods.T, f"{column}s", n, linked=" over ") for _, n in each]
     if "mean_of_criteria" in scores:
         of_criteria = scores["mean_of_criteria"].to_numpy(dtype=float)
         has_criteria = ~np.isnan(of_criteria)
@@ -304,15 +302,15 @@ def _over_items(
     table["sd"] = np.where(items > 1, pooled, extreme(np.fmax, sd))
     table["n"] = np.where(np.isnan(table["runs"]), items, total)
     se, df = _standard_error(table, ddof)
-    spread = interval(table["estimate"], se**2, df, conf_level)
-    table["std_error"], table["conf_low"], table["conf_high"] = spread
+    table["std_error"] = se
+    table["conf_low"], table["conf_high"] = student_ends(table["estimate"], se, df, conf_level)
     tolerance = 1e-9
     if decimals is not None:
         of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
         tolerance = 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
     keys: Record = {name: scores[name].iloc[codes.first].tolist() for name in groups}
-    cells_of = zip(*keys.values(), *(np.asarray(v).tolist() for v in table.values()), strict=True)
-    rows = [_estimate_row(dict(zip([*keys, *table], row, strict=True)), tolerance, column) for row in cells_of]
+    cells_of = zip(*keys.values(), *(list(v) for v in table.values()), strict=True)
+    rows = [_estimate_row(dict(zip([*keys, *table], row, strict=True)), tolerance) for row in cells_of]
     return estimates(rows, groups, EXTRA)
 
 
@@ -325,11 +323,11 @@ def _standard_error(table: Record, ddof: int) -> tuple[Any, Any]:
     return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["df"])
 
 
-def _estimate_row(row: Record, tolerance: float, column: str) -> Record:
+def _estimate_row(row: Record, tolerance: float) -> Record:
     """Method and flags of one estimate."""
     several = row["items"] > 1
     has_error = row["std_error"] >= 0
-    method = (f"t over {column}s ({row['note']})" if several else "t over runs") if has_error else ""
+    method = (row["by"] if several else methods.T_OF_RUNS) if has_error else methods.NONE
     cautions = {
         flags.NO_DATA: row["items"] == 0,
         flags.SINGLE_RUN: row["runs"] == 1,
@@ -337,7 +335,7 @@ def _estimate_row(row: Record, tolerance: float, column: str) -> Record:
         flags.UNEQUAL_CRITERIA: row["unequal"],
         flags.SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
         flags.N_SCORES_EXCLUDED.of(row["missing"]): row["missing"] > 0,
-        str(row["few"]): several,
+        row["few"]: several,
         flags.CONSTANT: has_error and np.isnan(row["conf_low"]),
         flags.FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }

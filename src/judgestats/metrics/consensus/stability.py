@@ -12,16 +12,16 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtri, fdtr, fdtri
 
-from judgestats import flags
-from judgestats.counting.cells import cell_table, cells
+from judgestats import flags, methods
+from judgestats.counting.cells import cells, order_of_cells, score_panel
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.reply_errors import ReplyErrors, reply_errors
 from judgestats.counting.splitting import as_runs
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
+from judgestats.estimate import mean_over_clusters
 from judgestats.kernels.adjustment import holm
 from judgestats.kernels.cluster_robust import jackknife_interval
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import quotient
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.exclusions import missing_counted
@@ -69,7 +69,7 @@ def run_sd(
         Ratings with repeats numbered in ``replicate``, or means per cell with ``sd`` and ``runs``. Every criterion
         counts: remove a total first, or keep it alone.
     by : str or sequence of str
-        Further columns that split the result (``criterion``, ``system``).
+        Further grouping columns. Name ``criterion`` or ``system``, say.
     average_over : str or sequence of str
         Columns whose values count as repeats, as in :func:`score_matrix`.
     ratios : bool
@@ -127,15 +127,15 @@ def run_sd(
     groups = [c for c in grouping(by, present, "ratings") if c != "judge"]
     chosen = clustered_by(ratings, groups, cluster, whole="item")
     more = [c for c in dict.fromkeys([*groups, chosen.column]) if c and c not in _ABOUT]
-    table, units = cells(ratings, more, ddof), cell_table(ratings, more, ddof)
+    table, panel = cells(ratings, more, ddof), score_panel(ratings, more, ddof)
     if "score" in present and not names(average_over) and not {"replicate", CALL} & {*present}:
         table["sd"] = math.nan  # several scores of an item that nothing numbers are not known to be repeats
     own = [c for c in (*_ABOUT, *more) if c != "judge"]
     unit = Factors(table).codes(own).code  # what is rated, under which condition
     shared = table[chosen.column or "item"]
-    replies = reply_errors(ratings, units)
-    of_unit = replies.block[units.order] if cluster is False else pd.factorize(shared)[0]
-    table = table.assign(_unit=unit, _cluster=of_unit, _row=units.order)
+    replies, order = reply_errors(ratings, panel), order_of_cells(panel)
+    of_unit = replies.block[order] if cluster is False else pd.factorize(shared)[0]
+    table = table.assign(_unit=unit, _cluster=of_unit, _row=order)
     rows: list[Record] = []
     for key, part in table.groupby(groups, dropna=False, sort=True) if groups else [((), table)]:
         label = dict(zip(groups, key, strict=True))
@@ -198,12 +198,13 @@ def _cells(sides: Sequence[_Repeats], conf_level: float, replies: ReplyErrors) -
     value = math.sqrt(variances[0])
     if len(sides) == 2:
         value = math.sqrt(variances[0] / variances[1]) if variances[1] > 0 else math.nan
-    row = {"estimate": value, "n": n, "flag": flags.CONSTANT}
+    row = {"estimate": value, "n": n, "flag": flags.ZERO_BASE if math.isnan(value) else flags.NO_SPREAD}
     if min(variances) <= 0:
         return row
     levels, code = np.unique(sides[0].cluster, return_inverse=True)
     g, tail = levels.size, (1 - conf_level) / 2
     of_items = np.unique(sides[0].item).size > g  # clusters are of several items
+    large = flags.join(*(flags.few_large_errors(np.sqrt(s)) for s in squares))
     if of_items and g == 1:
         return {**row, "flag": flags.ONE_UNIT}
     if of_items or g >= LEAST:
@@ -213,22 +214,26 @@ def _cells(sides: Sequence[_Repeats], conf_level: float, replies: ReplyErrors) -
         if not np.isfinite(without).all():  # without the one cluster whose repeats differ, the log is infinite
             return {**row, "flag": flags.ONE_CLUSTER_DIFFERS}
         sizes = np.bincount(code).astype(float)
+        if len(sides) == 1:
+            sums = np.bincount(code, squares[0]).astype(float)
+            mean = mean_over_clusters(sums, sizes, "", conf_level, method=methods.ROOT_OF_MEAN).root
+            return {**row, **mean.flagged(large).cells, "n": n}
         error, low, high, p = jackknife_interval(math.log(value), without, sizes, conf_level)
         if math.isnan(error):
             return {**row, "flag": flags.NO_SPREAD}
         with np.errstate(over="ignore"):
             ends = np.exp([low, high]).tolist()
-        method, flag = f"t of log, jackknife of clusters ({clusters_note(sizes)})", flags.few_clusters(sizes)
+        method, flag = methods.clustered(methods.JACKKNIFE_LOG, "", sizes), flags.join(flags.few_clusters(sizes), large)
     else:
         df = [_freedom(side.squares, side.df, side.row, replies) for side in sides]
         if len(sides) == 1:
             error = math.sqrt(0.5 / df[0])
             low, high = (math.sqrt(df[0] / chdtri(df[0], q)) for q in (tail, 1 - tail))
-            method = f"chi-square ({df[0]:.1f} df)"
+            method = methods.CHI_SQUARE.noting(f"({df[0]:.1f} df)", " ")
         else:
             error = math.sqrt(0.5 / df[0] + 0.5 / df[1])
             low, high = (1 / math.sqrt(fdtri(*df, q)) for q in (1 - tail, tail))
-            method = f"F ({df[0]:.1f} and {df[1]:.1f} df)"
+            method = methods.F.noting(f"({df[0]:.1f} and {df[1]:.1f} df)", " ")
             below = float(fdtr(*df, variances[0] / variances[1]))
             p = 2 * min(below, 1 - below)
         ends = [value * low, value * high]

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
+from judgestats.arguments import checked_arguments
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError
@@ -27,6 +28,7 @@ _NAMES = ("judge", "system", "model")
 _EXACT = 8
 
 
+@checked_arguments
 def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Put results about the same judges into one table, a row per judge.
 
@@ -64,6 +66,12 @@ def side_by_side(results: Mapping[str, Any], *, identity: Mapping[str, str] | No
     0     a    8.0     8.5
     1     b    7.0     6.0
     """
+    if not isinstance(results, Mapping) or "judge" in results:
+        got = "a column named 'judge'" if isinstance(results, Mapping) else f"a {type(results).__name__}"
+        raise DesignError(
+            f"results= is a mapping from the names of the columns to results, {{'peers': score_matrix(ratings)}}, and "
+            f"'judge' is no such name. Got {got}."
+        )
     parts = []
     for name, result in results.items():
         if isinstance(result, pd.Series):
@@ -168,7 +176,8 @@ def correlate_over_judges(
         row = correlated(x, y, "spearman", conf_level, lost)
         if 2 < len(complete) <= _EXACT and not math.isnan(row["estimate"]):
             row["p_value"] = _exact_p(x, y)
-            row["method"] = "Fisher z; p exact, all orders" if row.get("method") else ""
+            if row.get("method"):
+                row["method"] = methods.FISHER_Z_EXACT
         rows.append({"first": one, "second": two, **row})
     return estimates(rows, ["first", "second"], ["p_value"], sort=False)
 

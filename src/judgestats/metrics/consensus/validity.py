@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.study import Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError
+from judgestats.estimate import student, varies
 from judgestats.metrics.consensus.correlations import with_truth
 from judgestats.metrics.measure_registry import Measure
 from judgestats.results import estimates
@@ -42,7 +43,7 @@ def level_progression(
         Known values: ``item`` and ``value``; a column ``system`` is matched too. See :func:`judgestats.weighted_index`
         for a value made of several indicators.
     by : str or sequence of str
-        Further columns that split the result.
+        Further grouping columns.
     conf_level : float
         Coverage of the intervals.
 
@@ -122,14 +123,13 @@ def _t(samples: list[Floats], value: float, conf_level: float) -> Record:
     """Student's interval of a mean, or Welch's of a difference of two."""
     size = flags.SMALL_N if sum(s.size for s in samples) < 30 else ""
     if min(s.size for s in samples) < 2:
-        return {"flag": flags.join(flags.TOO_FEW, size)}
+        return {"flag": flags.join(flags.ONE_UNIT, size)}
     parts = [float(s.var(ddof=1)) / s.size for s in samples]
     error = math.sqrt(sum(parts))
-    if not error > 1e-12 * max(1.0, abs(value)):
-        return {"flag": flags.join(flags.CONSTANT, size)}
+    if not varies(value, error):
+        return {"flag": flags.join(flags.NO_SPREAD, size)}
     df = sum(parts) ** 2 / sum(p * p / (s.size - 1) for p, s in zip(parts, samples, strict=True))
-    half = float(stdtrit(df, (1 + conf_level) / 2)) * error
-    ends = {"std_error": error, "conf_low": value - half, "conf_high": value + half, "flag": size}
-    if len(samples) == 1:
-        return {**ends, "method": "t over items"}
-    return {**ends, "method": "Welch's t over items", "p_value": float(2 * stdtr(df, -abs(value) / error))}
+    of_two = len(samples) == 2
+    method = methods.WELCH_OF_ITEMS if of_two else methods.T_OF_ITEMS
+    cells = student(value, error, df, conf_level=conf_level, method=method, flag=size).interval
+    return {**cells, "p_value": float(2 * stdtr(df, -abs(value) / error))} if of_two else cells

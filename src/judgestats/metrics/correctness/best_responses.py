@@ -8,7 +8,7 @@ from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.counting.bootstrap import Interval
 from judgestats.counting.cells import cells
-from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.clustering import CANDIDATES, Cluster, auto_cluster, clusters
 from judgestats.counting.clusters import Clusters, cluster_columns
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import Ties
@@ -72,13 +72,13 @@ def best_of_accuracy(
     runs : int, optional
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
-        Further grouping columns (``criterion`` where there are several).
+        Further grouping columns. Name ``criterion`` where there are several.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str, two of them, or False
-        Column that items share, by which the interval is clustered. ``"auto"`` detects the prompt or task and names it
-        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a
-        flag where they are not.
+        Column that items share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all items as independent, with a flag where they are not. Two crossed columns need
+        ``interval='percentile'``.
     interval, strata, n_resamples, seed, conf_level
         As in :func:`gold_agreement`.
 
@@ -135,9 +135,9 @@ def _item_clusters(study: Study, groups: list[str], cluster: Cluster) -> Cluster
     """How to cluster items: by columns constant within each item."""
     columns, coded = clusters(cluster), study.columns
     size = coded.n_distinct(["item"])
-    whole = [c for c in ("prompt", "task") if c in coded and coded.n_distinct(["item", c]) == size]
+    whole = [c for c in CANDIDATES if c != "item" and c in coded and coded.n_distinct(["item", c]) == size]
     items = Study(coded.counted(list(dict.fromkeys([*groups, "item", *whole])))[0])
-    sharing = auto_cluster(study, groups, "item", items.n_calls, units=items)
+    sharing = auto_cluster(study, groups, items.n_calls, units=items)
     return Clusters.of(cluster_columns(columns, sharing), sharing, auto=columns is None)
 
 
@@ -146,6 +146,11 @@ def _first_runs(ratings: Calls, runs: int | None, extra: list[str]) -> pd.DataFr
     table = gathered(ratings, extra)
     if kind_of(table.columns) != "ratings":
         raise SchemaError(f"best_of_accuracy needs ratings of several systems. Columns: {', '.join(table.columns)}.")
+    if "system" not in table.columns:
+        raise SchemaError(
+            "best_of_accuracy compares the systems of an item, and there is no column 'system'. Columns: "
+            f"{', '.join(table.columns)}. Map it: ratings(frame, system='...')."
+        )
     grouping(extra, table.columns)
     if "system" in extra:
         raise DesignError("best_of_accuracy compares the systems of an item, so by= cannot contain 'system'.")
@@ -179,9 +184,10 @@ def _refuse_duplicate_items(table: pd.DataFrame, extra: list[str]) -> None:
 
 def _response_means(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) -> pd.DataFrame:
     """One row per response and judge: its mean score, and whether it is the right response."""
-    if right is None and gold not in table.columns:
+    if right is None and (gold not in table.columns or gold in ("judge", "item")):
+        what = "names the right response" if gold in table.columns else "is there"
         raise DesignError(
-            f"best_of_accuracy needs the right response, and there is no column {gold!r}. Give it, or right= where one "
+            f"best_of_accuracy needs the right response, and no column {gold!r} {what}. Give it, or right= where one "
             "system is right in every item."
         )
     means = cells(table, extra)

@@ -22,6 +22,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.cluster_sums import sums_within
 from judgestats.metrics.references import RATERS as RATER_TYPE
 from judgestats.metrics.references import Humans, References, declared_people, references, unordered_pairs
+from judgestats.schema.class_labels import class_named
 from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import YES, By, answer_column, kind_of, names
@@ -57,7 +58,7 @@ class ClassCounts:
         """Classes that count as positive, each in turn: all of them, or the one that is named."""
         if positive is None:
             return list(range(len(self.classes)))
-        word = as_class(positive)
+        word = class_named(as_class(positive), self.classes) or as_class(positive)
         if word not in self.classes and str(positive).strip().lower() in YES and "yes" in self.classes:
             word = "yes"
         if word not in self.classes:

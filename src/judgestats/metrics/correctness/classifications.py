@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import logit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import size_flag
 from judgestats.counting.patterns import InvalidVerdict
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.kernels.cluster_sums import clusters_note
-from judgestats.kernels.proportions import AS_IT_IS, Scale, clustered_sum, newcombe, normal_quantile, quotient
-from judgestats.metrics.clustered import jackknifed
+from judgestats.estimate import ON_LOG, ON_LOGIT, Estimate, clustered_difference, difference, jackknifed, student
+from judgestats.kernels.proportions import AS_IT_IS, Scale, clustered_sum, newcombe, quotient
 from judgestats.metrics.correctness.class_counts import (
     ClassCounts,
     People,
@@ -29,13 +28,13 @@ from judgestats.metrics.correctness.class_counts import (
     paired_counts,
     units_of,
 )
-from judgestats.metrics.correctness.class_differences import difference_rows
-from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term, column_names
 from judgestats.metrics.references import Humans
 from judgestats.metrics.requirements import gold_column
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.columns import By, answer_column, names
-from judgestats.typing import Floats, Record
+from judgestats.typing import Floats, Mask, Record
+from judgestats.wording import Method
 
 #: Sums (..., 4) of true positives, false positives, false negatives and true negatives -> statistic (...,).
 Statistic = Callable[[Floats], Floats]
@@ -63,17 +62,17 @@ def _odds_ratio(sums: Floats) -> Floats:
 
 
 def _safe(top: Floats, bottom: Floats) -> Floats:
-    """Ratios of which neither side is 0, else NaN: their logarithm has no interval."""
+    """Ratios, NaN where numerator or denominator is 0: the logarithm then has no interval."""
     return quotient(top, bottom, (top > 0) & (bottom > 0))
 
 
-_LOG: Scale = (np.log, lambda p: 1 / p)
-_LOGIT: Scale = (logit, lambda p: 1 / (p * (1 - p)))
+_LOG: Scale = (ON_LOG.to, ON_LOG.slope)
+_LOGIT: Scale = (ON_LOGIT.to, ON_LOGIT.slope)
 _F1: Scale = (lambda p: 2 * p / (1 + p), lambda p: 2 / (1 + p) ** 2)
 
 
 class _Ratio(NamedTuple):
-    """A ratio of shares, or of odds, among those of the class and among others."""
+    """A ratio of shares, or odds, among cases of the class to that among other cases."""
 
     statistic: Statistic
     variance: Callable[[Floats], float]  # of its logarithm, from the cells tp, fp, fn and tn
@@ -123,7 +122,7 @@ def _mcc_of_all(flat: Floats) -> Floats:
     return quotient(right * n - (answered * support).sum(axis=-1), below, below > 0)
 
 
-def _classes(data: IntoFrame, _: Options) -> str:
+def _classes(data: IntoFrame, _: MeasureOptions) -> str:
     """Requires verdicts that are classes."""
     return "" if answer_column(column_names(data)) == "answer" else "needs verdicts that are classes, in 'answer'"
 
@@ -218,7 +217,8 @@ def classification(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which intervals are clustered, as in :func:`gold_agreement`.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -231,7 +231,9 @@ def classification(
         (sensitivity + specificity - 1), ``mcc``, the two likelihood ratios and ``diagnostic_odds_ratio``. With
         ``class`` empty, over all classes: ``accuracy`` (which is also the micro average of precision, sensitivity and
         F1), ``mcc``, and ``macro_`` and ``weighted_`` averages of ``precision``, ``sensitivity`` and ``f1``, over the
-        classes that have them, weighted by their numbers in the reference. NaN, flagged, where a class does not occur
+        classes that have them, weighted by their numbers in the reference; the flag says what they are if a class
+        without one counts as 0, as in scikit-learn. ``macro_sensitivity`` is scikit-learn's balanced accuracy
+        (``balanced_accuracy_score``) of several classes. NaN, flagged, where a class does not occur
         on the side that is divided by, and for ratios with an empty cell. With `baseline` also
         ``accuracy_difference``, and of each class ``sensitivity_difference`` and ``specificity_difference``.
 
@@ -397,20 +399,18 @@ def _class_rows(counts: ClassCounts, c: int) -> Iterator[Record]:
 
 
 def _reasoned(rows: list[Record], term: str) -> list[Record]:
-    """The rows of a share, with the reason why one has no denominator."""
+    """Rows of shares; one with an empty denominator has the reason in its flag."""
     reason = flags.CLASS_NEVER_ANSWERED if term == "precision" else flags.CLASS_NOT_IN_REFERENCE
     if term in ("specificity", "negative_predictive_value"):
         reason = flags.ONE_CLASS_ONLY
     return [
-        row
-        if row["n"]
-        else {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f != flags.NO_DATA), reason)}
+        row if row["n"] else {**row, "flag": flags.join(flags.without(row["flag"], flags.NO_DATA), reason)}
         for row in rows
     ]
 
 
 def _f1_of_share(row: Record) -> Record:
-    """F1 and its interval from those of the share of true positives among all that are positive on either side."""
+    """F1 and its interval, from the share of true positives among cases positive for the judge or the reference."""
     share = row["estimate"]
     scaled = {c: 2 * row[c] / (1 + row[c]) for c in ("estimate", "conf_low", "conf_high")}
     return {**row, **scaled, "std_error": row["std_error"] * 2 / (1 + share) ** 2}
@@ -433,23 +433,29 @@ def _rows_of_table(sums: Floats, alike: Floats, column: str, conf_level: float) 
 
 
 def _few_of_class(units: Units, of_class: Floats) -> str:
-    """Flag of clusters of which few have a class, from the labels of each class in them (G, K)."""
+    """Flag where a class occurs in few clusters, from its number of labels in each (G, K)."""
     return flags.few_of_class(of_class, units[1]) if units[2] else ""
 
 
 def _informedness(total: Floats, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
     tp, fp, fn, tn = total
-    estimate = tp / (tp + fn) - fp / (fp + tn)
-    size = size_flag(total.sum())
+    value = tp / (tp + fn) - fp / (fp + tn)
     if not column:
         low, high = newcombe(tp, tp + fn, fp, fp + tn, conf_level)
         error = math.sqrt(tp * fn / (tp + fn) ** 3 + fp * tn / (fp + tn) ** 3)
-        return with_interval(error, low, high, estimate=estimate, method="Newcombe", flag=size)
+        return _estimate(value, (error, low, high), methods.NEWCOMBE, (sums, alike, column)).cells
     error, low, high = clustered_sum(sums[:, :2], sums[:, :2] + sums[:, 2:], _DIFFERENCE, conf_level, alike)
-    n = sums.sum(axis=1)
-    method = f"MOVER of Wilson's, clustered by {column} ({clusters_note(n, alike)})"
-    few = flags.join(flags.few_clusters(n, alike=alike), size)
-    return with_interval(error, max(low, -1.0), min(high, 1.0), estimate=estimate, method=method, flag=few)
+    ends = max(low, -1.0), min(high, 1.0)
+    return _estimate(value, (error, *ends), methods.MOVER_WILSON, (sums, alike, column)).cells
+
+
+def _estimate(value: float, interval: tuple[float, float, float], method: Method, units: Units) -> Estimate:
+    """An estimate of units with its error and ends, flagged where these are few."""
+    sums, alike, column = units
+    n, (error, low, high) = sums.sum(axis=1), interval
+    few = flags.join(flags.few_clusters(n, alike=alike) if column else "", size_flag(float(alike @ n)))
+    by = methods.clustered(method, column, n, alike) if column else method
+    return Estimate(value, std_error=error, low=low, high=high, method=by, flag=few)
 
 
 def _jackknifed(
@@ -461,13 +467,12 @@ def _jackknifed(
     size = size_flag(total.sum())
     if math.isnan(value):
         return {"estimate": value, "flag": flags.join(flags.ONE_CLASS_ONLY, size)}
-    cells = jackknifed(value, statistic(total - sums), sums.sum(axis=1), column or "call", conf_level, alike=alike)
-    if "conf_low" in cells:
-        cells["conf_low"] = max(cells["conf_low"], least)
+    estimate = jackknifed(value, statistic(total - sums), sums.sum(axis=1), column, conf_level, alike=alike)
+    estimate = replace(estimate, low=max(estimate.low, least))
     if not column:
-        cells["method"] = cells["method"].replace("clustered by call", "of calls")
-        cells["flag"] = flags.join(*(f for f in cells["flag"].split("; ") if f != flags.FEW_CLUSTERS))
-    return {"estimate": value, **cells, "flag": flags.join(cells["flag"], size)}
+        flag = flags.without(estimate.flag, flags.FEW_CLUSTERS)
+        estimate = replace(estimate, method=methods.of_single(estimate.method, "calls"), flag=flag)
+    return estimate.flagged(size).cells
 
 
 def _ratio(ratio: _Ratio, total: Floats, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
@@ -475,17 +480,17 @@ def _ratio(ratio: _Ratio, total: Floats, sums: Floats, alike: Floats, column: st
     value = float(ratio.statistic(total))
     size = size_flag(total.sum())
     if math.isnan(value):
-        return {"estimate": value, "flag": flags.join(flags.EMPTY_CELL, size)}
+        return {"estimate": value, "flag": flags.join(flags.ZERO_CELL, size)}
+    if not total[:2].sum() or not total[2:].sum():  # the ratio is 1 whatever the calls
+        reason = flags.NO_SPREAD if total[:2].sum() else flags.CLASS_NEVER_ANSWERED
+        return {"estimate": value, "flag": flags.join(reason, size)}
     if not column:
-        error = math.sqrt(max(ratio.variance(total), 0.0))
-        low, high = (value * math.exp(s * normal_quantile(conf_level) * error) for s in (-1, 1))
-        return with_interval(value * error, low, high, estimate=value, method="delta method, on logarithms", flag=size)
+        error, on = value * math.sqrt(max(ratio.variance(total), 0.0)), methods.DELTA_LOG
+        return student(value, error, conf_level=conf_level, method=on, flag=size, transform=ON_LOG).cells
     of_class = sums[:, :2] + sums[:, 2:]
     error, low, high = clustered_sum(sums[:, ratio.cells], of_class, _DIFFERENCE, conf_level, alike, ratio.scale)
-    n = sums.sum(axis=1)
-    method = f"MOVER of Wilson's, on logarithms, clustered by {column} ({clusters_note(n, alike)})"
-    few = flags.join(flags.few_clusters(n, alike=alike), size)
-    return with_interval(value * error, math.exp(low), math.exp(high), estimate=value, method=method, flag=few)
+    interval = value * error, math.exp(low), math.exp(high)
+    return _estimate(value, interval, methods.MOVER_WILSON.on("on logarithms"), (sums, alike, column)).cells
 
 
 def _macro(kind: str, value: float, sums: Floats, alike: Floats, column: str, conf_level: float) -> Record:
@@ -497,14 +502,10 @@ def _macro(kind: str, value: float, sums: Floats, alike: Floats, column: str, co
     there = n.sum(axis=0) > 0
     weight = np.full(int(there.sum()), 1 / there.sum())
     scale = _F1 if kind == "f1" else AS_IT_IS
-    error, low, high = clustered_sum(right[:, there], n[:, there], weight, conf_level, alike, scale)
-    calls = sums.sum(axis=1)
-    by = f", clustered by {column} ({clusters_note(calls, alike)})" if column else ""
-    few = flags.join(flags.few_clusters(calls, alike=alike) if column else "", size_flag(float(alike @ calls)))
-    row: Record = {"estimate": value, "method": f"MOVER of Wilson's{by}"}
-    if math.isnan(low + high):
-        return {**row, "flag": flags.join(few, flags.FEW_IN_CLASS)}
-    return with_interval(error, low, high, **row, flag=few)
+    interval = clustered_sum(right[:, there], n[:, there], weight, conf_level, alike, scale)
+    none = math.isnan(sum(interval[1:]))
+    estimate = _estimate(value, (math.nan,) * 3 if none else interval, methods.MOVER_WILSON, (sums, alike, column))
+    return estimate.flagged(flags.FEW_IN_CLASS if none else "").cells
 
 
 def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
@@ -533,4 +534,59 @@ def _rows_over_all(counts: ClassCounts) -> Iterator[Record]:
                 )
             elif n:
                 row = _jackknifed(statistic, sums, alike, column, table.conf_level, -1.0 if term == "mcc" else 0.0)
-            yield {**key, **labels, "term": term, "n": n, **row, "flag": flags.join(row["flag"], common)}
+            left_out = _left_out(term, alike @ sums, counts.classes) if n else ""
+            yield {**key, **labels, "term": term, "n": n, **row, "flag": flags.join(row["flag"], left_out, common)}
+
+
+def _left_out(term: str, total: Floats, classes: Sequence[object]) -> str:
+    """Flag of an average that leaves out classes without the share, with its value if these count as 0."""
+    average, _, kind = term.partition("_")
+    if average == "mcc":
+        return ""
+    table = total.reshape(len(classes), -1)
+    shares, support = _class_shares(table, kind)
+    valid = np.array([c != "invalid" for c in classes]) & (support + table.sum(axis=1) > 0)
+    weight = valid * (support if average == "weighted" else 1.0)
+    without = np.isnan(shares) & (weight > 0)
+    as_zero = float((np.nan_to_num(shares) * weight).sum() / weight.sum()) if weight.sum() else math.nan
+    return flags.CLASSES_LEFT_OUT.of(int(without.sum()), value=f"{as_zero:.3g}")
+
+
+def difference_rows(counts: ClassCounts, classes: Sequence[int | None]) -> Iterator[Record]:
+    """Paired differences in the share of right answers, judge minus baseline, by class or overall (None)."""
+    assert counts.baseline is not None
+    for c in classes:
+        if c is None:
+            right = [x == counts.reference for x in (counts.answer, counts.baseline)]
+            yield from _rows(counts, "accuracy", "", np.ones(len(counts.answer), dtype=bool), *right)
+            continue
+        of_class, one, other = (x == c for x in (counts.reference, counts.answer, counts.baseline))
+        yield from _rows(counts, "sensitivity", counts.classes[c], of_class, one, other)
+        yield from _rows(counts, "specificity", counts.classes[c], ~of_class, ~one, ~other)
+
+
+def _rows(counts: ClassCounts, share: str, name: str, among: Mask, one: Mask, other: Mask) -> Iterator[Record]:
+    """Difference in right answers of two judges among some calls, a row for each group."""
+    table = counts.counts
+    assert counts.baseline is not None
+    trial = among & counts.valid & (counts.baseline >= 0)
+    marks = np.column_stack([trial & one & ~other, trial & other & ~one, trial & (one == other)]) * table.n[:, None]
+    for key, rows in table.rows_of_groups():
+        sums, alike, column = units_of(table.where(rows), marks[rows])
+        size = sums.sum(axis=1)
+        n = float(alike @ size)
+        row: Record = {**key, "class": name, "term": f"{share}_difference", "n": n}
+        left_out = {what: table.n[rows][(mask & among)[rows]].sum() for what, mask in counts.without.items()}
+        flag = flags.join(table.clusters.flag, *(flags.EXCLUDED.of(k, what=what) for what, k in left_out.items()))
+        if not n:
+            yield {**row, "estimate": np.nan, "flag": flags.join(flags.NO_DATA, flag)}
+        elif column:
+            estimate = clustered_difference(sums, table.conf_level, alike, column=column, method=methods.TANGO_PAIRED)
+            yield {
+                **row,
+                **estimate.cells,
+                "flag": flags.join(flags.few_clusters(size, alike=alike), size_flag(n), flag),
+            }
+        else:
+            estimate = replace(difference(alike @ sums, table.conf_level), method=methods.NEWCOMBE_PAIRED)
+            yield {**row, **estimate.cells, "flag": flags.join(size_flag(n), flag)}

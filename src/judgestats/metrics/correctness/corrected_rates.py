@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
+from judgestats.estimate import quantile, student_ends, varies
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.correctness import corrections
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, Sampling
 from judgestats.metrics.correctness.label_sources import Level, gap_difference, levels, with_gap_difference
 from judgestats.metrics.correctness.labelled_samples import (
     PANEL,
-    Group,
-    Reading,
-    Sample,
+    LabelledGroup,
+    LabelledSample,
+    LabelReading,
     TiesOfWins,
     groups,
     read_sample,
 )
 from judgestats.metrics.correctness.prediction_powered import mean_label
 from judgestats.metrics.correctness.rogan_gladen import rate_by_class
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 from judgestats.typing import Record
@@ -38,58 +40,56 @@ from judgestats.typing import Record
 EXTRA = ("n_labels",)
 
 
-def _corrected(group: Group, level: Level, options: Correction) -> Rate:
+def _corrected(group: LabelledGroup, level: Level, options: Correction) -> Rate:
     if options.by_class:
         return rate_by_class(group, level.rows & ~group.labelled, level.source, options.conf_level)
     judged = level.rows & ~level.source if level.transported else level.rows
     return mean_label(group, judged, level.source, options, transported=level.transported)
 
 
-def _rate_row(rate: Rate, group: Group, conf_level: float, dependent: str = "") -> Record:
+def _rate_row(rate: Rate, group: LabelledGroup, conf_level: float, dependent: str = "") -> Record:
     """The row of a corrected rate."""
-    row: Record = {"term": "corrected_rate", "estimate": math.nan, "n": rate.n, "n_labels": rate.n_labels}
-    if rate.refusal == flags.NO_DATA:
-        return {**row, "flag": flags.NO_DATA}
+    row: Record = {"term": "corrected_rate", "n": rate.n, "n_labels": rate.n_labels}
     if rate.refusal:
-        return {**row, "flag": flags.join(rate.refusal, dependent, rate.cautions)}
-    row["method"] = rate.method
-    if rate.interval is not None:
-        error, low, high = rate.interval
-        small = ""
-    else:
+        said = () if rate.refusal == flags.NO_DATA else (dependent, rate.cautions)
+        return {**row, "estimate": math.nan, "flag": flags.join(rate.refusal, *said)}
+    estimate, small = rate.estimate, ""
+    if math.isnan(estimate.std_error):
         error, _ = corrections.std_error(group, rate.influence, rate.rows)
         small = corrections.few(group, rate.rows)
-        one_class = flags.ONE_CLASS in rate.cautions.split("; ")
-        if not error > 1e-12 or one_class:
+        one_class = flags.has(rate.cautions, flags.ONE_CLASS)
+        if one_class or not varies(estimate.value, error):
             alone = flags.ONE_UNIT if math.isnan(error) else "" if one_class else flags.NO_SPREAD
-            return {**row, "estimate": rate.estimate, "flag": flags.join(alone, dependent, small, rate.cautions)}
+            return {**row, **estimate.flagged(alone, dependent, small, rate.cautions).cells}
         df = corrections.freedom(group, rate.influence, rate.rows, rate.weights)
-        low, high = _rate_interval(rate, error, corrections.t_quantile(df, conf_level))
+        low, high = _rate_interval(rate, error, df, conf_level)
+        estimate = replace(estimate, std_error=error, low=low, high=high)
     least, most = (0.0, 1.0) if rate.binary else (-math.inf, math.inf)
-    row |= corrections.clipped(rate.estimate, error, low, high, least, most)
-    return {**row, "flag": flags.join(row["flag"], dependent, small, rate.cautions)}
+    return {**row, **corrections.clipped(estimate, least, most).flagged(dependent, small, rate.cautions).cells}
 
 
-def _rate_interval(rate: Rate, error: float, quantile: float) -> tuple[float, float]:
+def _rate_interval(rate: Rate, error: float, df: float, conf_level: float) -> tuple[float, float]:
     """t; for a rate between 0 and 1 Wilson's interval with t and the number of labels that would give this error.
 
     Of labels drawn with few probabilities, the distances of Wilson's limits in each stratum are squared and added
     (MOVER), with what remains of the variance.
     """
+    value, t = rate.estimate.value, quantile(df, conf_level)
     if rate.strata:
         weight, share, size = np.array(rate.strata).T
-        ends = wilson(share * size, size, 2 * float(ndtr(quantile)) - 1)
-        rest = max(error**2 - float((weight**2 * share * (1 - share) / size).sum()), 0.0) * quantile**2
+        ends = wilson(share * size, size, 2 * float(ndtr(t)) - 1)
+        rest = max(error**2 - float((weight**2 * share * (1 - share) / size).sum()), 0.0) * t**2
         below, above = (math.sqrt(float((weight**2 * (end - share) ** 2).sum()) + rest) for end in ends)
-        return rate.estimate - below, rate.estimate + above
-    if rate.binary and 0 < rate.estimate < 1:
-        effective = rate.estimate * (1 - rate.estimate) / error**2
-        low, high = wilson(rate.estimate * effective, effective, 2 * float(ndtr(quantile)) - 1)
-        return float(low), float(high)
-    return rate.estimate - quantile * error, rate.estimate + quantile * error
+        return value - below, value + above
+    if rate.binary and 0 < value < 1:
+        effective = value * (1 - value) / error**2
+        low, high = wilson(value * effective, effective, 2 * float(ndtr(t)) - 1)
+    else:
+        low, high = student_ends(value, error, df, conf_level)
+    return float(low), float(high)
 
 
-def _needs_sampling(data: Calls, options: Options) -> str:
+def _needs_sampling(data: Calls, options: MeasureOptions) -> str:
     """How the labels were drawn is not in the data."""
     if "gold" not in Study.of(data).names:
         return "needs a column 'gold'"
@@ -195,12 +195,13 @@ def corrected_rate(
         Largest difference of the gaps between judge and people that would not matter. Where labels of other levels
         correct, the flag ``transport not shown`` stands unless the interval of that difference lies inside it.
     by : str or sequence of str
-        Further grouping columns (``system``, say).
+        Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str or False
-        Column that verdicts share, by which influences are summed. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all verdicts as independent, with a flag where they are not.
+        Column that verdicts share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all verdicts as independent, with a flag where they are not. Influences are summed
+        within its levels.
     coefficient : float, optional
         λ, in place of the one with the smallest variance: 1 is prediction-powered inference without tuning, 0 takes the
         labels alone.
@@ -267,7 +268,7 @@ def corrected_rate(
         sampling, label_probability, strata, weights, ddof, coefficient, calibrated_on, margin, panel, conf_level
     )
     keys = ["judge", *dict.fromkeys(names(by))]
-    reading = Reading(
+    reading = LabelReading(
         "corrected_rate",
         keys,
         keys,
@@ -413,7 +414,7 @@ def corrected_difference(
     if compare in by or compare == "judge":
         raise DesignError(f"compare={compare!r} is in by=, or the judges. Name a column that neither holds.")
     keys, apart = ["judge", *by, compare], ["judge", *by]
-    reading = Reading(
+    reading = LabelReading(
         "corrected_difference",
         keys,
         apart,
@@ -460,7 +461,7 @@ def _level_key(level: Level, by: Sequence[str]) -> tuple[object, ...]:
 
 
 def _difference_rows(
-    group: Group, one: tuple[Level, Rate], two: tuple[Level, Rate], options: Correction, dependent: str
+    group: LabelledGroup, one: tuple[Level, Rate], two: tuple[Level, Rate], options: Correction, dependent: str
 ) -> list[Record]:
     """Rows of one system minus the baseline."""
     (level, rate), (base, base_rate) = one, two
@@ -474,16 +475,16 @@ def _difference_rows(
         row["flag"] = flags.join(refusal, cautions)
     else:
         rows = rate.rows | base_rate.rows
-        value, influence = rate.estimate - base_rate.estimate, rate.influence - base_rate.influence
-        method = rate.method.partition(",")[0] + ", influences"
+        value, influence = rate.estimate.value - base_rate.estimate.value, rate.influence - base_rate.influence
+        method = methods.METHODS[rate.estimate.method.parts.way].on("influences")
         most = 1.0 if rate.binary and base_rate.binary else math.inf
-        row |= corrections.by_influence(group, value, influence, rows, options.conf_level, method, most)
-        if flags.ONE_CLASS in cautions.split("; "):
-            row |= dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+        estimate = corrections.by_influence(group, value, influence, rows, options.conf_level, method, most)
+        if flags.has(cautions, flags.ONE_CLASS):
+            estimate = replace(estimate, std_error=math.nan, low=math.nan, high=math.nan)
         errors = (
             corrections.few_errors(group, (level.source | base.source) & group.labelled) if options.by_class else ""
         )
-        row["flag"] = flags.join(row["flag"], corrections.few(group, rows), cautions, errors)
+        row |= estimate.flagged(corrections.few(group, rows), cautions, errors).cells
     cells = [row]
     if group.f.shape[1] == 1:
         apparent = _apparent(group, (level, base), options)
@@ -495,7 +496,7 @@ def _difference_rows(
     return cells
 
 
-def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> Record:
+def _apparent(group: LabelledGroup, pair: tuple[Level, Level], options: Correction) -> Record:
     """Difference of the verdicts alone, without those that only calibrate."""
     value, influence, used = 0.0, np.zeros(len(group.n)), np.zeros(len(group.n), dtype=bool)
     for sign, level in zip((1, -1), pair, strict=True):
@@ -507,11 +508,12 @@ def _apparent(group: Group, pair: tuple[Level, Level], options: Correction) -> R
         influence += sign * of_share
         used |= rows
     most = 1.0 if corrections.is_share(group, used) else math.inf
-    cells = corrections.by_influence(group, value, influence, used, options.conf_level, "t, influences", most)
-    return {"term": "apparent_difference", **cells, "flag": flags.join(cells["flag"], corrections.few(group, used))}
+    by = methods.T.on("influences")
+    estimate = corrections.by_influence(group, value, influence, used, options.conf_level, by, most)
+    return {"term": "apparent_difference", **estimate.flagged(corrections.few(group, used)).cells}
 
 
-def _check_margin(options: Correction, sample: Sample) -> None:
+def _check_margin(options: Correction, sample: LabelledSample) -> None:
     if options.margin is None and (options.calibrated_on != "own" or sample.shared):
         raise DesignError(
             "Labels of other systems correct these verdicts, which is right only if the judge errs alike on both. "
@@ -519,7 +521,7 @@ def _check_margin(options: Correction, sample: Sample) -> None:
         )
 
 
-def _excluded(sample: Sample, labels: Mapping[str, object]) -> str:
+def _excluded(sample: LabelledSample, labels: Mapping[str, object]) -> str:
     """Flag of the verdicts without an answer."""
     key = tuple(str(labels[k]) for k in sample.keys)
     if labels["judge"] != PANEL:
@@ -528,7 +530,7 @@ def _excluded(sample: Sample, labels: Mapping[str, object]) -> str:
     return flags.EXCLUDED.of(without, what="verdicts of an incomplete panel")
 
 
-def _silent(sample: Sample, rows: Iterable[Mapping[str, object]], term: str) -> list[Record]:
+def _silent(sample: LabelledSample, rows: Iterable[Mapping[str, object]], term: str) -> list[Record]:
     """A row without a number for each group of which no verdict is valid."""
     reported = {tuple(str(row[k]) for k in sample.keys) for row in rows}
     if not set(sample.invalid) - reported:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose
+from judgestats.estimate import Estimate, student, varies
 from judgestats.kernels.cluster_robust import degrees_of_freedom
 from judgestats.kernels.cluster_sums import cluster_sums, covariance, effective_clusters, leverage_scale
 from judgestats.kernels.corrected_means import shares
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.correctness.labelled_samples import Group
-from judgestats.results import with_interval
+from judgestats.metrics.correctness.labelled_samples import LabelledGroup
 from judgestats.typing import Floats, Mask, Record
+from judgestats.wording import Method
 
 #: How the labelled items were drawn: at random from all, or so many of each class of the label.
 Sampling = Literal["random", "by class"]
@@ -102,22 +102,20 @@ Strata = Sequence[LabelStratum]
 class Rate:
     """A corrected rate: what it is and what it rests on."""
 
-    estimate: float
+    estimate: Estimate  # without an interval, if this is from the influences
     influence: Floats  # (N,): of a unit of each row of the group
     rows: Mask  # that it rests on
     n: float
     n_labels: float
-    method: str
     binary: bool
     refusal: str  # why it is no number
     cautions: str
     parts: list[Record]  # rows of the result about sensitivity, lambda and so on
-    interval: tuple[float, float, float] | None = None  # standard error and ends, if not from the influences
     weights: Floats | None = None  # (N,): of the labels, where they differ
     strata: Strata = ()  # of labels drawn with few probabilities
 
 
-def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float]:
+def std_error(group: LabelledGroup, influence: Floats, rows: Mask) -> tuple[float, float]:
     """Standard error of an estimate, and the number of clusters behind it."""
     held = rows & (group.n > 0)
     unit = None if group.unit is None else group.unit[held]
@@ -125,7 +123,7 @@ def std_error(group: Group, influence: Floats, rows: Mask) -> tuple[float, float
     return math.sqrt(variance), group.clusters(rows)
 
 
-def freedom(group: Group, influence: Floats, rows: Mask, weights: Floats | None = None) -> float:
+def freedom(group: LabelledGroup, influence: Floats, rows: Mask, weights: Floats | None = None) -> float:
     """Satterthwaite's degrees of freedom of a variance: of the labelled rows, by `weights` (N,), and the rest."""
     total, squares = 0.0, 0.0
     for part, size in ((group.labelled, group.n if weights is None else weights), (~group.labelled, group.n)):
@@ -141,17 +139,12 @@ def freedom(group: Group, influence: Floats, rows: Mask, weights: Floats | None 
     return total**2 / squares if squares > 0 else math.nan
 
 
-def t_quantile(df: float, conf_level: float) -> float:
-    """Two-sided quantile of t; NaN without degrees of freedom."""
-    return float(stdtrit(df, 0.5 + conf_level / 2)) if df > 0 else math.nan
+def by_cluster(method: Method, group: LabelledGroup, clusters: float) -> Method:
+    """A method over so many clusters of a group, where it has any."""
+    return method.by(group.cluster, f"{clusters:,.0f}") if group.cluster else method
 
 
-def clustered_by(group: Group, clusters: float) -> str:
-    """What the ``method`` says of the clusters."""
-    return f", clustered by {group.cluster} (G = {clusters:,.0f})" if group.cluster else ""
-
-
-def few(group: Group, *samples: Mask) -> str:
+def few(group: LabelledGroup, *samples: Mask) -> str:
     """Flag of too few clusters, or of too unequal ones, in the smallest of some samples."""
     if not group.cluster or group.unit is None:
         return ""
@@ -159,7 +152,7 @@ def few(group: Group, *samples: Mask) -> str:
     return flags.few_clusters(min(sizes, key=effective_clusters))
 
 
-def few_errors(group: Group, labelled: Mask, weights: Floats | None = None) -> str:
+def few_errors(group: LabelledGroup, labelled: Mask, weights: Floats | None = None) -> str:
     """Flag of a judge of whose errors few are among the labels; with `weights`, of errors that are worth few."""
     if not is_share(group, labelled):
         return ""
@@ -167,7 +160,7 @@ def few_errors(group: Group, labelled: Mask, weights: Floats | None = None) -> s
     return flags.FEW_ERRORS if min(errors) < 5 else ""
 
 
-def mean(group: Group, values: Floats, rows: Mask, weights: Floats | None = None) -> tuple[float, Floats]:
+def mean(group: LabelledGroup, values: Floats, rows: Mask, weights: Floats | None = None) -> tuple[float, Floats]:
     """Mean of some rows, and the influence of a unit of each row on it; NaN for one cluster."""
     weight, summed = shares(group.n if weights is None else weights, rows), np.where(rows, values, 0.0)
     value = float((group.n * summed)[rows].sum() / group.size(rows)) if weights is None else float(weight @ summed)
@@ -176,7 +169,9 @@ def mean(group: Group, values: Floats, rows: Mask, weights: Floats | None = None
     return value, np.where(rows, scale * each * (summed - value), 0.0)
 
 
-def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float, weights: Floats | None = None) -> Record:
+def mean_row(
+    group: LabelledGroup, values: Floats, rows: Mask, conf_level: float, weights: Floats | None = None
+) -> Record:
     """Mean of some rows with its interval: Wilson's for a share, t for other numbers."""
     size = group.size(rows)
     if size == 0:
@@ -185,8 +180,6 @@ def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float, weight
     error, clusters = std_error(group, influence, rows)
     df = freedom(group, influence, rows, weights)
     cautions = flags.join(few(group, rows), flags.SMALL_N if size < 30 else "")
-    by = clustered_by(group, clusters)
-    row: Record = {"estimate": value, "std_error": error, "n": size, "flag": cautions}
     if set(np.unique(values[rows])) <= {0.0, 1.0}:
         effective = size
         if group.cluster or weights is not None:
@@ -194,40 +187,49 @@ def mean_row(group: Group, values: Floats, rows: Mask, conf_level: float, weight
             effective = worth if value in (0.0, 1.0) else min(value * (1 - value) / max(error**2, 1e-300), size)
             df = df if df > 0 else worth - 1
         else:
-            row["std_error"] = math.sqrt(value * (1 - value) / size)
+            error, df = math.sqrt(value * (1 - value) / size), math.inf
+        by = by_cluster(methods.WILSON, group, clusters)
+        estimate = Estimate(value, size, error, df, method=by, flag=cautions)
         if clusters > 1 or not group.cluster:
-            df = df if group.cluster or weights is not None else math.inf
             low, high = wilson(value * effective, effective, conf_level, df=None if math.isinf(df) else df)
-            row |= {"conf_low": float(low), "conf_high": float(high)}
-        return {**row, "method": "Wilson" + by}
-    if not error > 1e-12:
-        return {**row, "std_error": math.nan, "method": "t", "flag": flags.join(cautions, flags.NO_SPREAD)}
-    half = t_quantile(df, conf_level) * error
-    return {**row, "conf_low": value - half, "conf_high": value + half, "method": "t" + by}
+            estimate = replace(estimate, low=float(low), high=float(high))
+        return estimate.cells
+    if not varies(value, error):
+        return Estimate(value, size, method=methods.T, flag=cautions).flagged(flags.NO_SPREAD).cells
+    estimate = Estimate(value, size, error, df, method=by_cluster(methods.T, group, clusters), flag=cautions)
+    if not df > 0:
+        return replace(estimate, std_error=math.nan).cells
+    sums, alike = cluster_sums(influence[:, None], group.n, group.unit)
+    return estimate.by_influences(sums[:, 0], conf_level, alike).cells
 
 
-def is_share(group: Group, rows: Mask) -> bool:
+def is_share(group: LabelledGroup, rows: Mask) -> bool:
     """Whether verdicts and labels of some rows are 0 or 1."""
     used = np.concatenate([group.f[rows].ravel(), group.y[rows & group.labelled]])
     return set(np.unique(used)) <= {0.0, 1.0}
 
 
 def by_influence(
-    group: Group, estimate: float, influence: Floats, rows: Mask, conf_level: float, method: str, most: float = math.inf
-) -> Record:
-    """Cells of an estimate between -`most` and `most` with a t interval; without one where nothing varies."""
+    group: LabelledGroup,
+    value: float,
+    influence: Floats,
+    rows: Mask,
+    conf_level: float,
+    method: Method,
+    most: float = math.inf,
+) -> Estimate:
+    """An estimate between -`most` and `most` with a t interval; without one where nothing varies."""
     error, clusters = std_error(group, influence, rows)
-    if not error > 1e-12:
-        return {"estimate": estimate, "flag": flags.ONE_UNIT if math.isnan(error) else flags.NO_SPREAD}
-    half = t_quantile(freedom(group, influence, rows), conf_level) * error
-    method += clustered_by(group, clusters)
-    return {"method": method, **clipped(estimate, error, estimate - half, estimate + half, -most, most)}
+    if not varies(value, error):
+        return Estimate(value, flag=flags.ONE_UNIT if math.isnan(error) else flags.NO_SPREAD)
+    df, by = freedom(group, influence, rows), by_cluster(method, group, clusters)
+    return clipped(student(value, error, df, conf_level=conf_level, method=by), -most, most)
 
 
-def clipped(estimate: float, error: float, low: float, high: float, least: float, most: float) -> Record:
-    """Cells of an estimate and its interval, clipped to the possible values; NaN where none of them is possible."""
-    if high < least or low > most:
-        return {"estimate": math.nan, "method": "", "flag": flags.RATES_DO_NOT_FIT}
-    estimate = min(max(estimate, least), most)
-    low, high = min(max(low, least), estimate), max(min(high, most), estimate)
-    return with_interval(error, low, high, estimate=estimate, flag="")
+def clipped(estimate: Estimate, least: float, most: float) -> Estimate:
+    """An estimate and its interval, clipped to the possible values; NaN where none of them is possible."""
+    if estimate.high < least or estimate.low > most:
+        return Estimate(math.nan, flag=flags.RATES_DO_NOT_FIT)
+    value = min(max(estimate.value, least), most)
+    low, high = min(max(estimate.low, least), value), max(min(estimate.high, most), value)
+    return replace(estimate, value=value, low=low, high=high)

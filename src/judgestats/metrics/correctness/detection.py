@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import expit, logit, stdtr, stdtrit
+from scipy.special import stdtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import size_flag
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, suggestion
+from judgestats.estimate import ON_LOGIT, POINTS, Estimate, student, student_ends, varies
 from judgestats.kernels.cluster_robust import linearised_error
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.kernels.proportions import wilson
 from judgestats.kernels.receiver_operating import (
     auroc,
@@ -38,6 +39,7 @@ from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, names
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Integers, Mask, Record, Seed
+from judgestats.wording import Method
 
 #: Numbers drawn at a time.
 _DRAWS = 2**22
@@ -98,9 +100,10 @@ def roc(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which intervals are clustered, as in :func:`gold_agreement`.
-    n_resamples, seed
-        Of the bootstrap of operating points.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws. They are for the operating points.
     conf_level : float
         Coverage of the intervals.
 
@@ -246,23 +249,15 @@ def _area_rows(one: Detection, conf_level: float) -> Iterator[Record]:
     at = levels(one.score, one.positive, one.weight)
     area = float(auroc(at.positive, at.negative))
     variance, df = two_sample_variance(placements(at, one.positive), area, one.positive, one.weight, one.unit)
-    method = "DeLong, t on the logit" if one.unit is None else f"Obuchowski, t on the logit, {_by(one)}"
-    row = _on_logit(area, math.sqrt(variance) if variance > 0 else math.nan, df, conf_level)
-    yield {**common, "term": "auroc", "estimate": area, "method": method, **row, "flag": _flag(one, row)}
+    method = methods.DELONG if one.unit is None else methods.OBUCHOWSKI
+    error = math.sqrt(variance) if variance > 0 else math.nan
+    yield {**common, "term": "auroc", **_on_logit(one, method, area, error, df, conf_level).cells}
     precision = float(average_precision(at.positive, at.negative))
     influence = precision_influence(at, one.positive)
     error, df = _linear_error(influence / m, one)
     bias = precision_bias(at, one.positive, one.weight, one.unit, influence)
-    method = "linear approximation, t on the logit" + ("" if one.unit is None else f", {_by(one)}")
-    row = _on_logit(precision, error, df, conf_level, bias)
-    yield {
-        **common,
-        "term": "average_precision",
-        "estimate": precision,
-        "method": method,
-        **row,
-        "flag": _flag(one, row),
-    }
+    estimate = _on_logit(one, methods.LINEAR, precision, error, df, conf_level, bias)
+    yield {**common, "term": "average_precision", **estimate.cells}
 
 
 def _linear_error(influence: Floats, one: Detection) -> tuple[float, float]:
@@ -279,16 +274,6 @@ def _sums(one: Detection, values: Floats) -> Floats:
     return np.bincount(one.unit, values).astype(np.float64)
 
 
-def _by(one: Detection) -> str:
-    return f"clustered by {one.column} ({clusters_note(_sums(one, one.weight))})"
-
-
-def _flag(one: Detection, row: Record) -> str:
-    """Flags of an area."""
-    few = _few(one.positive, one.weight, one.unit)
-    return flags.join(row.get("flag", ""), few, size_flag(float(one.weight.sum())), one.flag)
-
-
 def _few(positive: Mask, weight: Floats, unit: Integers | None) -> str:
     """Flags of few clusters, or of few of them with a class; without clusters of few calls of a class."""
     sides = [weight * positive, weight * ~positive]
@@ -296,17 +281,22 @@ def _few(positive: Mask, weight: Floats, unit: Integers | None) -> str:
         return flags.FEW_IN_CLASS if min(side.sum() for side in sides) < 10 else ""
     of_class = np.column_stack([np.bincount(unit, side) for side in sides]).astype(np.float64)
     few = flags.few_clusters(of_class.sum(axis=1))
-    return few if few.startswith(flags.ONE_UNIT) else flags.join(few, flags.few_of_class(of_class))
+    return few if flags.has(few, flags.ONE_UNIT) else flags.join(few, flags.few_of_class(of_class))
 
 
-def _on_logit(value: float, error: float, df: float, conf_level: float, bias: float = 0.0) -> Record:
-    """Student's interval of a share on the logit, farther to the side of its correction by a bias; none at 0 and 1."""
-    if not 0 < value < 1 or not error > 1e-12 or math.isnan(df):
-        return {"flag": flags.NO_SPREAD}
-    slope = 1 / (value * (1 - value))
-    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
-    low, high = (logit(value) + slope * x for x in (-half - max(bias, 0.0), half - min(bias, 0.0)))
-    return with_interval(error, expit(low), expit(high), flag="")
+def _on_logit(
+    one: Detection, method: Method, value: float, error: float, df: float, conf_level: float, bias: float = 0.0
+) -> Estimate:
+    """An area with t on the logit, farther to the side of its correction by a bias; no interval at 0 and 1."""
+    by = method.on("t on the logit")
+    if one.unit is not None:
+        by = methods.clustered(by, one.column, _sums(one, one.weight))
+    cautions = _few(one.positive, one.weight, one.unit), size_flag(float(one.weight.sum())), one.flag
+    estimate = Estimate(value, df=df, conf_level=conf_level, method=by)
+    if not 0 < value < 1 or not varies(value, error) or math.isnan(df):
+        return estimate.flagged(flags.NO_SPREAD, *cautions)
+    low, high = student_ends(value, error, df, conf_level, transform=ON_LOGIT, bias=bias)
+    return replace(estimate.flagged(*cautions), std_error=error, low=float(low), high=float(high))
 
 
 def _rows_at(
@@ -323,7 +313,8 @@ def _rows_at(
     points = _points(one, most, standardised, n_resamples, seed)
     clusters = np.unique(one.unit).size if one.unit is not None else 0
     what = "calls" if one.unit is None else one.column
-    method = f"percentile bootstrap of {what}, threshold chosen anew, B = {n_resamples:,}"
+    resampling = f"bootstrap of {what}, threshold chosen anew, B = {n_resamples:,}"
+    method = methods.PERCENTILE.on(resampling, " ")
     for f, fpr in enumerate(most):
         beyond = fpr * float(one.weight[~one.positive].sum())
         few = flags.FEW_BEYOND.of(round(beyond, 1)) if beyond < 5 else ""
@@ -333,6 +324,13 @@ def _rows_at(
             low, high = percentile_interval(np.array(draws), conf_level, float(clusters or n))
             spread = np.array(draws)[np.isfinite(draws)]
             row: Record = {"term": term, "fpr": fpr, "estimate": value, "n": n, "method": method}
+            least, slope = (fpr * (fpr - 1), fpr * (2 - fpr)) if standardised else (0.0, 1.0)
+            area = (least + slope * value) / fpr
+            if term == "partial_auroc" and 0 < area < 1 and high > low:  # near its end percentiles miss
+                error, df = slope / fpr * float(spread.std(ddof=1)), (clusters or n) - 1
+                ends = student_ends(area, error, df, conf_level, transform=ON_LOGIT)
+                low, high = ((fpr * float(end) - least) / slope for end in ends)
+                row["method"] = methods.T.on("on the logit", " ").on(resampling)
             varies = high - low > 1e-9 * max(abs(low), abs(high), 1.0) if math.isfinite(high - low) else low < high
             if varies and clusters != 1:
                 error = float(spread.std(ddof=1)) if spread.size > 1 else math.nan
@@ -361,7 +359,7 @@ def _points(one: Detection, most: Floats, standardised: bool, n_resamples: int, 
 
 
 def _difference(one: Detection, other: Detection, conf_level: float) -> Record:
-    """Area of one judge less that of another, on what both scored."""
+    """Difference of the areas of two judges on cases that both scored."""
     _, mine, theirs = np.intersect1d(one.thing, other.thing, return_indices=True)
     positive, weight = one.positive[mine], one.weight[mine]
     row: Record = {"term": "auroc_difference", "n": float(weight.sum())}
@@ -375,11 +373,10 @@ def _difference(one: Detection, other: Detection, conf_level: float) -> Record:
     difference = areas[0] - areas[1]
     variance, df = two_sample_variance(values, difference, positive, weight, unit)
     lost = flags.EXCLUDED.of(float(one.weight.sum() - weight.sum()), what="call(s) of one judge only")
-    row |= {"estimate": difference, "method": f"{'DeLong' if unit is None else 'Obuchowski'}, paired, t"}
-    if not variance > 1e-24 or math.isnan(df):
-        return {**row, "flag": flags.join(flags.NO_SPREAD, lost, one.flag)}
-    error = math.sqrt(variance)
-    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
-    p = float(2 * stdtr(df, -abs(difference) / error))
-    flag = flags.join(_few(positive, weight, unit), size_flag(row["n"]), lost, one.flag)
-    return with_interval(error, max(difference - half, -1), min(difference + half, 1), **row, p_value=p, flag=flag)
+    method = (methods.DELONG if unit is None else methods.OBUCHOWSKI).on("paired, t")
+    error = 0.0 if math.isnan(variance + df) else math.sqrt(max(variance, 0.0))
+    estimate = student(difference, error, df, conf_level=conf_level, method=method, bounds=POINTS)
+    if not estimate.flag:
+        p = float(2 * stdtr(df, -abs(difference) / error))
+        estimate = replace(estimate.flagged(_few(positive, weight, unit), size_flag(row["n"])), p_value=p)
+    return {**row, **estimate.flagged(lost, one.flag).cells}

@@ -15,6 +15,7 @@ from judgestats.metrics.exclusions import ExcludedCalls
 from judgestats.schema.coding import as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, answer_column, grouping, names, required
 from judgestats.schema.findings import Finding, as_frame
+from judgestats.schema.opening import narwhals_frame
 from judgestats.typing import LazyFrame
 
 
@@ -34,7 +35,7 @@ def with_right_scores(means: pd.DataFrame, ratings: Calls, gold: str | IntoFrame
             raise SchemaError(f"Item {one['item']!r} has several right scores in {gold!r}. Give it one.")
         value = gold
     else:
-        right_scores = nw.from_native(gold).lazy().collect(backend="pandas").to_native()
+        right_scores = narwhals_frame(gold).lazy().collect(backend="pandas").to_native()
         score_columns = [c for c in ("score", "mean", "value", "gold") if c in right_scores.columns]
         if "item" not in right_scores.columns or not score_columns:
             raise SchemaError(f"Right scores need 'item' and 'score'. Columns: {', '.join(right_scores.columns)}.")
@@ -89,15 +90,11 @@ def _with_gold(study: Study, unlabelled: nw.Expr, by: By, what: str, measure: st
     """Rows with a gold label, and the number of rows without one, per group."""
     groups = list(dict.fromkeys(["judge", *grouping(by, study.names)]))
     study.refuse_undeclared(groups)
-    if study.lazy:
-        without, labelled = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
-    else:
-        empty = study.columns["gold"].among(None, "")
-        without, labelled = study.where(empty), study.where(~empty)
+    without, labelled = (study.filtered(["gold"], rows) for rows in (unlabelled, ~unlabelled))
     excluded = ExcludedCalls.of(without, groups, what)
     if not len(excluded.table):
         return study, excluded
-    if not (labelled.n_calls if labelled.lazy else len(labelled.columns)):
+    if not labelled.n_rows:
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
     return labelled, excluded
 

@@ -10,19 +10,26 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.study import Calls
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.corrected_means import class_rates
 from judgestats.metrics.correctness.corrections import CalibratedOn, Correction, Rate, by_influence, few, mean
-from judgestats.metrics.correctness.labelled_samples import CALIBRATES, Group, Reading, Sample, groups, read_sample
+from judgestats.metrics.correctness.labelled_samples import (
+    CALIBRATES,
+    LabelledGroup,
+    LabelledSample,
+    LabelReading,
+    groups,
+    read_sample,
+)
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Integers, Mask, Record
 
 
 @dataclass(frozen=True)
 class Level:
-    """What one rate is of: its labels, its rows, the rows of the labels that correct it, and whether of others."""
+    """One rate: its labels, its rows, the rows of labels that correct it, and whether these are of other levels."""
 
     labels: Record
     rows: Mask
@@ -30,7 +37,7 @@ class Level:
     transported: bool
 
 
-def levels(group: Group, sample: Sample, calibrated_on: CalibratedOn = "own") -> list[Level]:
+def levels(group: LabelledGroup, sample: LabelledSample, calibrated_on: CalibratedOn = "own") -> list[Level]:
     """Each combination of the `by` columns, with the rows of the labels that correct it."""
     by = [k for k in sample.keys if k != "judge"]
     if not by and not sample.shared:
@@ -81,7 +88,7 @@ def _named_level(columns: Factors, calibrated_on: Mapping[str, str], by: Sequenc
     return source_labels
 
 
-def gap_difference(group: Group, level: Level, rate: Rate, options: Correction) -> Record:
+def gap_difference(group: LabelledGroup, level: Level, rate: Rate, options: Correction) -> Record:
     """Gap between judge and people of this level minus that of the labels that correct it, at the corrected rate."""
     own = level.rows & group.labelled
     other = level.source & ~own
@@ -93,7 +100,7 @@ def gap_difference(group: Group, level: Level, rate: Rate, options: Correction) 
     if options.by_class:
         if rate.refusal:
             return {**row, "flag": rate.refusal}
-        share = min(max(rate.estimate, 0.0), 1.0)
+        share = min(max(rate.estimate.value, 0.0), 1.0)
         slope, nobody = 0.0, np.zeros(len(own), dtype=bool)
         for sign, part in ((1, own), (-1, other)):
             y = np.where(part, group.y, np.nan)
@@ -111,9 +118,9 @@ def gap_difference(group: Group, level: Level, rate: Rate, options: Correction) 
             gap, of_gap = mean(group, group.f[:, 0] - group.y, part)
             value += sign * gap
             influence += sign * of_gap
-    cells = by_influence(group, value, influence, rows, options.conf_level, "t, by influences")
+    estimate = by_influence(group, value, influence, rows, options.conf_level, methods.T.on("by influences"))
     small = flags.FEW_LABELS if min(group.size(own), group.size(other)) < 30 else ""
-    return {**row, **cells, "flag": flags.join(cells["flag"], few(group, own, other), small)}
+    return {**row, **estimate.flagged(few(group, own, other), small).cells}
 
 
 def with_gap_difference(rows: list[Record], gap: Record, margin: float) -> list[Record]:
@@ -135,7 +142,7 @@ class Labelled:
     flag: str  # cautions about clustering
 
 
-def labelled_levels(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Iterator[Labelled]:
+def labelled_levels(data: Calls, calibration: IntoFrame | None, reading: LabelReading) -> Iterator[Labelled]:
     """Verdicts and labels of each judge and level, as :func:`corrected_rate` reads them."""
     sample = read_sample(data, calibration, reading)
     for judge, group in groups(sample):

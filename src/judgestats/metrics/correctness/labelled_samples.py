@@ -25,6 +25,7 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters, n_clusters
 from judgestats.metrics.references import with_gold
 from judgestats.results import frame_of
+from judgestats.schema.class_labels import class_named
 from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import as_scores, as_text, codes_of, column_codes, combine, numbers_of
 from judgestats.schema.coding import candidates as candidate_codes
@@ -46,7 +47,7 @@ _PRINTED = ("p", "q0", "q1", "n", "m0", "m1")
 
 
 @dataclass(frozen=True)
-class Reading:
+class LabelReading:
     """Arguments that say what is read, as those of :func:`corrected_rate`."""
 
     measure: str
@@ -68,7 +69,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Sample:
+class LabelledSample:
     """Verdicts with the labels beside them."""
 
     table: pd.DataFrame  # `keys`, clusters, verdict, label (NaN: none), units, whether a row is one of separate labels
@@ -80,7 +81,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Group:
+class LabelledGroup:
     """Rows of one judge, or of the judges of a panel."""
 
     columns: Factors  # what the rows are grouped by, and what else stands beside them
@@ -124,15 +125,18 @@ class Group:
         return n_clusters(rows, self.n, self.unit)
 
 
-def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sample:
+def read_sample(data: Calls, calibration: IntoFrame | None, reading: LabelReading) -> LabelledSample:
     """Read verdicts, and the labels of a separate table if there is one."""
     if set(_PRINTED) <= set(Study.of(data).names):
         return _printed(data, calibration, reading)
+    sides: list[Calls] = [data]
+    if calibration is not None:
+        sides = [*Study.of(data).in_one_way(Study.of(calibration))]
     parts: list[pd.DataFrame] = []
+    own: Clusters | None
     tallied: list[Clusters | None] = []
     shared: tuple[str, ...] = ()
-    inputs: list[tuple[bool, Calls]] = [(False, data), *([] if calibration is None else [(True, calibration)])]
-    for calibrates, part in inputs:
+    for calibrates, part in enumerate(sides):
         part_reading, present = reading, Study.of(part).names
         if calibrates:
             shared = tuple(k for k in reading.keys if k != "judge" and k not in present)
@@ -141,8 +145,12 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
                 measure = "corrected_rate"
             part_reading = replace(reading, measure=measure, keys=[k for k in reading.keys if k not in shared])
         of_counts = is_tally(present, PATTERNS[part_reading.measure])
-        table, own = _tallied(part, part_reading) if of_counts else (_verdict_table(part, part_reading), None)
-        table[CALIBRATES] = calibrates
+        if of_counts:
+            table, own = _tallied(part, part_reading)
+        else:
+            elsewhere = not calibrates and calibration is not None
+            table, own = _verdict_table(part, part_reading, elsewhere), None
+        table[CALIBRATES] = bool(calibrates)
         parts.append(table)
         tallied.append(own)
     if calibration is not None:
@@ -158,7 +166,7 @@ def read_sample(data: Calls, calibration: IntoFrame | None, reading: Reading) ->
     table[UNITS] = table[COUNTS].astype(float)
     if not any(tallied) and rated is not None:
         table[RATED] = rated
-    return Sample(table, reading.keys, shared, _invalid_counts(table, reading.keys), by.column, by.flag)
+    return LabelledSample(table, reading.keys, shared, _invalid_counts(table, reading.keys), by.column, by.flag)
 
 
 def _invalid_counts(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...], float]:
@@ -171,7 +179,7 @@ def _invalid_counts(table: pd.DataFrame, keys: list[str]) -> dict[tuple[str, ...
     return numbers
 
 
-def _printed(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sample:
+def _printed(data: Calls, calibration: IntoFrame | None, reading: LabelReading) -> LabelledSample:
     """Printed shares and the sizes of their samples, as counts of verdicts and labels."""
     printed = Study.of(data).data.lazy().collect(backend="pandas").to_native()
     if calibration is not None or reading.sampling != "by class":
@@ -196,10 +204,12 @@ def _printed(data: Calls, calibration: IntoFrame | None, reading: Reading) -> Sa
             cells = {VERDICT: verdict, LABEL: label, UNITS: (part * printed[number]).astype(float), CALIBRATES: False}
             parts.append(printed[reading.keys].assign(**cells))
     table = pd.concat(parts, ignore_index=True)
-    return Sample(table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else "")
+    return LabelledSample(
+        table, reading.keys, (), {}, None, flags.CLUSTERING_UNKNOWN if reading.cluster == "auto" else ""
+    )
 
 
-def _tallied(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
+def _tallied(data: Calls, reading: LabelReading) -> tuple[pd.DataFrame, Clusters]:
     """A tally of verdicts and labels, and how it is clustered."""
     if reading.candidate is not None:
         raise DesignError("candidate= is about preferences, and this is a table of counts of yes and no.")
@@ -210,18 +220,21 @@ def _tallied(data: Calls, reading: Reading) -> tuple[pd.DataFrame, Clusters]:
     return table.assign(**numbers), counts.clusters
 
 
-def _verdict_table(data: Calls, reading: Reading) -> pd.DataFrame:
-    """Verdicts of a frame as numbers, with their labels."""
+def _verdict_table(data: Calls, reading: LabelReading, elsewhere: bool = False) -> pd.DataFrame:
+    """Verdicts of a frame as numbers, with their labels; `elsewhere`: whether a separate table has the labels."""
     keys = [*reading.keys, *reading.beside]
     columns = clusters(reading.cluster) or ()
     table = gathered(as_runs(data, reading.average_over, reading.keys), [*keys, *columns, reading.gold])
-    if reading.gold == "gold" and "gold" not in table.columns:
+    if elsewhere and reading.gold not in {*table.columns, *table["judge"].astype(str)}:
+        table = table.assign(gold=None)
+    elif reading.gold == "gold" and "gold" not in table.columns:
         raise DesignError(
             f"{reading.measure} needs labels of people beside some of the verdicts, and there is no column 'gold'. "
             "Join them with join_labels(), or name the column, or the person, in gold=.",
             problem="needs a column 'gold'",
         )
-    table = with_gold(table, reading.gold)
+    else:
+        table = with_gold(table, reading.gold)
     grouping(keys, list(table.columns))
     new: dict[str, Floats] = {}
     if kind_of(list(table.columns)) == "preferences":
@@ -248,8 +261,10 @@ def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
         if positive is not None:
             raise DesignError("positive= is about verdicts that are classes, and these are not. Leave it out.")
         return table
+    table = Study.of(table).data.to_native()  # gold may have come from another column
     classes = sorted({str(label) for label in table["answer"][is_answer(table["answer"])].unique()})
-    if positive is None or str(positive) not in classes:
+    counted = None if positive is None else class_named(positive, classes)
+    if counted is None:
         raise DesignError(
             f"A rate of classes is the share of one of them, and positive={positive!r}. Allowed: "
             f"{', '.join(classes[:8])}.{suggestion(str(positive), classes)}",
@@ -258,7 +273,7 @@ def _of_class(table: pd.DataFrame, positive: object) -> pd.DataFrame:
     shares = {}
     for name, column in (("score", "answer"), ("gold", "gold")):
         label = table[column].astype("string").where(is_answer(table[column]))
-        shares[name] = (label == str(positive)).astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+        shares[name] = (label == counted).astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return table.drop(columns="answer").assign(**shares)
 
 
@@ -269,7 +284,7 @@ def _row_units(table: pd.DataFrame, keys: list[str], kind: Kind) -> Floats:
     return study.counts
 
 
-def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+def _wins(table: pd.DataFrame, reading: LabelReading) -> pd.DataFrame:
     """Preferences as wins of one candidate: 1, 0, and a tie as 0 or a half."""
     candidate = reading.candidate
     candidates = sorted(set(table["first"].astype(str)) | set(table["second"].astype(str)))
@@ -296,7 +311,7 @@ def _wins(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     return table[first ^ second]
 
 
-def _refuse_mixtures(table: pd.DataFrame, reading: Reading) -> None:
+def _refuse_mixtures(table: pd.DataFrame, reading: LabelReading) -> None:
     """Raise where verdicts on several criteria, or under several conditions, would be mixed."""
     if "criterion" in table.columns and "criterion" not in reading.keys and table["criterion"].nunique() > 1:
         criteria = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
@@ -319,7 +334,7 @@ def _check_calibration(verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
         )
 
 
-def _rated(table: pd.DataFrame, reading: Reading) -> Integers | None:
+def _rated(table: pd.DataFrame, reading: LabelReading) -> Integers | None:
     """Number of what each row is a verdict on; an error where one is labelled and not: a repeat, or a copy."""
     if "item" not in table.columns:
         return None
@@ -339,7 +354,7 @@ def _rated(table: pd.DataFrame, reading: Reading) -> Integers | None:
     return unit.code
 
 
-def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]]:
+def groups(sample: LabelledSample, panel: bool = False) -> Iterator[tuple[object, LabelledGroup]]:
     """Rows of each judge; or of all, with a column of verdicts for each."""
     if panel:
         table, judges = _panelled(sample)
@@ -359,10 +374,10 @@ def groups(sample: Sample, panel: bool = False) -> Iterator[tuple[object, Group]
     columns = Factors(table)
     for name, rows in zip(place, rows_of, strict=True):
         own = None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
-        yield name, Group(columns.take(rows), tuple(judges), f[rows], y[rows], n[rows], own, sample.cluster)
+        yield name, LabelledGroup(columns.take(rows), tuple(judges), f[rows], y[rows], n[rows], own, sample.cluster)
 
 
-def _panelled(sample: Sample) -> tuple[pd.DataFrame, list[str]]:
+def _panelled(sample: LabelledSample) -> tuple[pd.DataFrame, list[str]]:
     """One row for each rated item that all judges answered, with a column for each judge; and the judges."""
     table = sample.table
     about = [c for c in dict.fromkeys([*sample.keys, "system", "item", "criterion", "first", "second"]) if c in table]

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.errors import DesignError
+from judgestats.estimate import Estimate
 from judgestats.kernels.cluster_sums import cluster_sums
 from judgestats.kernels.corrected_means import Powered, inversely_weighted, prediction_powered
 from judgestats.metrics.correctness.corrections import (
     Correction,
     LabelStratum,
     Rate,
-    clustered_by,
+    by_cluster,
     few,
     few_errors,
     is_share,
@@ -23,7 +24,7 @@ from judgestats.metrics.correctness.corrections import (
     mean_row,
     std_error,
 )
-from judgestats.metrics.correctness.labelled_samples import Group
+from judgestats.metrics.correctness.labelled_samples import LabelledGroup
 from judgestats.schema.coding import numbers_of
 from judgestats.typing import Floats, Mask, Record
 
@@ -33,7 +34,7 @@ MOST_PROBABILITIES = 10
 SKEWNESS = 0.05
 
 
-def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, *, transported: bool) -> Rate:
+def mean_label(group: LabelledGroup, judged: Mask, labelled: Mask, options: Correction, *, transported: bool) -> Rate:
     """The mean label of the rows `judged`; `transported`: by labels of other rows."""
     rows = judged | labelled
     binary = is_share(group, rows)
@@ -56,9 +57,9 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
     if not refusal and at_random and not transported and items > group.items(judged & ~labelled):
         refusal = flags.MORE_LABELS
     if refusal:
-        return Rate(math.nan, np.zeros(len(y)), method="", refusal=refusal, cautions=cautions, **basis)
+        return Rate(Estimate(math.nan), np.zeros(len(y)), refusal=refusal, cautions=cautions, **basis)
     cautions = flags.join(cautions, few_errors(group, labelled, weights))
-    method = "PPI++" if at_random else "inverse weights"
+    method = methods.PPI if at_random else methods.INVERSE_WEIGHTS
     total, influence, of_labels = 0.0, np.zeros(len(y)), np.zeros(len(y))
     for weight, stratum, name in _strata(group, rows, options):
         held = rows & stratum & (group.n > 0)
@@ -82,12 +83,12 @@ def mean_label(group: Group, judged: Mask, labelled: Mask, options: Correction, 
     if not binary and _squared_skewness(group, influence, labelled, verdict_rows) > SKEWNESS:
         cautions = flags.join(cautions, flags.SKEWED_SCORES)
     basis["strata"] = _label_strata(group, rows, labelled, chance, of_labels) if binary and chance is not None else ()
-    how = ", MOVER of strata" if basis["strata"] else ", Wilson" if binary and 0 < total < 1 else ""
-    method += how + clustered_by(group, group.clusters(rows))
-    return Rate(total, influence, method=method, refusal="", cautions=cautions, **basis)
+    how = "MOVER of strata" if basis["strata"] else methods.WILSON if binary and 0 < total < 1 else ""
+    by = by_cluster(method.on(how) if how else method, group, group.clusters(rows))
+    return Rate(Estimate(total, method=by), influence, refusal="", cautions=cautions, **basis)
 
 
-def _chances(group: Group, rows: Mask, options: Correction) -> Floats | None:
+def _chances(group: LabelledGroup, rows: Mask, options: Correction) -> Floats | None:
     """Probability with which each row was to be labelled; None where none is named."""
     if options.label_probability is None:
         return None
@@ -101,15 +102,15 @@ def _chances(group: Group, rows: Mask, options: Correction) -> Floats | None:
     return chance
 
 
-def _few_labels(group: Group, labelled: Mask, binary: bool, weights: Floats | None) -> str:
-    """Flag of too few labels, or of labels that are worth too few, in one of the classes if there are two."""
+def _few_labels(group: LabelledGroup, labelled: Mask, binary: bool, weights: Floats | None) -> str:
+    """Flag too few labels, or weighted labels worth too few; with two classes, in either."""
     if not binary:
         return flags.FEW_LABELS if group.worth(labelled, weights) < 30 else ""
     of_class = [group.worth(labelled & (group.y == c), weights) for c in (0.0, 1.0)]
     return flags.FEW_IN_CLASS if min(of_class) < 10 else ""
 
 
-def _squared_skewness(group: Group, influence: Floats, labelled: Mask, judged: Mask) -> float:
+def _squared_skewness(group: LabelledGroup, influence: Floats, labelled: Mask, judged: Mask) -> float:
     """Squared skewness of an estimate's error, as its influences show it, or the scores of all that is judged do."""
     sums, alike = cluster_sums(influence[:, None], group.n, group.unit)
     squares = float(alike @ sums[:, 0] ** 2)
@@ -124,7 +125,9 @@ def _squared_skewness(group: Group, influence: Floats, labelled: Mask, judged: M
     return max(float(alike @ sums[:, 0] ** 3) ** 2 / squares**3, largest)
 
 
-def _label_strata(group: Group, rows: Mask, labelled: Mask, chance: Floats, of_labels: Floats) -> list[LabelStratum]:
+def _label_strata(
+    group: LabelledGroup, rows: Mask, labelled: Mask, chance: Floats, of_labels: Floats
+) -> list[LabelStratum]:
     """Labels by their probability, within a factor of 2 where these have many values, and the verdict beside them.
 
     `of_labels` (N,): weight of each label in the rate. Where a probability has no label beside one verdict, its labels
@@ -151,7 +154,7 @@ def _label_strata(group: Group, rows: Mask, labelled: Mask, chance: Floats, of_l
 
 
 def _stratum_estimate(
-    group: Group, held: Mask, y: Floats, chance: Floats | None, options: Correction, *, transported: bool
+    group: LabelledGroup, held: Mask, y: Floats, chance: Floats | None, options: Correction, *, transported: bool
 ) -> Powered:
     """Corrected mean of one stratum."""
     unit = None if group.unit is None else np.unique(group.unit[held], return_inverse=True)[1]
@@ -164,7 +167,7 @@ def _stratum_estimate(
     )
 
 
-def _strata(group: Group, rows: Mask, options: Correction) -> Iterator[tuple[float, Mask, str]]:
+def _strata(group: LabelledGroup, rows: Mask, options: Correction) -> Iterator[tuple[float, Mask, str]]:
     """Weight, rows and name of each stratum; all rows are one stratum if none is named."""
     if options.strata is None or options.weights is None:
         yield 1.0, np.ones(len(rows), dtype=bool), ""

@@ -8,17 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.errors import DesignError
+from judgestats.estimate import Estimate, quantile
 from judgestats.kernels.cluster_sums import covariance
 from judgestats.kernels.corrected_means import class_rates, corrected_interval, corrected_share, profile_interval
-from judgestats.kernels.proportions import newcombe, normal_quantile
-from judgestats.metrics.correctness.corrections import Rate, clustered_by, few, freedom, is_share, mean_row, t_quantile
-from judgestats.metrics.correctness.labelled_samples import Group
+from judgestats.kernels.proportions import newcombe
+from judgestats.metrics.correctness.corrections import Rate, by_cluster, few, freedom, is_share, mean_row
+from judgestats.metrics.correctness.labelled_samples import LabelledGroup
 from judgestats.typing import Floats, Mask, Record
 
 
-def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float) -> Rate:
+def rate_by_class(group: LabelledGroup, judged: Mask, labelled: Mask, conf_level: float) -> Rate:
     """The rate of the rows `judged`, corrected by the error rates of the rows `labelled`."""
     rows = judged | labelled
     if not is_share(group, rows):
@@ -49,33 +50,36 @@ def rate_by_class(group: Group, judged: Mask, labelled: Mask, conf_level: float)
     basis |= {"cautions": cautions, "parts": parts}
     nothing = np.zeros(len(f))
     if empty := without_rate(sizes):
-        return Rate(math.nan, nothing, method="", refusal=empty, **basis)
+        return Rate(Estimate(math.nan), nothing, refusal=empty, **basis)
     clusters = group.clusters(rows)
     estimate = float(corrected_share(p, q0, q1))
-    quantile = normal_quantile(conf_level)
+    df = math.inf
     if group.cluster:
         influence = np.array([1.0, 1 - estimate, -estimate]) @ np.nan_to_num(rates.influence)
-        quantile = t_quantile(freedom(group, influence, rows), conf_level)
+        df = freedom(group, influence, rows)
+    t = quantile(df, conf_level)
     effective, inflation = _effective(group, rates.influence, flat.influence, (judged, negative, positive), sizes)
     verdicts, negatives, positives = effective
     gap = q0 + q1 - 1
-    low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(quantile)) - 1)
-    method = "Newcombe" + clustered_by(group, group.clusters(labelled))
-    youden = {"term": "youden", "estimate": gap, "conf_low": low, "conf_high": high, "method": method}
-    youden["flag"] = flags.join(cautions, flags.NO_INTERVAL if math.isnan(low) else "")
-    parts.append({**youden, "n": float(sizes[1:].sum()), "n_labels": labels})
-    method = "Rogan-Gladen, Lee et al." + clustered_by(group, clusters)
+    low, high = newcombe(q1 * positives, positives, (1 - q0) * negatives, negatives, 2 * float(ndtr(t)) - 1)
+    by = by_cluster(methods.NEWCOMBE, group, group.clusters(labelled))
+    few_labels = flags.SMALL_N if min(sizes[1:]) < 30 else ""  # of one class, as beside its share
+    caution = flags.join(cautions, flags.NO_INTERVAL if math.isnan(low) else "", few_labels)
+    youden = Estimate(gap, float(sizes[1:].sum()), low=low, high=high, method=by, flag=caution)
+    parts.append({"term": "youden", **youden.cells, "n_labels": labels})
+    by = by_cluster(methods.ROGAN_GLADEN.on("Lee et al."), group, clusters)
     if not low > 0:
-        return Rate(estimate, nothing, method=method, refusal=flags.NOT_BETTER_THAN_CHANCE, **basis)
-    lee_interval = corrected_interval(p, q0, q1, verdicts, negatives, positives, quantile, inflation)
-    interval = float(lee_interval.std_error), float(lee_interval.low), float(lee_interval.high)
-    refusal = flags.RATES_DO_NOT_FIT if interval[2] < 0 or interval[1] > 1 else ""
-    if not refusal and not 0 <= interval[1] <= interval[2] <= 1:  # only one side can miss, and it should not be far
+        return Rate(Estimate(estimate, method=by), nothing, refusal=flags.NOT_BETTER_THAN_CHANCE, **basis)
+    lee = corrected_interval(p, q0, q1, verdicts, negatives, positives, t, inflation)
+    low, high = float(lee.low), float(lee.high)
+    refusal = flags.RATES_DO_NOT_FIT if high < 0 or low > 1 else ""
+    if not refusal and not 0 <= low <= high <= 1:  # only one side can miss, and it should not be far
         counts = np.array([p, q0, q1]) * effective
-        ends = profile_interval(min(max(estimate, 0.0), 1.0), counts, effective, quantile, inflation)
-        interval, method = (interval[0], *ends), method.replace("Lee et al.", "profile likelihood")
+        low, high = profile_interval(min(max(estimate, 0.0), 1.0), counts, effective, t, inflation)
+        by = methods.ROGAN_GLADEN.on("profile likelihood").drawn_as(by)
     influence = np.array([1.0, 1 - estimate, -estimate]) @ rates.influence / gap
-    return Rate(estimate, influence, method=method, refusal=refusal, interval=interval, **basis)
+    corrected = Estimate(estimate, std_error=float(lee.std_error), low=low, high=high, method=by)
+    return Rate(corrected, influence, refusal=refusal, **basis)
 
 
 def without_rate(sizes: Floats) -> str:
@@ -86,7 +90,7 @@ def without_rate(sizes: Floats) -> str:
 
 
 def _effective(
-    group: Group, clustered: Floats, flat: Floats, rows: Sequence[Mask], sizes: Floats
+    group: LabelledGroup, clustered: Floats, flat: Floats, rows: Sequence[Mask], sizes: Floats
 ) -> tuple[Floats, float]:
     """Effective numbers of verdicts and labels, and what shared clusters add to the variance of all together."""
     if group.unit is None:

@@ -55,6 +55,11 @@ def detections(
         refuse_unknown(value, present, f"value={value!r} is not a column of the frame", "Columns", error=SchemaError)
     labelled, name = with_labels(data, humans, gold, by, cluster)
     study = Study.of(labelled)
+    if "gold" not in study.names:
+        raise DesignError(
+            "Detection needs labels beside the scores, and there is no column 'gold'. Columns: "
+            f"{', '.join(present)}. Name the column, or the judge, that has them in gold=, or people in humans=."
+        )
     groups = [*dict.fromkeys(["judge", *grouping(by, study.names)])]
     study, clusters = clustered(study, groups, cluster)
     table = study.data.lazy().collect(backend="pandas").to_native().reset_index(drop=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Interval
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
@@ -17,13 +17,12 @@ from judgestats.counting.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
+from judgestats.estimate import POINTS, jackknifed, student
 from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
-from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.design_flags import flag_not_merged
-from judgestats.metrics.clustered import jackknifed
 from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.results import estimates, with_interval
+from judgestats.results import estimates
 from judgestats.schema.coding import Codes
 from judgestats.schema.columns import By, names
 from judgestats.typing import Ints, Mask, Record
@@ -76,15 +75,16 @@ def gold_agreement(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all calls as independent, with a
-        flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not. Two crossed columns need
+        ``interval='percentile'``.
     interval : {'wilson', 'percentile', 'bca'}
         Wilson's interval, or a bootstrap of calls or clusters.
     strata : str, optional
         Column within whose levels the bootstrap draws.
-    n_resamples, seed
-        Of the bootstrap. The percentile interval of a share of independent calls is computed in closed form.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws. The percentile interval of a share of independent calls
+        needs none: it is computed in closed form.
     conf_level : float
         Coverage of the intervals.
 
@@ -195,10 +195,10 @@ def accuracy(
     invalid : {'drop', 'wrong'}
         How a missing verdict counts: excluded, or as wrong.
     by : str or sequence of str
-        Further grouping columns (``system``, say).
+        Further grouping columns.
     cluster : "auto", str or False
-        Column that verdicts share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names
-        it in ``method``. False treats all verdicts as independent, with a flag where they are not.
+        Column that verdicts share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all verdicts as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -282,7 +282,7 @@ def _kappa(counts: Counts, cell: Ints, key: Record) -> Record:
     n, plan, m = counts.n, counts.bootstrap, len(_CLASSES)
     total = np.bincount(cell, n, m * m).reshape(m, m)
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
-    row: Record = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
+    row: Record = {"estimate": kappa, "n": total.sum(), "method": methods.KAPPA}
     if math.isnan(kappa):
         return {**row, "flag": flags.CHANCE_IS_ONE}
     if plan is not None:
@@ -297,9 +297,6 @@ def _kappa(counts: Counts, cell: Ints, key: Record) -> Record:
         alike = np.ones(unit.size) if counts.alike is None else counts.alike[unit.first]
         sums = kappa_sums(*np.divmod(cell, m), n, unit.code, unit.size, np.eye(m)) / alike[:, None]
         without = kappa_of_sums(alike @ sums - sums, np.eye(m))
-        hits, size = sums[:, 1], sums[:, 0]
-        return {**row, **jackknifed(kappa, without, size, cluster, counts.conf_level, hits=hits, alike=alike)}
-    if error < 1e-7:  # perfect agreement
-        return {**row, "flag": flags.NO_SPREAD}
-    half = normal_quantile(counts.conf_level) * error
-    return {**row, **with_interval(error, max(kappa - half, -1.0), min(kappa + half, 1.0)), "flag": ""}
+        estimate = jackknifed(kappa, without, sums[:, 0], cluster, counts.conf_level, alike=alike)
+        return {**row, **estimate.interval}
+    return {**row, **student(kappa, error, conf_level=counts.conf_level, method=methods.KAPPA, bounds=POINTS).cells}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import size_flag
 from judgestats.counting.study import Study
@@ -24,8 +26,10 @@ from judgestats.schema.columns import kind_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
 
-_PROPORTIONS = "Wilson|Goodman"
-_CLUSTERED = ("Wilson, clustered", "Goodman, 4 classes, clustered")
+#: How the interval of a proportion is made.
+_PROPORTIONS = (methods.WILSON, methods.GOODMAN)
+#: Flags of what a side was left without.
+_EXCLUDED = (flags.EXCLUDED, flags.INVALID_EXCLUDED, flags.SCORES_EXCLUDED, flags.N_SCORES_EXCLUDED)
 #: Terms of a datasheet of ratings that are compared, besides proportions.
 _OF_SCORES = ("mean_score", "run_sd")
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
@@ -33,6 +37,7 @@ _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "f
 Role = Literal["judge", "ceiling"]
 
 
+@checked_arguments
 @engine_errors
 def compare_datasheets(
     first: IntoFrame,
@@ -169,7 +174,8 @@ def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
     text = {c: sheet[c].astype(object).where(sheet[c].notna(), "") for c in ("section", "detail", "method", "flag")}
     sheet = sheet.assign(**text, judge=sheet["judge"].astype(object))
     of_scores = (sheet["section"] == "scores") & sheet["term"].isin(_OF_SCORES)
-    sheet = sheet[sheet["method"].astype(str).str.match(_PROPORTIONS) | of_scores]
+    proportion = [methods.method_of(method).is_by(*_PROPORTIONS) for method in sheet["method"]]
+    sheet = sheet[of_scores | np.array(proportion, dtype=bool)]
     again = sheet.duplicated(["judge", "section", "detail", "term"])
     if again.any():
         row = sheet[again].iloc[0]
@@ -189,7 +195,7 @@ def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[Record]:
             side: r["estimate"],
             "estimate": math.nan,
             "n": 0.0,
-            "flag": flags.join(*_flags_but_size(r["flag"]), flags.ONE_SIDE),
+            "flag": flags.join(_but_size(r["flag"]), flags.ONE_SIDE),
         }
         for r in alone.to_dict("records")
     ]
@@ -200,18 +206,16 @@ def _compared(record: Record, joint: PairedCalls | PairedScores, conf_level: flo
     row, pairing = joint.difference(record, conf_level)
     if row is None:
         row = _independent(record, conf_level)
-    sides = {side: _flags_but_size(record[f"flag_{k}"]) for k, side in enumerate(("first", "second"), 1)}
-    of_one = {f for f in {*sides["first"]} ^ {*sides["second"]} if f.endswith(" excluded")}
-    notes = [
-        flags.in_part(side, f) if f in of_one else f for side, flags_of_side in sides.items() for f in flags_of_side
-    ]
+    sides = {side: flags.flags_of(_but_size(record[f"flag_{k}"])) for k, side in enumerate(("first", "second"), 1)}
+    of_one = {f for f in {*sides["first"]} ^ {*sides["second"]} if flags.has(f, *_EXCLUDED)}
+    notes = [f.about(side) if f in of_one else f for side, of_side in sides.items() for f in of_side]
     both = {"first": record["estimate_1"], "second": record["estimate_2"]}
     return {**both, **row, "flag": flags.join(*notes, pairing, size_flag(row["n"]))}
 
 
-def _flags_but_size(flag: str) -> list[str]:
+def _but_size(flag: str) -> str:
     """Flags of a row except those of its sample size."""
-    return [f for f in flag.split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
+    return flags.without(flag, flags.SMALL_N, flags.NO_DATA)
 
 
 def _independent(record: Record, conf_level: float) -> Record:
@@ -220,7 +224,7 @@ def _independent(record: Record, conf_level: float) -> Record:
         return interval_difference(*sides)
     p1, n1, p2, n2 = (float(record[c]) for c in ("estimate_1", "n_1", "estimate_2", "n_2"))
     row = independent_difference(p2 * n2, n2, p1 * n1, n1, conf_level)
-    if not row["n"] or not any(record[m].startswith(_CLUSTERED) for m in ("method_1", "method_2")):
+    if not row["n"] or not any(methods.method_of(record[m]).clusters for m in ("method_1", "method_2")):
         return row
     return interval_difference(*(_side_interval(record, side, conf_level) for side in "21"))
 
@@ -228,7 +232,7 @@ def _independent(record: Record, conf_level: float) -> Record:
 def _side_interval(record: Record, side: str, conf_level: float) -> Record:
     """Estimate and interval of one side: the given one if clustered, else Wilson's (Goodman's are simultaneous)."""
     cells = {c: float(record[f"{c}_{side}"]) for c in ("estimate", "std_error", "conf_low", "conf_high", "n")}
-    if record[f"method_{side}"].startswith(_CLUSTERED):
+    if methods.method_of(record[f"method_{side}"]).clusters:
         return cells
     p, n = cells["estimate"], cells["n"]
     low, high = (float(x) for x in wilson(p * n, n, conf_level))

@@ -15,7 +15,9 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
+from judgestats.counting.connectedness import separate_designs
 from judgestats.counting.split_studies import splits_by_name
 from judgestats.counting.study import Calls, Study
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
@@ -24,7 +26,7 @@ from judgestats.metrics.bias import answer_rates, consistency, position_bias
 from judgestats.metrics.consensus.deviations import consensus_deviation, reference_of
 from judgestats.metrics.correctness import accuracy, classification, gold_agreement
 from judgestats.metrics.datasheets.score_section import missing_rows, score_rows
-from judgestats.metrics.measure_registry import Options, column_names, terms
+from judgestats.metrics.measure_registry import MeasureOptions, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
@@ -33,7 +35,6 @@ from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import RATERS, Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS, in_order
 from judgestats.schema.columns import INSTRUMENTS, By, answer_column, grouping, kind_of
-from judgestats.schema.factors import Factors
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
 
@@ -45,6 +46,7 @@ MOST_ARMS = 12
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
 
+@checked_arguments
 @engine_errors
 def datasheet(
     data: IntoFrame,
@@ -73,8 +75,8 @@ def datasheet(
         replicate differ in it. Another column that distinguishes calls and is not named makes no rows: what would mix
         its values is left out, and the first row of each judge has a flag.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``item``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     identity : dict, optional
         For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
@@ -85,7 +87,7 @@ def datasheet(
     baseline : str or mapping, optional
         The control condition, or ``{column: value}``. Without it no shift between prompts is computed.
     n_resamples, seed : int
-        For the bootstrap intervals.
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
         Coverage of the intervals.
 
@@ -128,7 +130,7 @@ def datasheet(
     kind = kind_of(study.names)
     conditions, unnamed = splits_by_name(study, kind, groups)
     groups += [s.column for s in conditions] if kind == "ratings" else []
-    options = Options(
+    options = MeasureOptions(
         tuple(groups),
         identity or {},
         cluster,
@@ -146,7 +148,7 @@ def datasheet(
     return sheet
 
 
-def sheet_of(data: Calls, options: Options) -> pd.DataFrame:
+def sheet_of(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     """Datasheet of the judges in a data set without people, whose answers are in the options."""
     present = column_names(data)
     columns = list(dict.fromkeys(["judge", *options.by]))
@@ -164,10 +166,11 @@ def sheet_of(data: Calls, options: Options) -> pd.DataFrame:
     sheet = stacked(parts, groups)
     if sheet.empty:
         raise DesignError("There is nothing to measure: the frame has no rows. Give preferences or ratings.")
-    alone = judges_apart(data)
-    if alone:
-        rows = sheet["judge"].isin(alone)
-        sheet.loc[rows, "flag"] = [flags.join(f, flags.NOTHING_IN_COMMON) for f in sheet.loc[rows, "flag"]]
+    confounded = {judge for group in separate_designs(data) for judge in group.judges}
+    for judges, flag in ((judges_apart(data), flags.NOTHING_IN_COMMON), (confounded, flags.SYSTEM_CONFOUNDED)):
+        if judges:
+            rows = sheet["judge"].isin(judges)
+            sheet.loc[rows, "flag"] = [flags.join(f, flag) for f in sheet.loc[rows, "flag"]]
     return sheet
 
 
@@ -180,7 +183,7 @@ def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.
     return in_order(pd.concat(sheets, ignore_index=True), groups)[columns]
 
 
-def _sections(data: Calls, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _sections(data: Calls, present: list[str], options: MeasureOptions) -> Iterator[tuple[str, pd.DataFrame]]:
     """Sections of a datasheet of preferences that the design supports."""
     take = partial(_if_possible, data, options)
     gates = options.call(validity_gates, data)
@@ -208,16 +211,13 @@ def _sections(data: Calls, present: list[str], options: Options) -> Iterator[tup
 
 
 def judges_apart(data: Calls) -> set[Any]:
-    """Judges that share no item with some other judge, so that the two are not comparable."""
+    """Judges that cannot be compared with some other judge: the two share no item."""
     from scipy.sparse import csr_array
 
     study = Study.of(data)
     if not {"judge", "item"} <= {*study.names}:
         return set()
-    columns = study.columns
-    if study.lazy:
-        columns = Factors(study.data.select("judge", "item").unique().collect(backend="pandas").to_native())
-    seen, _ = columns.counted(["judge", "item"])
+    seen, _ = study.in_memory(["judge", "item"], distinct=True).columns.counted(["judge", "item"])
     (judge, names), (item, items) = seen.of(["judge", "item"])
     judged = csr_array((np.ones(len(seen)), (judge, item)), shape=(len(names), len(items)))
     shared = (judged @ judged.T).tocsr()
@@ -229,7 +229,7 @@ def judges_apart(data: Calls) -> set[Any]:
     }
 
 
-def _criterion_sections(data: Calls, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _criterion_sections(data: Calls, options: MeasureOptions) -> Iterator[tuple[str, pd.DataFrame]]:
     base = options.baseline["prompt"]
     for other in labels(data, "prompt"):
         if other != base:
@@ -245,16 +245,16 @@ def _neutral_pairs(data: Calls, present: list[str]) -> Any:
 
 
 def _if_possible(
-    data: Calls, options: Options, section: str, measure: Callable[..., pd.DataFrame], *further: Any, **arguments: Any
+    data: Calls, options: MeasureOptions, section: str, measure: Callable[..., pd.DataFrame], *more: Any, **kwargs: Any
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     try:
-        yield section, options.call(measure, data, *further, **arguments)
+        yield section, options.call(measure, data, *more, **kwargs)
     except DesignError:
         return
 
 
 def _ratings_sections(
-    data: Calls, present: list[str], groups: list[str], options: Options
+    data: Calls, present: list[str], groups: list[str], options: MeasureOptions
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     if answer_column(present) == "answer":
         yield "scores", missing_rows(data, groups, options.conf_level)
@@ -273,11 +273,15 @@ def _ratings_sections(
         section = "consensus" if options.people is None else "people"
         for _, deviations in _if_possible(data, options, section, consensus_deviation, **reference_of(options)):
             of_judges = deviations["judge"].astype(str).ne("") & deviations["term"].ne("deviation")
+            if "system" in options.by:  # a row of each system, not of all of them
+                own = np.where(deviations["own"], "mean_own", "mean_others")
+                deviations = deviations.assign(term=own).where(deviations["term"] == "deviation").dropna(how="all")
+                of_judges = pd.Series(True, index=deviations.index)
             no_own = deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna()
             yield section, deviations[of_judges & ~no_own]
 
 
-def _class_sections(data: Calls, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+def _class_sections(data: Calls, present: list[str], options: MeasureOptions) -> Iterator[tuple[str, pd.DataFrame]]:
     """How often classes are right, over all and each, and the same when asked again."""
     for _, table in _if_possible(data, options, "verdicts", classification) if "gold" in present else ():
         of_class = table["class"] != ""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+from judgestats.arguments import checked_arguments
+from judgestats.errors import SchemaError
 
+
+@checked_arguments
 def profile(estimates: pd.DataFrame, *, dark: float = 0.05, high: float = 0.5, dominant: float = 0.9) -> pd.DataFrame:
     """Describe each judge by its dark current and its Δ0 mechanisms.
 
@@ -41,6 +45,12 @@ def profile(estimates: pd.DataFrame, *, dark: float = 0.05, high: float = 0.5, d
     >>> profile(rows)["profile"].item()
     'Class B / Presentation-conflicted'
     """
+    if not {"judge", "term", "estimate"} <= {*estimates.columns}:
+        raise SchemaError(
+            "profile describes estimates: rows with judge, term and estimate. Columns: "
+            f"{', '.join(map(str, estimates.columns))}. Give the result of datasheet(calls), or those of "
+            "dark_current(calls) and delta0(calls), stacked."
+        )
     pooled = estimates
     if "section" in pooled.columns:
         pooled = pooled[pooled["section"].isin(["dark current", "Δ0"])]
@@ -58,6 +68,8 @@ def profile(estimates: pd.DataFrame, *, dark: float = 0.05, high: float = 0.5, d
         dc, raw, stable, positional = (float(value[t]) for t in needed)
         because = f"DC = {dc:.3f}, RFP0 = {raw:.3f}, SCS = {stable:.3f}, PFP = {positional:.3f}"
         rows.append((*judge, _sketch(dc, raw, stable, positional, dark, high, dominant), because))
+    others = sorted({*estimates["judge"].dropna().astype(str)} - {*pooled["judge"].astype(str)})
+    rows += [(*[judge, None][: len(groups)], "not determined", "neither was measured") for judge in others]
     return pd.DataFrame(rows, columns=[*groups, "profile", "because"])
 
 

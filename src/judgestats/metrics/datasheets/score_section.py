@@ -6,25 +6,25 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.cells import cells
 from judgestats.counting.counts import Counts
 from judgestats.counting.study import Calls, Study
+from judgestats.estimate import ANY, student
 from judgestats.kernels.cluster_robust import linearised_error
 from judgestats.metrics.clustered import RATED, clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.consensus.stability import run_sd
-from judgestats.metrics.measure_registry import Options
-from judgestats.results import estimates, with_interval
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.results import estimates
 from judgestats.schema.coding import codes_of, rows_of_codes
 from judgestats.schema.columns import answer_column
 from judgestats.schema.factors import Factors
 from judgestats.typing import Floats, Record
 
 
-def score_rows(data: Calls, groups: list[str], options: Options) -> pd.DataFrame:
+def score_rows(data: Calls, groups: list[str], options: MeasureOptions) -> pd.DataFrame:
     """Mean score (as of :func:`judgestats.score_matrix`), missing share and spread over repeats of each judge."""
     by = [g for g in groups if g != "judge"]
     present = Study.of(data).names
@@ -40,7 +40,7 @@ def score_rows(data: Calls, groups: list[str], options: Options) -> pd.DataFrame
     for key, own, value in zip(keys, rows_of_codes(codes.code, codes.size), means["estimate"], strict=True):
         averaged = flags.SEVERAL_AVERAGED if not numbered and (runs[own] > 1).any() else ""
         own_columns, level = columns.take(own), options.conf_level
-        rows.append({**key, **mean_of_scores(own_columns, score[own], float(value), level, averaged, column)})
+        rows.append({**key, **mean_of_scores(own_columns, score[own], value, level, averaged, column, options.scale)})
         counts = Counts.of(pd.DataFrame({"n": [float(runs[own].sum()), float(missing[own].sum())]}))
         (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
@@ -61,16 +61,23 @@ def missing_rows(data: Calls, groups: list[str], conf_level: float) -> pd.DataFr
 
 
 def mean_of_scores(
-    about: Factors, score: Floats, value: float, conf_level: float, averaged: str = "", column: str = "item"
+    about: Factors,
+    score: Floats,
+    value: float,
+    conf_level: float,
+    averaged: str = "",
+    column: str = "item",
+    scale: tuple[float, float] | None = None,
 ) -> Record:
-    """Cells of a mean over systems of means over items, whose value is known, with t clustered by a column.
+    """Cells for a known mean over systems of means over items, with a t interval clustered by a column.
 
-    `about`: what each score (N,) is of, NaN where it is missing.
+    `about`: what each score (N,) is of, NaN where it is missing; `scale`: between which scores the mean is.
     """
     there = ~np.isnan(score)
     about, score = about.take(there), score[there]
     thing = about.codes(list(dict.fromkeys(["system", "item", column])))
-    row: Record = {"term": "mean_score", "n": thing.size, "method": f"mean over systems, t clustered by {column}"}
+    method = methods.MEAN_OVER_SYSTEMS.on(f"t clustered by {column}")
+    row: Record = {"term": "mean_score", "n": thing.size, "method": method}
     if not thing.size:
         return {**row, "estimate": math.nan, "flag": flags.NO_DATA}
     mean = np.bincount(thing.code, score) / np.bincount(thing.code)
@@ -82,5 +89,5 @@ def mean_of_scores(
         return {**row, "estimate": value, "flag": flags.join(flags.CLUSTER_MISSING.of(unknown, what=column), averaged)}
     influence: Floats = np.bincount(cluster, gap / (items.size * items[system])).astype(np.float64)
     error, df = linearised_error(influence, size)
-    half = float(stdtrit(df, 0.5 + conf_level / 2)) * error
-    return row | with_interval(error, value - half, value + half, estimate=value, flag=flag)
+    bounds = scale or ANY
+    return {**row, **student(value, error, df, conf_level=conf_level, method=method, flag=flag, bounds=bounds).cells}

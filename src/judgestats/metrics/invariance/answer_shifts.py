@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 from scipy.special import chdtrc, fdtrc
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, ratio
 from judgestats.counting.counts import Counts
-from judgestats.kernels.cluster_sums import clusters_note, effective_clusters, sums_within
+from judgestats.kernels.cluster_sums import effective_clusters, sums_within
 from judgestats.kernels.proportions import (
     clustered_ratios,
     clustered_tango,
@@ -21,10 +20,11 @@ from judgestats.kernels.proportions import (
     quotient,
     wilson,
 )
-from judgestats.metrics.invariance.probe_answers import Answers
+from judgestats.metrics.invariance.probe_answers import ProbeAnswers
 from judgestats.results import with_interval
 from judgestats.schema.coding import codes_of
 from judgestats.typing import Floats, Integers, Record
+from judgestats.wording import Method
 
 
 def shares(totals: Floats) -> tuple[Floats, Floats]:
@@ -71,7 +71,9 @@ def signed_neutrality(totals: Floats) -> Floats:
     return ratio(np.column_stack([totals[:, 0] - totals[:, 1], totals.sum(axis=1)]))
 
 
-def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap | None, cluster: str | None) -> Record:
+def shift_cells(
+    answers: ProbeAnswers, role: int, conf_level: float, plan: Bootstrap | None, cluster: str | None
+) -> Record:
     """Estimate and interval of the change of one share (0 favoured, 1 opposed, 2 tie)."""
     joint, both = answers.joint, None
     if joint is not None:
@@ -82,30 +84,21 @@ def shift_cells(answers: Answers, role: int, conf_level: float, plan: Bootstrap 
     return _share_difference(answers, sides, both, lambda t: shifts(t)[:, role], conf_level, plan, cluster)
 
 
-def nontie_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, cluster: str | None) -> Record:
+def nontie_cells(answers: ProbeAnswers, conf_level: float, plan: Bootstrap | None, cluster: str | None) -> Record:
     """Estimate and interval of :func:`nontie_shift`."""
     joint = answers.joint
     both = None if joint is None else (joint[0, 0], joint[1, 0], joint[0, 1], joint[1, 1])
     return _share_difference(answers, _sides(answers, 0, [0, 1]), both, nontie_shift, conf_level, plan, cluster)
 
 
-def _sides(answers: Answers, hit: int, of: list[int]) -> list[tuple[Floats, Floats]]:
+def _sides(answers: ProbeAnswers, hit: int, of: list[int]) -> list[tuple[Floats, Floats]]:
     """Hits and answers of each row, under the probe and blind."""
     sides = (answers.counts[:, 3:6], answers.counts[:, :3])
     return [(side[:, hit], side[:, of].sum(axis=1)) for side in sides]
 
 
-def rare_clusters(table: pd.DataFrame, plan: Bootstrap | None, *shares: tuple[Floats, Floats]) -> str:
-    """The flag where few of the clusters that a bootstrap draws contain the rarer answer; hits and n of rows, (R,)."""
-    if plan is None or len(plan.cluster) != 1:
-        return ""
-    code = codes_of(table, list(plan.cluster)).code
-    few = (flags.few_clusters(np.bincount(code, n), hits=np.bincount(code, k), resampled=True) for k, n in shares)
-    return flags.join(*few)
-
-
 def _share_difference(
-    answers: Answers,
+    answers: ProbeAnswers,
     sides: list[tuple[Floats, Floats]],
     both: tuple[float, float, float, float] | None,
     statistic: Callable[[Floats], Floats],
@@ -123,8 +116,7 @@ def _share_difference(
     small = flags.SMALL_N if min(n1, n2) < 30 else ""
     cells: Record = {"estimate": k1 / n1 - k2 / n2, "n": min(n1, n2), "flag": flags.join(answers.flag, small)}
     if plan is not None:
-        few = rare_clusters(answers.table, plan, *sides)
-        return {**cells, **_bootstrapped(answers, statistic, plan, flags.join(few, small))}
+        return {**cells, **_bootstrapped(answers, statistic, plan, small)}
     if cluster is not None:
         return {**cells, **_by_cluster(answers, sides, cluster, conf_level, cells["flag"])}
     a, b, c, d = both or (0.0, 0.0, 0.0, 0.0)
@@ -134,10 +126,11 @@ def _share_difference(
     n = a + b + c + d
     if both is None or n == 0:
         low, high = newcombe(k1, n1, k2, n2, conf_level)
-        method = "Newcombe, independent" if both is not None else "Newcombe, two independent multinomials"
+        multinomials = methods.NEWCOMBE.on("two independent multinomials")
+        method = methods.NEWCOMBE_INDEPENDENT if both is not None else multinomials
     elif n1 == n2 == n:
         low, high = newcombe_paired(a, b, c, d, conf_level)
-        method = "Newcombe, paired"
+        method = methods.NEWCOMBE_PAIRED
     else:
         spread = math.sqrt(n1 * p1 * (1 - p1) * n2 * p2 * (1 - p2))
         # Newcombe's square-and-add with the correlation of two shares that have some units in common
@@ -146,12 +139,12 @@ def _share_difference(
         below = (p1 - l1) ** 2 - 2 * r * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2
         above = (u1 - p1) ** 2 - 2 * r * (u1 - p1) * (p2 - l2) + (p2 - l2) ** 2
         low, high = p1 - p2 - math.sqrt(max(below, 0.0)), p1 - p2 + math.sqrt(max(above, 0.0))
-        method = f"Newcombe, {n:,.0f} pairs"
+        method = methods.NEWCOMBE.on(f"{n:,.0f} pairs")
     return {**cells, "std_error": math.sqrt(max(variance, 0.0)), "conf_low": low, "conf_high": high, "method": method}
 
 
 def _by_cluster(
-    answers: Answers, sides: list[tuple[Floats, Floats]], cluster: str, conf_level: float, flag: str
+    answers: ProbeAnswers, sides: list[tuple[Floats, Floats]], cluster: str, conf_level: float, flag: str
 ) -> Record:
     """The interval of a difference of two shares over clusters: Tango's where each call has both answers, else t."""
     unit = codes_of(answers.table, [cluster])
@@ -159,32 +152,33 @@ def _by_cluster(
     counts = np.column_stack([k1, k2, n1, n2, np.maximum(k1 - k2, 0.0), np.maximum(k2 - k1, 0.0)])
     sums = sums_within(counts, unit.code, unit.size)
     k, n = sums[:, :2], sums[:, 2:4]
-    few = flags.join(*(flags.few_clusters(n[:, side], hits=k[:, side]) for side in (0, 1)))
-    by = f"clustered by {cluster} ({clusters_note(n.max(axis=1))})"
+    few = flags.join(*(flags.few_clusters(n[:, side]) for side in (0, 1)))
     if answers.joint is not None and (n1 == n2).all():
         tango = clustered_tango(sums[:, 4], sums[:, 5], n[:, 0], conf_level)
-        error, low, high, method = tango.std_error, tango.low, tango.high, "Tango, paired"
+        error, low, high, method = tango.std_error, tango.low, tango.high, methods.TANGO_PAIRED
     else:
-        signs, method = np.array([1.0, -1.0]), "t, two shares"
+        signs, method = np.array([1.0, -1.0]), methods.T.on("two shares")
         _, error, low, high = clustered_ratios(k, n, signs, conf_level)
         if not error > 0:  # clusters alike
             _, error, low, high = clustered_ratios(k, n, signs, conf_level, bound=1.0)
     ends = (max(low, -1.0), min(high, 1.0))
-    return with_interval(error, *ends, method=f"{method}, {by}", flag=flags.join(flag, few))
+    by = methods.clustered(method, cluster, n.max(axis=1))
+    return with_interval(error, *ends, method=by, flag=flags.join(flag, few))
 
 
-def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = "") -> Record:
+def _bootstrapped(
+    answers: ProbeAnswers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = ""
+) -> Record:
     cells = Counts.of(answers.table).resampled(answers.counts, statistic, answers.key, plan=plan)
     cells["method"] = bootstrap_name(plan, answers.joint is not None)
     return {**cells, "flag": flags.join(answers.flag, flag, cells["flag"])}
 
 
-def bootstrap_name(plan: Bootstrap, paired: bool) -> str:
+def bootstrap_name(plan: Bootstrap, paired: bool) -> Method:
     """Name of a bootstrap and its units."""
     if plan.cluster:
-        return plan.words
-    words = plan.words.replace("bootstrap of calls", "bootstrap of items" if paired else "two independent multinomials")
-    return words.replace(" within side", "")
+        return plan.way
+    return plan.way.drawing("items") if paired else plan.way.drawing("multinomials", "two independent")
 
 
 def clipped(signed: Record) -> Record:
@@ -201,7 +195,7 @@ def clipped_ends(low: float, high: float) -> tuple[float, float]:
     return float(np.maximum(low, 0.0)), float(np.maximum(high, 0.0))
 
 
-def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstrap) -> Record:
+def lao_cells(answers: ProbeAnswers, p_value: float, conf_level: float, plan: Bootstrap) -> Record:
     """LAO with its bootstrap interval; flagged without movement, or if the movement is not significant."""
     value = float(lao(answers.total[None, :])[0])
     n = min(answers.total[:3].sum(), answers.total[3:].sum())
@@ -216,7 +210,7 @@ def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstr
 
 
 def variation_cells(
-    answers: Answers, conf_level: float, plan: Bootstrap | None, clusters: Sequence[str] = ()
+    answers: ProbeAnswers, conf_level: float, plan: Bootstrap | None, clusters: Sequence[str] = ()
 ) -> Record:
     """Total variation, its interval from the three shifts, and the joint test of no shift."""
     total = answers.total
@@ -227,12 +221,12 @@ def variation_cells(
     p_value, test = (math.nan, "") if len(clusters) > 1 else joint_test(answers, *clusters)
     bounded = bool(np.isfinite(low).any())
     bounds = {"conf_low": float(np.nanmax(low)), "conf_high": float(np.nanmax(high))} if bounded else {}
-    method = each[0].get("method", "")
+    method = each[0]["method"].noting("Bonferroni of 3") if each[0].get("method") else methods.NONE
     return {
         "estimate": value,
         "n": each[0]["n"],
         **bounds,
-        "method": "; ".join(x for x in (f"{method}, Bonferroni of 3" if method else "", test) if x),
+        "method": method.noting(test, "; " if method and test else ""),
         "flag": flags.join(each[0]["flag"], flags.NO_CLUSTERED_TEST if len(clusters) > 1 else ""),
         "p_value": p_value,
     }
@@ -245,7 +239,7 @@ def folded_interval(low: float, high: float) -> tuple[float, float]:
     return min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
-def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str]:
+def joint_test(answers: ProbeAnswers, cluster: str | None = None) -> tuple[float, str]:
     """p-value of no change in any share, and the name of the test.
 
     Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples. With clusters Wald's, with the
@@ -313,5 +307,5 @@ def _p(statistic: float, df: int, n: float) -> float:
     return float(chdtrc(df, statistic)) if df else 1.0
 
 
-def _empty(answers: Answers) -> str:
+def _empty(answers: ProbeAnswers) -> str:
     return flags.NO_BLIND if answers.total[:3].sum() == 0 else flags.NO_DATA

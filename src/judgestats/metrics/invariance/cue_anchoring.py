@@ -12,31 +12,29 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import chdtri
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, Interval, planned
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
-from judgestats.counting.differences import CLUSTERED, clustered_difference
 from judgestats.counting.selection import gathered
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.cluster_sums import clusters_note, sums_within
-from judgestats.kernels.proportions import newcombe_paired
+from judgestats.estimate import NOTHING, clustered_difference, difference
+from judgestats.kernels.cluster_sums import sums_within
 from judgestats.metrics.bias.design_flags import flag_forced
 from judgestats.metrics.invariance.answer_shifts import (
     clipped,
     folded_interval,
     lao_cells,
     nontie_cells,
-    rare_clusters,
     shift_cells,
     signed_neutrality,
     variation_cells,
 )
 from judgestats.metrics.invariance.outcome_coding import ROLES, Favoured, key_of, refuse_unnamed
-from judgestats.metrics.invariance.probe_answers import Answers, ProbeCalls, answers, refuse_no_probe, study
+from judgestats.metrics.invariance.probe_answers import ProbeAnswers, ProbeCalls, answers, refuse_no_probe, study
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.requirements import control_of
 from judgestats.results import estimates
@@ -126,17 +124,19 @@ def anchoring(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        Column that items share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
-        Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a flag where
-        they are not.
+        Column that items share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all items as independent, with a flag where they are not. Two crossed columns need
+        ``interval='percentile'``.
     interval : {'wilson', 'percentile', 'bca'}
         ``wilson``: Wilson's for rates and Newcombe's for changes, by cluster Tango's where each call has an answer
         under both probes, and else Student's t; else a bootstrap of items (of both samples for counts). ``lao`` has a
         bootstrap interval in any case.
     n_items : float, optional
         Stated number of items per probe, or a column ``items``. Answers with another sum are flagged.
-    n_resamples, seed, conf_level
-        Of the bootstrap, and coverage.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def anchoring(
 
 
 def movement_rows(
-    a: Answers, conf_level: float, plan: Bootstrap | None, bootstrap: Bootstrap, clusters: Sequence[str]
+    a: ProbeAnswers, conf_level: float, plan: Bootstrap | None, bootstrap: Bootstrap, clusters: Sequence[str]
 ) -> list[Record]:
     """Rows of one group under one labelled probe; `bootstrap` for what has no other interval."""
     bootstrap, plan = _of_two_samples(bootstrap, a), _of_two_samples(plan, a)
@@ -250,7 +250,7 @@ def movement_rows(
     return [{**a.key, "favoured": a.favoured, "term": term, **c} for term, c in cells.items()]
 
 
-def _of_two_samples(plan: Any, a: Answers) -> Any:
+def _of_two_samples(plan: Any, a: ProbeAnswers) -> Any:
     """Draw the samples separately where they are not known to be of the same items."""
     if plan is None or plan.cluster or a.joint is not None:
         return plan
@@ -349,9 +349,9 @@ def _spread(values: Column, conf_level: float) -> Record:
     if k < 2:
         return {"estimate": math.nan, "n": float(k), "flag": flags.SINGLE_RUN if k else flags.NO_DATA}
     sd = float(defined.std(ddof=1))
-    cells: Record = {"estimate": sd, "n": float(k), "method": f"χ² of {k} runs", "flag": ""}
-    if sd < 1e-12:
-        return {**cells, "estimate": 0.0, "method": "", "flag": flags.NO_SPREAD}
+    cells: Record = {"estimate": sd, "n": float(k), "method": methods.CHI2.on(f"of {k} runs", " "), "flag": ""}
+    if sd <= NOTHING:
+        return {**cells, "estimate": 0.0, "method": methods.NONE, "flag": flags.NO_SPREAD}
     low, high = (sd * math.sqrt((k - 1) / chdtri(k - 1, q)) for q in ((1 - conf_level) / 2, (1 + conf_level) / 2))
     return {**cells, "conf_low": low, "conf_high": high}
 
@@ -378,22 +378,17 @@ def _neutrality(
     cells: Record = {"estimate": math.nan, "n": n, "flag": flag, "favoured": pair[0]}
     if n == 0:
         return cells
-    cells["estimate"] = value = (one - two) / n
+    cells["estimate"] = (one - two) / n
     if plan is not None:
         ends = Counts.of(table).resampled(counts, signed_neutrality, key, plan=plan)
-        few = rare_clusters(table, plan, (counts[:, 0], counts.sum(axis=1)))
-        return {**cells, **ends, "flag": flags.join(flag, few, ends["flag"])}
+        return {**cells, **ends, "flag": flags.join(flag, ends["flag"])}
     if cluster is not None:
         unit = codes_of(table, [cluster])
         sums = sums_within(counts, unit.code, unit.size)
-        size = sums.sum(axis=1)
-        cells["method"] = f"{CLUSTERED}, clustered by {cluster} ({clusters_note(size)})"
-        few = flags.few_clusters(size, hits=sums[:, 0])
-        return {**cells, **clustered_difference(sums, conf_level), "flag": flags.join(flag, few)}
-    low, high = newcombe_paired(0.0, one, two, tie, conf_level)
-    spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
-    method = "Newcombe, two shares of one sample"
-    return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "method": method}
+        few = flags.few_clusters(sums.sum(axis=1))
+        estimate = clustered_difference(sums, conf_level, column=cluster)
+        return {**cells, **estimate.interval, "flag": flags.join(flag, few)}
+    return {**cells, **difference(np.array([one, two, tie]), conf_level).interval, "flag": flag}
 
 
 def _tie_rows(

@@ -95,7 +95,7 @@ class ProbeCalls:
 
 
 @dataclass(frozen=True)
-class Answers:
+class ProbeAnswers:
     """Answers of one judge blind and under a probe."""
 
     key: Record  # the groups and ``probe``
@@ -188,7 +188,7 @@ def refuse_no_probe(probes: ProbeCalls, probe: str, argument: str, *, always: bo
 
 def answers(
     probes: ProbeCalls, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str] | None = None
-) -> Iterator[Answers]:
+) -> Iterator[ProbeAnswers]:
     """Yield the answers of each group under each labelled probe, by role.
 
     `blind`: the probe that the others are compared with. `favoured`, `label`: the side that the cue favours.
@@ -261,7 +261,7 @@ def outcomes_of(calls: pd.DataFrame) -> Column:
     return outcome
 
 
-def _joint(pairs: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> Answers:
+def _joint(pairs: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> ProbeAnswers:
     """Answers of items under both probes."""
     coded = [*clusters, "_baseline", "_outcome"]
     table = count_rows(pairs[pairs["_known"]], coded, "n")
@@ -274,7 +274,7 @@ def _joint(pairs: pd.DataFrame, columns: list[str], clusters: list[str], flag: s
     both = (base >= 0) & (probe >= 0)
     joint = np.zeros((3, 3))
     np.add.at(joint, (base[both], probe[both]), n[both])
-    return Answers(
+    return ProbeAnswers(
         _key(pairs, columns), one_side(pairs["_side"]), table, counts, joint, flags.join(flag, excluded(pairs))
     )
 
@@ -283,7 +283,7 @@ def _key(rows: pd.DataFrame, columns: list[str]) -> Record:
     return {str(c): rows[c].iloc[0] for c in columns}
 
 
-def _independent(probes: ProbeCalls, blind: str, side: Column, clusters: list[str]) -> Iterator[Answers]:
+def _independent(probes: ProbeCalls, blind: str, side: Column, clusters: list[str]) -> Iterator[ProbeAnswers]:
     """Answers from counts of each probe: independent samples."""
     _refuse_many(probes.table, probes.groups, side.where(probes.table["probe"] != blind, None))
     table = count(probes.table, "anchoring", probes.groups, cluster=clusters or False).table
@@ -310,7 +310,7 @@ def _independent(probes: ProbeCalls, blind: str, side: Column, clusters: list[st
             valid = np.flatnonzero(roles >= 0)
             counts[valid, roles[valid] + np.where(samples["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
             flag = flags.join(dependent, flags.INVALID_EXCLUDED.of(n[roles < 0].sum()))
-            yield Answers(key, sides_found[0], samples[[*clusters, "side", "n"]], counts, None, flag)
+            yield ProbeAnswers(key, sides_found[0], samples[[*clusters, "side", "n"]], counts, None, flag)
 
 
 def _refuse_many(table: pd.DataFrame, groups: list[str], side: Column) -> None:

@@ -104,8 +104,8 @@ def rationale_check(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
-        in ``method``. False treats all calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 

@@ -135,8 +135,10 @@ def rationale_shift(
         Only items with the same verdict in both, including ties; False uses all items valid in both.
     by : str or sequence of str
         Further grouping columns.
-    n_resamples, seed, conf_level
-        Of the bootstrap of items, and coverage.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws. The bootstrap draws items.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------

@@ -25,6 +25,7 @@ from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Record
+from judgestats.wording import Method
 
 Statistic = Callable[[Floats], Floats]
 
@@ -96,8 +97,10 @@ def protocol_difference(
         As for :func:`anchoring`.
     interval : {'percentile', 'bca'}
         Bootstrap interval.
-    n_resamples, seed, conf_level
-        Of the bootstrap, and coverage.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
@@ -253,15 +256,15 @@ def _differences(
             yield {**row, "flag": flags.join(common, missing)}
             continue
         ends = Counts.of(table).resampled(counts, difference, key, plan=plan)
-        words = plan.words if plan.cluster else plan.words.replace("calls within _arm", "independent samples")
-        ends["method"] = words
+        way = plan.way if plan.cluster else plan.way.drawing("independent samples")
+        ends["method"] = way
         if term in _NOT_SMOOTH:
-            ends |= _near_border(term, [(table, counts[:, :width]), (table, counts[:, width:])], plan, key, words)
+            ends |= _near_border(term, [(table, counts[:, :width]), (table, counts[:, width:])], plan, key, way)
         yield {**row, **ends, "flag": flags.join(common, of_lao if term == "lao" else "", ends["flag"])}
 
 
 def _near_border(
-    term: str, arms: list[tuple[pd.DataFrame, Floats]], plan: Bootstrap, key: Record, words: str
+    term: str, arms: list[tuple[pd.DataFrame, Floats]], plan: Bootstrap, key: Record, way: Method
 ) -> Record:
     """Interval of a difference of clipped or folded quantities near their border, from those of both arms (Bonferroni).
 
@@ -289,4 +292,9 @@ def _near_border(
     if not ends_known["conf_low"] < ends_known["conf_high"]:
         return {}
     kind = "folded" if transform is answer_shifts.folded_interval else "clipped"
-    return {"std_error": math.nan, **ends_known, "method": f"{words}, Bonferroni of two {kind} intervals", "flag": flag}
+    return {
+        "std_error": math.nan,
+        **ends_known,
+        "method": way.noting(f"Bonferroni of two {kind} intervals"),
+        "flag": flag,
+    }

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap, Interval, planned, ratio
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
@@ -73,13 +73,15 @@ def revision(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        Column that items share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
-        Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a flag where
-        they are not.
+        Column that items share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all items as independent, with a flag where they are not. Two crossed columns need
+        ``interval='percentile'``.
     interval : {'wilson', 'percentile', 'bca'}
         Of the shares.
-    n_resamples, seed, conf_level
-        Of the bootstrap, and coverage.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
+    conf_level : float
+        Coverage of the intervals.
 
     Returns
     -------
@@ -183,7 +185,7 @@ def _net(
 ) -> list[Record]:
     """Rows of ``net``; n and the flag of a small sample are those of any rate of these items."""
     columns = [*probes.groups, "probe"]
-    calls = Clusters(items=probes.clustering.items) if probes.clusters else probes.clustering
+    calls = Clusters() if probes.clusters else probes.clustering
     rows = Counts.of(pairs, columns, calls, conf_level=conf_level).rates("net", sign > 0, valid)
     n = pairs["n"].to_numpy(dtype=float)
     code = codes_of(pairs, columns)
@@ -192,12 +194,12 @@ def _net(
         up, down, still = (float(n[inside & (sign == s)].sum()) for s in (1, -1, 0))
         total = up + down + still
         if not total:
-            row["method"] = ""
+            row["method"] = methods.NONE
             continue
         row["estimate"] = net = (up - down) / total
         row["std_error"] = math.sqrt(max((up + down) / total - net**2, 0.0) / total)
         row["conf_low"], row["conf_high"] = newcombe_paired(0.0, up, down, still, conf_level)
-        row["method"] = "Newcombe, two shares of one sample"
+        row["method"] = methods.NEWCOMBE_ONE_SAMPLE
         if plan is not None:
             counts = np.column_stack([n[inside] * sign[inside], n[inside]])
             key = {str(c): row[c] for c in columns}

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import Invalid
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL
+from judgestats.estimate import student
 from judgestats.kernels.cluster_robust import linearised_error
-from judgestats.kernels.cluster_sums import clusters_note
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.columns import By
@@ -59,8 +59,8 @@ def target_sensitivity(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     invalid : {'drop', 'wrong', 'tie'}
         How invalid calls count.
     conf_level : float
@@ -125,8 +125,8 @@ def d_prime(
     by, cluster
         As in :func:`target_sensitivity`.
     conf_level : float
-        Coverage of the interval (Gourevitch and Galanter's variance; clustered: times the design effect, with t on the
-        clusters, Satterthwaite's degrees of freedom).
+        Coverage of the intervals. Their variance is Gourevitch and Galanter's; clustered, it is multiplied by the
+        design effect, with t on Satterthwaite's degrees of freedom.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def d_prime(
 
 
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[Record]:
-    method, small = "log-linear, Gourevitch-Galanter", flags.SMALL_N if n1 + n2 < 30 else ""
+    method, small = methods.LOG_LINEAR, flags.SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
         flag = flags.join(flags.ONE_POSITION if n1 + n2 else flags.NO_DATA, small)
         return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": flag} for t in _SIGNAL_TERMS]
@@ -191,13 +191,12 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
     zh, zf = float(ndtri(h)), float(ndtri(f))
     ceiling = hits == n1 and alarms == 0
     variance = h * (1 - h) / (n1 * _density(zh) ** 2) + f * (1 - f) / (n2 * _density(zf) ** 2)
-    z = float(ndtri(0.5 + conf_level / 2))
     rows = []
     for term, value, scale in zip(_SIGNAL_TERMS, (zh - zf, -(zh + zf) / 2), (1.0, 0.5), strict=True):
         error = math.nan if ceiling else scale * math.sqrt(variance)
-        row = {"term": term, "estimate": value, "std_error": error, "n": n1 + n2, "method": method}
-        row |= {"conf_low": value - z * error, "conf_high": value + z * error}
-        rows.append({**row, "flag": flags.join(flags.CEILING if ceiling else "", small)})
+        flag = flags.join(flags.CEILING if ceiling else "", small)
+        estimate = student(value, error, conf_level=conf_level, method=method, flag=flag)
+        rows.append({"term": term, "n": n1 + n2, **estimate.cells})
     return rows
 
 
@@ -217,19 +216,14 @@ def _clustered(
     size = np.bincount(unit, size).astype(np.float64)
     result = []
     for row, sign in zip(rows, (-1.0, 1.0), strict=True):  # d' is a difference, the criterion a sum
-        row = {**row, "method": f"{row['method']}, clustered by {column} ({clusters_note(size)})"}
         error, df = linearised_error(np.bincount(unit, influences[0] + sign * influences[1]).astype(np.float64), size)
         if independent > 0:
             error *= row["std_error"] / math.sqrt(independent)
         elif not math.isnan(error):
             error = row["std_error"]
-        t = float(stdtrit(df, 0.5 + conf_level / 2))
-        alike = flags.NO_SPREAD if error <= 1e-12 else ""
-        if not error > 1e-12:
-            error = math.nan
-        ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
-        flag = flags.join(row["flag"], flags.few_clusters(size), alike)
-        result.append({**row, "std_error": error, **ends, "flag": flag})
+        by, flag = methods.clustered(row["method"], column, size), flags.join(row["flag"], flags.few_clusters(size))
+        estimate = student(row["estimate"], error, df, conf_level=conf_level, method=by, flag=flag)
+        result.append({**row, **estimate.cells})
     return result
 
 

@@ -13,18 +13,18 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.counts import Counts, size_flag
-from judgestats.counting.selection import gathered
+from judgestats.counting.selection import gathered_study
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import called, count
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, refuse_unknown
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics import paired
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.paired import Marks, Sides
 from judgestats.metrics.requirements import against_control, control_of
 from judgestats.results import estimates
@@ -39,7 +39,7 @@ _CALL = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
 _Key = tuple[Any, ...]
 
 
-def _from_baseline(data: Calls, options: Options) -> pd.DataFrame:
+def _from_baseline(data: Calls, options: MeasureOptions) -> pd.DataFrame:
     return against_control(data, options, "prompt", lambda *prompts: options.call(criterion_shift, data, *prompts))
 
 
@@ -89,8 +89,8 @@ def criterion_shift(
         Uses of the judge, each with what a false preference costs there, a missed signal costing 1: below 1 where
         preferences are only explored (``{"ranking": 0.5}``), above where each is a claim (``{"adjudication": 5}``).
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -206,8 +206,7 @@ def _cells(calls: Calls, base: str, strict: str, cluster: Cluster, conf_level: f
     calls_of = {}
     if {*required("preferences")} <= {*study.names}:
         beside = [column] if column is not None and column != "pair" else []
-        read = Study.of(gathered(study, beside)) if study.lazy else study
-        counted, columns = called(read, "criterion_shift", beside)
+        counted, columns = called(gathered_study(study, beside), "criterion_shift", beside)
         number, calls_of = columns.codes([c for c in _CALL if c in columns]).code, _by_cell(columns, base, strict)
     by_prompt = tallied.grouped([k for k in (*_KEYS, "prompt") if k in tallied.columns])
     parts, rates = by_prompt.rows_of_groups(), by_prompt.rates("", *_hits(by_prompt, "tie"))
@@ -273,7 +272,12 @@ def _outcome_difference(cell: _Cell, term: str, outcome: str, conf_level: float,
 def _rate(counts: Counts, outcome: str) -> Record:
     """Share of an outcome under one prompt with its clustered interval, without flags of the sample size."""
     (row,) = counts.rates("", *_hits(counts, outcome))
-    return {**row, "flag": flags.join(*(f for f in row["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)))}
+    return {**row, "flag": _but_size(row["flag"])}
+
+
+def _but_size(*cells: str) -> str:
+    """Flags of rows, except those of their sample size."""
+    return flags.join(*(flags.without(cell, flags.SMALL_N, flags.NO_DATA) for cell in cells))
 
 
 def _marks(calls: Study, outcome: str) -> Marks:
@@ -283,26 +287,26 @@ def _marks(calls: Study, outcome: str) -> Marks:
 
 def _net_gain(saved: Mapping[str, Any], lost: Mapping[str, Any], cost: float) -> Record:
     """False preferences saved, at their cost, minus target signals lost."""
-    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
+    notes = _but_size(saved["flag"], lost["flag"])
     if math.isnan(saved["estimate"] + lost["estimate"]):
-        return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags.join(*notes, flags.NO_DATA)}
+        return {"term": "net_gain", "estimate": math.nan, "n": 0.0, "flag": flags.join(notes, flags.NO_DATA)}
     scaled = {c: cost * saved[c] for c in ("estimate", "std_error", "conf_low", "conf_high")}
     row = paired.interval_difference({**scaled, "n": saved["n"]}, lost)
-    return {"term": "net_gain", **row, "flag": flags.join(*notes, size_flag(row["n"]))}
+    return {"term": "net_gain", **row, "flag": flags.join(notes, size_flag(row["n"]))}
 
 
 def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> Record:
     """False preferences saved per target signal lost."""
     n = min(saved["n"], lost["n"])
-    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (flags.SMALL_N, flags.NO_DATA)]
-    row: Record = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": "Fieller"}
+    notes = _but_size(saved["flag"], lost["flag"])
+    row: Record = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": methods.FIELLER}
     if math.isnan(saved["estimate"] + lost["estimate"]):
-        return {**row, "flag": flags.join(*notes, flags.NO_DATA)}
+        return {**row, "flag": flags.join(notes, flags.NO_DATA)}
     if lost["estimate"] == 0:
-        return {**row, "flag": flags.join(*notes, flags.ZERO_BASE, flags.NO_DATA)}
+        return {**row, "flag": flags.join(notes, flags.ZERO_BASE, flags.NO_DATA)}
     low, high, unbounded = _fieller(saved, lost, normal_quantile(conf_level))
     row.update(estimate=saved["estimate"] / lost["estimate"], conf_low=low, conf_high=high)
-    return {**row, "flag": flags.join(*notes, unbounded, size_flag(n))}
+    return {**row, "flag": flags.join(notes, unbounded, size_flag(n))}
 
 
 def _fieller(top: Mapping[str, Any], bottom: Mapping[str, Any], q: float) -> tuple[float, float, str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.patterns import SLOT_ANSWERS
 from judgestats.counting.tallies import count
@@ -27,6 +27,7 @@ CLASS_TERMS = {
     "one_sided_commit": ONE_SIDED,
     "no_preference": NO_PREFERENCE,
 }
+_FOUR_CLASSES = methods.GOODMAN.on("4 classes")
 _ORDER = (
     "raw_false_preference",
     "tie_rate",
@@ -85,14 +86,14 @@ def delta0(
     stimulus : {'same_subset', 'different_subset'}
         Type of equal-quality pairs; the two are never pooled.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that pairs share (``task``, say), which ``method`` names. False
-        treats pairs as independent, with a flag where they are not. Without clusters of pairs, the two calls of a pair
-        are still clustered.
+        Column that pairs share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all pairs as independent, with a flag where they are not. Without clusters of pairs,
+        the two calls of a pair are still clustered.
     simultaneous : bool
         Goodman's simultaneous intervals for the four classes (clustered: clustered Wilson intervals at Goodman's
         level); False gives a Wilson interval for each class.
     conf_level : float
-        Coverage of the intervals, jointly for the four classes if they are simultaneous.
+        Coverage of the intervals. It is joint for the four classes if they are simultaneous.
 
     Returns
     -------
@@ -151,14 +152,20 @@ def delta0(
             if of_classes.sum():
                 low, high = goodman(of_classes, conf_level)
                 for t, c in CLASS_TERMS.items():
-                    terms[t][g].update(conf_low=low[c], conf_high=high[c], method="Goodman, 4 classes")
+                    terms[t][g].update(conf_low=low[c], conf_high=high[c], method=_FOUR_CLASSES)
     elif simultaneous:  # Goodman's are Wilson's at level 1 - α/4
         of_each = counts.inferred(1 - (1 - conf_level) / len(CLASS_TERMS))
         for t, c in CLASS_TERMS.items():
             joint = of_each.rates(t, pair_class == c, complete)
-            terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
+            terms[t] = [{**r, "method": r["method"].instead(_FOUR_CLASSES)} for r in joint]
     no_interval = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-    zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": flags.BY_STRUCTURE}
+    zero = {
+        **no_interval,
+        "term": "other_conflict",
+        "estimate": 0.0,
+        "method": methods.IDENTITY,
+        "flag": flags.BY_STRUCTURE,
+    }
     empty = {**zero, "estimate": math.nan, "flag": flags.NO_DATA}
     terms["other_conflict"] = [{**row, **(zero if row["n"] > 0 else empty)} for row in terms["no_preference"]]
     dropped = classes[:, DROPPED]
@@ -194,10 +201,10 @@ def filler_preference(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
-        Coverage of the interval (Newcombe's, for the difference of two shares of one sample).
+        Coverage of the intervals. They are Newcombe's, for the difference of two shares of one sample.
 
     Returns
     -------

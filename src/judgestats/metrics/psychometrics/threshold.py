@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.patterns import Invalid
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.kernels.isotonic import increasing
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import estimates
 from judgestats.schema.coding import codes_of
@@ -27,7 +28,7 @@ from judgestats.typing import Floats, Record
 Interpolation = Literal["linear", "step"]
 
 
-def cluster_of_steps(_: object, options: Options) -> Record:
+def cluster_of_steps(_: object, options: MeasureOptions) -> Record:
     """The cluster argument of :func:`detection_threshold`, which has no ``"auto"``."""
     return {} if options.cluster == "auto" else {"cluster": options.cluster or None}
 
@@ -75,12 +76,10 @@ def detection_threshold(
         Column whose levels are resampled whole; calls are independent if the data do not have it.
     invalid : {'drop', 'wrong', 'tie'}
         How invalid calls count.
-    n_resamples : int
-        Bootstrap resamples.
-    seed : int or numpy.random.Generator
-        The same seed gives the same interval.
+    n_resamples, seed : int
+        Number of bootstrap resamples, and seed of the draws.
     conf_level : float
-        Coverage of the interval.
+        Coverage of the intervals.
 
     Returns
     -------
@@ -190,13 +189,13 @@ def _threshold_row(
     agree = flags.RESAMPLES_AGREE if low == high else ""
     censor = flags.LEFT_CENSORED if value == -math.inf else flags.RIGHT_CENSORED if value == math.inf else ""
     few = flags.few_clusters(counts.sum(axis=1), resampled=True) if cluster is not None else ""
-    by = f"by {cluster} (G = {clusters})" if cluster else "of calls"
+    method = methods.ISOTONIC
     return {
         "estimate": steps[0] if value == -math.inf else math.nan if value == math.inf else value,
         "conf_low": math.nan if agree else low,
         "conf_high": math.nan if agree else high,
         "n": n,
-        "method": f"isotonic; expanded percentile bootstrap {by}",
+        "method": method.by(cluster, clusters, linked=" by ") if cluster else method.on("of calls", " "),
         "flag": flags.join(censor, agree, few, excluded, flags.SMALL_N if n < 30 else ""),
     }
 
@@ -236,9 +235,7 @@ def crossing(steps: Floats, p: Floats, n: Floats, level: float, interpolation: I
 
     `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the number of calls of each.
     """
-    from scipy.optimize import isotonic_regression  # a quarter of a second that only a threshold should cost
-
-    fit = isotonic_regression(p, weights=n).x
+    fit = increasing(p, n)
     reached = np.flatnonzero(fit >= level - 1e-12)
     if not reached.size:
         return math.inf

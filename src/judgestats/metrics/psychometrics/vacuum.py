@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
@@ -17,8 +16,8 @@ from judgestats.errors import SchemaError
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.results import estimates
 from judgestats.schema.classes import has_answer
-from judgestats.schema.columns import ANSWERS, COUNTS, By, N, answer_column, grouping
-from judgestats.schema.factors import Factors, factor_of
+from judgestats.schema.columns import ANSWERS, By, answer_column, grouping
+from judgestats.schema.factors import factor_of
 
 #: Gates in their order -> statuses of the calls that fail them.
 GATES = {
@@ -55,10 +54,10 @@ def dark_current(
     calls : frame
         Preferences with a column ``stimulus`` (only ``vacuum`` rows count); or a tally: ``judge, choice, n``.
     by : str or sequence of str
-        Further grouping columns; ``vacuum_kind`` always is one if it is in the data.
+        Further grouping columns. ``vacuum_kind`` always is one if it is in the data.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``task``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     invalid : {'drop', 'wrong', 'tie'}
         How invalid calls count: not at all, as a false preference, or as no preference.
     conf_level : float
@@ -129,8 +128,8 @@ def validity_gates(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Cluster column; ``"auto"`` uses the column that calls share (``item``, say), which ``method`` names. False
-        treats calls as independent, with a flag where they are not.
+        Column that calls share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
+        ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -168,12 +167,7 @@ def validity_gates(
     keys = list(dict.fromkeys([*groups, *clustering.columns]))
     answer = "choice" if "choice" in present else answer_column(present)
     read = [*dict.fromkeys([*keys, answer, *(c for c in ("status",) if c in present)])]
-    if study.lazy:
-        n = nw.col(COUNTS).sum() if COUNTS in present else nw.len()
-        grouped = study.data.group_by(*read).agg(n.alias(N)).collect(backend="pandas").to_native()
-        columns, weight = Factors(grouped), grouped[N].to_numpy(dtype=float)
-    else:
-        columns, weight = study.columns, study.counts
+    columns, weight = study.counted(read)
     answers = columns[answer]
     lost = ~has_answer(answers.labels)[answers.code]
     status = factor_of(np.where(lost, "parse", "ok"))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
-from judgestats.counting.clustering import ENOUGH, Cluster
+from judgestats.counting.clustering import Cluster
 from judgestats.counting.clusters import Clusters
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
@@ -23,6 +23,8 @@ from judgestats.schema.coding import Codes, codes_of, column_codes, combine, has
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Column, Floats, Ints
 
+#: Fewer judges are these judges, and no sample of judges.
+SAMPLED_JUDGES = 30
 #: How a tie counts in a ranking: an answer of its own, in either of two models; half a win for each; excluded.
 TiesOfRanking = Literal["davidson", "rao-kupper", "half", "drop"]
 IntervalOfRanking = Literal["sandwich", "model", "percentile"]
@@ -119,8 +121,8 @@ def counted_calls(calls: Calls, options: RankingOptions, by: By, cluster: Cluste
                 raise
             ordered = False
     judges = ["judge"] if cluster == "auto" and "judge" in present and "judge" not in names(by) else []
-    if judges and len(labels(calls, "judge")) < ENOUGH:
-        judges = []  # these judges, not a sample of judges
+    if judges and len(labels(calls, "judge")) < SAMPLED_JUDGES:
+        judges = []
     further = list(dict.fromkeys([*options.covariates, *options.stability, *judges]))
     counts = count(study, "rank_systems", by, cluster=cluster, beside=further)
     table, clusters = counts.table, list(counts.clusters.columns)

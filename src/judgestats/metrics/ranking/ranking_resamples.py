@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import Bootstrap
 from judgestats.kernels.resampling import cluster_index, generator
 from judgestats.metrics.ranking.coded_comparisons import CodedComparisons, RankingOptions
@@ -70,7 +70,7 @@ def stability_rows(
     rows = []
     for column in options.stability:
         codes = comparisons.codes[column]
-        cells: Record = {"system": "", "term": f"stability_{column}", "method": "Kendall's tau, halves"}
+        cells: Record = {"system": "", "term": f"stability_{column}", "method": methods.KENDALL_HALVES}
         if codes.size < 2:
             rows.append({**cells, "estimate": math.nan, "n": 0.0, "flag": flags.join(flags.ONE_UNIT, common)})
             continue

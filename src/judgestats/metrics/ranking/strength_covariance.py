@@ -20,10 +20,12 @@ from judgestats.typing import Floats, Mask
 
 #: Clusters with less of the information than of this many parameters are not decomposed: leverages taken as alike.
 _SIZEABLE = 0.05
+#: Scores that cancel leave up to 1e-10 in a strength.
+_ROUNDING = 1e-20
 
 
 class _Factor(NamedTuple):
-    """Where the information is, of the clusters of one factor."""
+    """How the information is spread over the clusters of one factor."""
 
     sizeable: Floats  # (G, Q, Q): bread times the information of clusters with a sizeable part of it, times bread
     others: Floats  # of each of the others, in parameters
@@ -97,7 +99,12 @@ def covariance_of(comparisons: CodedComparisons, fit: StrengthFit, options: Rank
     if len(codes) == 3:  # a difference of two matrices need not be a covariance
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return StrengthCovariance(covariance, bread, units, factors[:2])
+    return StrengthCovariance(without_rounding(covariance), bread, units, factors[:2])
+
+
+def without_rounding(covariance: Floats) -> Floats:
+    """The covariance, with variances that are rounding errors of 0 set to 0."""
+    return np.where(np.abs(covariance) <= _ROUNDING, 0.0, covariance)
 
 
 def _clustered(
@@ -130,7 +137,7 @@ def _clustered(
 
 
 def cluster_sizes(comparisons: CodedComparisons, system: int | None = None) -> Floats:
-    """Comparisons, all or those of a system, of each cluster, of the factor whose clusters are worth less."""
+    """Comparisons (all, or of one system) per cluster of the factor with the smaller effective number of clusters."""
     n, distinct = comparisons.n, comparisons.distinct
     if system is not None:
         n = n * ((distinct.system == system) | (distinct.opponent == system))[comparisons.row]

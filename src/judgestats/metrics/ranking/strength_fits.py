@@ -74,7 +74,7 @@ def wins_and_ties(data: Comparisons, size: int) -> tuple[Floats, Floats]:
 
 
 def ranks_of(comparisons: CodedComparisons, fit: StrengthFit) -> Floats:
-    """Rank of each system; of those without a finite strength NaN where it is not said whether another is above."""
+    """Rank of each system; NaN for infinite strengths whose order with another system is unknown."""
     place = fit.place
     above = place > place[:, None]
     unknown = np.isnan(place) | np.isnan(place[:, None])

@@ -11,18 +11,18 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtr, stdtrit
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.counting.bootstrap import read_off
 from judgestats.counting.clustering import MOST_CLUSTERS, Cluster
 from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Calls
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
+from judgestats.estimate import student
 from judgestats.kernels.paired_comparisons import TIE
-from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
 from judgestats.kernels.simultaneous import max_t_of_pairs, rank_sets
-from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
+from judgestats.metrics.measure_registry import Measure, MeasureOptions, Term, column_names
 from judgestats.metrics.ranking.coded_comparisons import (
     CodedComparisons,
     CountedCalls,
@@ -36,7 +36,12 @@ from judgestats.metrics.ranking.coded_comparisons import (
 )
 from judgestats.metrics.ranking.identifiability import in_group, refuse_incomparable, refuse_separated
 from judgestats.metrics.ranking.ranking_resamples import BootstrapStrengths, bootstrap_of, stability_rows
-from judgestats.metrics.ranking.strength_covariance import StrengthCovariance, cluster_sizes, covariance_of
+from judgestats.metrics.ranking.strength_covariance import (
+    StrengthCovariance,
+    cluster_sizes,
+    covariance_of,
+    without_rounding,
+)
 from judgestats.metrics.ranking.strength_fits import StrengthFit, ranks_of, strength_fit
 from judgestats.metrics.references import labels
 from judgestats.metrics.requirements import MANY
@@ -44,12 +49,13 @@ from judgestats.results import estimates
 from judgestats.schema.coding import each_group
 from judgestats.schema.columns import By, grouping, names
 from judgestats.typing import Floats, Record
+from judgestats.wording import Method
 
-_NAMES = {"bradley-terry": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "Rao-Kupper"}
+_WAYS = {"bradley-terry": methods.BRADLEY_TERRY, "davidson": methods.DAVIDSON, "rao-kupper": methods.RAO_KUPPER}
 _NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
 
 
-def _ranked(data: Calls, _: Options) -> str:
+def _ranked(data: Calls, _: MeasureOptions) -> str:
     """Requires three systems or more that are compared with each other, but not too many for all pairs."""
     columns = ["first", "second"]
     if set(columns) <= set(column_names(data)):
@@ -61,7 +67,7 @@ def _ranked(data: Calls, _: Options) -> str:
     return ""
 
 
-def _of_the_page(data: Calls, options: Options) -> Record:
+def _of_the_page(data: Calls, options: MeasureOptions) -> Record:
     """Stability over the items and judges that there are."""
     if options.counting:
         return {}
@@ -138,7 +144,7 @@ def rank_systems(
     invalid : {'drop', 'tie'}
         An invalid call is excluded, or a tie.
     by : str or sequence of str
-        Columns within whose values systems are ranked: ``"judge"`` for a ranking by each judge.
+        Further grouping columns. Name ``judge`` for a ranking by each judge.
     cluster : "auto", str, two of them, or False
         Columns that calls share, by which intervals are clustered. ``"auto"`` detects one (``item``, say), and adds
         ``judge`` where 30 judges or more, people as a rule, have several calls. False treats all calls as
@@ -149,9 +155,10 @@ def rank_systems(
     stability : str or sequence of str
         Columns (``item``, ``judge``) over which the stability of the ranking is measured.
     n_resamples, seed : int
-        Of the bootstrap; the seed also of the simulated critical value of the ranks, and of the halves.
+        Number of bootstrap resamples, and seed of the draws. The seed is also that of the simulated critical value of
+        the ranks, and of the halves.
     conf_level : float
-        Coverage of the intervals, and simultaneous coverage of the sets of ranks.
+        Coverage of the intervals. Of the sets of ranks it is simultaneous.
 
     Returns
     -------
@@ -307,19 +314,26 @@ class _Ranking:
 
     @cached_property
     def _few_of_system(self) -> list[str]:
-        """The same of each system, by the clusters of its own calls."""
+        """Few-clusters flags of each system, from the clusters of its own calls."""
         of_each = [flags.few_clusters(sizes) or self._few for sizes in self._sizes_by_system]
         return of_each or [""] * len(self.comparisons.systems)
 
     @cached_property
-    def _method(self) -> str:
-        """What the ``method`` of an estimate begins with."""
-        options, clusters = self.options, self.comparisons.clusters
-        prior = f", {options.pseudo_ties:g} pseudo-tie{'s' * (options.pseudo_ties != 1)}" if options.pseudo_ties else ""
-        half = ", ties half" if options.ties == "half" and (self.comparisons.outcome == TIE).any() else ""
-        clustered = f", clustered by {' x '.join(clusters)} (G = {self.covariance.units})" if clusters else ""
-        error = "model errors" if options.interval == "model" else f"sandwich{clustered}"
-        return f"{_NAMES[self.fit.model]}{half}{prior}, {error}"
+    def _model(self) -> Method:
+        """The model in the ``method`` of an estimate."""
+        options, way = self.options, _WAYS[self.fit.model]
+        if options.ties == "half" and (self.comparisons.outcome == TIE).any():
+            way = way.on("ties half")
+        prior = options.pseudo_ties
+        return way.on(f"{prior:g} pseudo-tie{'s' * (prior != 1)}") if prior else way
+
+    @cached_property
+    def _method(self) -> Method:
+        """The model and its errors."""
+        if self.options.interval == "model":
+            return self._model.on("model errors")
+        way, clusters = self._model.on("sandwich"), self.comparisons.clusters
+        return way.by(" x ".join(clusters), self.covariance.units) if clusters else way
 
     @property
     def _dependence(self) -> str:
@@ -332,7 +346,7 @@ class _Ranking:
         """Rows of the systems."""
         fit, options, systems = self.fit, self.options, self.comparisons.systems
         size, inside = len(systems), fit.limit == 0
-        shifted = fit.shift @ self.covariance.matrix[:size, :size] @ fit.shift.T
+        shifted = without_rounding(fit.shift @ self.covariance.matrix[:size, :size] @ fit.shift.T)
         of_one_cluster = [(sizes > 0).sum() < 2 for sizes in self._sizes_by_system]
         estimable = inside & ~np.array(of_one_cluster or [False])
         shifted = np.where(np.outer(estimable, estimable), shifted, math.nan)
@@ -345,7 +359,7 @@ class _Ranking:
             bootstrap = bootstrap_of(self.comparisons, fit, options, self.key)
         rank = ranks_of(self.comparisons, fit)
         low, high = np.ones(size), np.full(size, float(size))
-        alike = flags.NO_SPREAD if estimable.any() and (np.diag(shifted)[estimable] <= 1e-20).all() else ""
+        alike = flags.NO_SPREAD if estimable.any() and (np.diag(shifted)[estimable] == 0).all() else ""
         if estimable.sum() > 1 and self.covariance.units != 1:
             critical = self._critical_values(shifted[np.ix_(estimable, estimable)])
             low, high = (x.astype(float) for x in rank_sets(fit.strength, shifted, critical))
@@ -366,17 +380,17 @@ class _Ranking:
                 strength |= self._interval(float(fit.strength[k]), float(shifted[k, k]), float(df[k]), flag)
             rows["strength"].append({**cells, **strength})
             unplaced = flags.NOT_PLACED if np.isnan(rank[k]) else "" if np.isnan(fit.limit[k]) else infinite
-            place = {"term": "rank", "estimate": rank[k], "method": f"max-T, {self._method}"}
+            place = {"term": "rank", "estimate": rank[k], "method": methods.MAX_T.then(self._method, ", ")}
             ends = {"conf_low": low[k], "conf_high": high[k]} if self.covariance.units != 1 and not alike else {}
             flag_of_rank = flags.join(unplaced, others, next(filter(None, self._few_of_system), ""), alike)
             rows["rank"].append({**cells, **place, **ends, "flag": flag_of_rank})
             if bootstrap is not None:
-                share = {"term": "best", "estimate": bootstrap.best[k], "method": bootstrap.plan.words}
+                share = {"term": "best", "estimate": bootstrap.best[k], "method": bootstrap.plan.way}
                 rows["best"].append({**cells, **share, "flag": flags.join(flags.NO_INTERVAL, flag)})
         return [row for of_term in rows.values() for row in of_term]
 
     def _critical_values(self, covariance: Floats) -> Floats | float:
-        """Critical values of the |t| of all pairs: of one p for all, at the degrees of freedom of each."""
+        """Critical values of |t| for all pairs: one p for all, at each pair's degrees of freedom."""
         size, level = len(self.comparisons.systems), self.options.conf_level
         rng = generator(self.options.seed, (*map(str, self.key.values()), "ranks"))
         df = self.covariance.df_of_pairs(size)
@@ -407,7 +421,7 @@ class _Ranking:
         """Cells of a strength with the interval of its resamples; none if it is not finite."""
         strengths, clusters = bootstrap.strength[:, k], self.comparisons.clusters
         cells = read_off(float(self.fit.strength[k]), strengths, self.covariance.units, bootstrap.plan)
-        method = f"{self._method.split(', sandwich')[0]}, {cells['method']}"
+        method = self._model.then(cells["method"], ", ")
         if self.fit.limit[k] != 0:
             return {"method": method}
         few = flags.few_clusters(self._cluster_sizes, resampled=True) if clusters else ""
@@ -418,12 +432,9 @@ class _Ranking:
         """Cells of an interval by t; NaN with a flag where nothing varies."""
         if self.covariance.units == 1 or math.isnan(variance):
             return {**_NO_INTERVAL, "flag": flags.join(flags.ONE_UNIT, flag)}
-        error = math.sqrt(max(variance, 0.0))
-        if not error > 1e-10:
-            return {**_NO_INTERVAL, "flag": flags.join(flags.NO_SPREAD, flag)}
-        level = self.options.conf_level
-        half = error * (normal_quantile(level) if math.isinf(df) else float(stdtrit(df, 0.5 + level / 2)))
-        return {"std_error": error, "conf_low": value - half, "conf_high": value + half, "flag": flag}
+        error, level = math.sqrt(max(variance, 0.0)), self.options.conf_level
+        estimate = student(value, error, df, conf_level=level, method=self._method)
+        return {**estimate.interval, "flag": flags.join(estimate.flag, flag)}
 
     def others(self) -> list[Record]:
         """Rows of the parameter of ties, of the slot and of the covariates."""

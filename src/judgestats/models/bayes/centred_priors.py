@@ -14,7 +14,7 @@ from judgestats.typing import Floats
 
 
 @dataclass(frozen=True)
-class Prior:
+class CentredPrior:
     """A prior about 0."""
 
     scale: float  # infinite for a flat prior
@@ -88,7 +88,7 @@ class Prior:
         return f"{half}normal({self.scale:.4g})" if self.df is None else f"{half}t({self.df:g}, {self.scale:.4g})"
 
 
-def prior_of(value: object, name: str, *, half: bool) -> Prior:
+def prior_of(value: object, name: str, *, half: bool) -> CentredPrior:
     """Read a prior given as the scale of a normal, infinite if flat, or ``(scale, df)`` of a t."""
     scale_df = value if isinstance(value, tuple | list) else (value,)
     numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in scale_df)
@@ -97,4 +97,4 @@ def prior_of(value: object, name: str, *, half: bool) -> Prior:
             f"priors[{name!r}]={value!r} is not a prior. Give a scale above 0, or (scale, df) for a t; "
             "float('inf') is flat."
         )
-    return Prior(float(scale_df[0]), float(scale_df[1]) if len(scale_df) == 2 else None, half)
+    return CentredPrior(float(scale_df[0]), float(scale_df[1]) if len(scale_df) == 2 else None, half)

@@ -16,7 +16,7 @@ from scipy.special import logsumexp, ndtr
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import FitError, confidence
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.threads import warnings_ignored
 from judgestats.typing import Floats
 
@@ -40,7 +40,7 @@ class TopParameter:
 
     name: str
     values: Floats
-    prior: Prior
+    prior: CentredPrior
     centre: float = 0.0
 
     @property

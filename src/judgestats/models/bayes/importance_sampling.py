@@ -16,7 +16,7 @@ from scipy.special import gammaln, logsumexp
 
 from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError
-from judgestats.models.bayes.centred_priors import Prior, prior_of
+from judgestats.models.bayes.centred_priors import CentredPrior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.likelihood.minimisation import minimise
 from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
@@ -160,7 +160,7 @@ class _Collapsed:
 
     objective: LinearObjective
     precision: Floats
-    priors: list[Prior]
+    priors: list[CentredPrior]
 
     def at(self, w: Floats) -> tuple[float, Floats, Floats]:
         """Minus the log posterior, and conditional mean and covariance of β."""
@@ -232,7 +232,7 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
 
 def _stated_priors(
     priors: Mapping[str, Any], names: tuple[str, ...], kinds: list[str], defaults: Mapping[str, float]
-) -> list[Prior]:
+) -> list[CentredPrior]:
     """Prior of each parameter: as given for it, else for its kind, else the default."""
     unknown = [n for n in priors if n not in names and n not in defaults]
     if unknown:

@@ -31,7 +31,7 @@ Excluded = tuple[str, Mapping[str | None, float]]
 
 
 @dataclass(frozen=True)
-class Calls:
+class ModelCalls:
     """Distinct rows of a model with their count ``n``, and the calls that were excluded or halved."""
 
     table: pd.DataFrame
@@ -56,10 +56,10 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
         )
 
 
-def rows(data: IntoFrame, names: Sequence[str], who: str, further: Sequence[str] = ()) -> Calls:
+def rows(data: IntoFrame, names: Sequence[str], who: str, further: Sequence[str] = ()) -> ModelCalls:
     """Distinct rows of some columns with their counts, without missing values; `who` asks, for messages."""
     distinct_rows = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, further))
-    return Calls(
+    return ModelCalls(
         distinct_rows.frame.assign(n=distinct_rows.count),
         (("calls with a missing value", {None: distinct_rows.n_missing}),),
     )
@@ -94,7 +94,7 @@ def scored(
     who: str,
     ties: str = "exact",
     invalid: str = "drop",
-) -> Calls:
+) -> ModelCalls:
     """Calls with a column ``correct`` of 0 and 1, computed from the gold label if there is no `outcome` and no tally.
 
     `ties`: whether a tie is wrong or excluded if the gold is a candidate.
@@ -117,7 +117,7 @@ def scored(
     calls = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
     values = calls.table.pop(source)
     hit, valid, excluded = _hits(values, calls.table[judge], calls.table["n"].to_numpy(), source, ties, invalid)
-    result = Calls(recount(calls.table.assign(correct=hit)[valid]), (*without, *calls.excluded, *excluded))
+    result = ModelCalls(recount(calls.table.assign(correct=hit)[valid]), (*without, *calls.excluded, *excluded))
     if not len(result.table):
         raise DesignError(f"{who}: there is no valid call ({result.flag() or 'the table has no rows'}).")
     return result
@@ -166,7 +166,7 @@ def _hits(
 
 def slotted(
     data: IntoFrame, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
-) -> Calls:
+) -> ModelCalls:
     """Calls by slot, with the pair and the sign of its order, from preferences with a known order.
 
     The result has `columns`, ``first``, ``second``, ``pair`` (item and candidates, regardless of order), ``order`` (1
@@ -204,7 +204,9 @@ def _difference(table: pd.DataFrame, attribute: str) -> Floats:
     return np.asarray(one.to_numpy(dtype=float) - two.to_numpy(dtype=float), np.float64)
 
 
-def _answered(by_slot: pd.DataFrame, choice: pd.Series, ties: str, excluded: tuple[Excluded, ...], who: str) -> Calls:
+def _answered(
+    by_slot: pd.DataFrame, choice: pd.Series, ties: str, excluded: tuple[Excluded, ...], who: str
+) -> ModelCalls:
     answer = choice.astype(object).astype(str).replace({"abstain": "tie"}).to_numpy(dtype=object)
     unknown = sorted({*answer} - {*CHOICES})
     if unknown:
@@ -220,7 +222,7 @@ def _answered(by_slot: pd.DataFrame, choice: pd.Series, ties: str, excluded: tup
     if ties == "half":
         half = by_slot[tie].assign(n=n[tie] / 2)
         table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)
-    result = Calls(recount(table), excluded)
+    result = ModelCalls(recount(table), excluded)
     if not len(table):
         raise DesignError(f"{who}: there is no valid call ({result.flag() or 'the table has no rows'}).")
     return result

@@ -11,9 +11,10 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.patterns import InvalidVerdict, TiesOfVerdicts
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
 from judgestats.models.bias_models.effect_rows import ENDLESS, VAGUE, fit_flags, spread_rows, wald_row
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio
@@ -30,6 +31,7 @@ FEW_HERE = 5
 _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
 
 
+@checked_arguments
 def item_difficulty(
     data: IntoFrame,
     *,
@@ -100,7 +102,6 @@ def item_difficulty(
     1     2     -0.50   0.67  6.0
     2     3      0.68   0.17  6.0
     """
-    confidence(conf_level)
     kinds = {
         "item": choose(items, ("random", "fixed"), "items"),
         "judge": choose(judges, ("random", "fixed"), "judges"),

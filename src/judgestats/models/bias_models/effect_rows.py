@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from judgestats import flags
+from judgestats.methods import OF_FAMILY
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.ml import BOUNDARY
@@ -16,6 +17,7 @@ from judgestats.models.postestimation.coefficient_tables import wide
 from judgestats.models.postestimation.degrees_of_freedom import degrees
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
 from judgestats.typing import Floats, Record
+from judgestats.wording import Method
 
 #: A larger log-odds, or one with a larger standard error, is taken as infinite.
 ENDLESS, VAGUE = 15.0, 30.0
@@ -69,15 +71,21 @@ def ratio_row(row: Record, scale: str = "odds ratio") -> Record:
 
 
 def points_row(
-    fit: Fitted, X: Floats, base: Floats | None, term: str, conf_level: float, df: float | None = None
+    fit: Fitted,
+    X: Floats,
+    base: Floats | None,
+    term: str,
+    conf_level: float,
+    df: float | None = None,
+    more_variance: float = 0.0,
 ) -> Record:
-    """Change of the mean response in points, over rows and scalar random effects of 1 or -1.
+    """Change of the mean response in points, over rows, scalar random effects of 1 or -1 and one of `more_variance`.
 
     `X`, `base` (M, K): the first K columns of the design in the two states; base None: a constant one half.
     """
 
     def change(params: Floats) -> Floats:
-        variance = np.full(len(X), sum(float(S.sum()) for S in fit.covariances(params)))
+        variance = np.full(len(X), sum((float(S.sum()) for S in fit.covariances(params)), more_variance))
         beta = params[: X.shape[1]]
         mean = LINKS[fit.link].average(X @ beta, variance)[0]
         base_mean = np.full(len(X), 0.5) if base is None else LINKS[fit.link].average(base @ beta, variance)[0]
@@ -91,24 +99,31 @@ def points_row(
 
 
 def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Record]:
-    """Standard deviation of each scalar random term in `names` (factor -> term), with the interval of its logarithm."""
+    """Standard deviation of each scalar random term in `names` (factor, or column and factor -> term)."""
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):
-        if term.factor not in names:
+        label = names.get(f"{term.names[0]}|{term.factor}", names.get(term.factor))
+        if label is None:
             continue
         place = fit.n_location + k
         value = abs(float(fit.params[place]))
         se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
-        factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
-        flag = flags.join(fit_flags(fit, term.factor), wide(se / value) if value > 0 else None)
-        row = wald_row(fit, names[term.factor], value, se, z, LINKS[fit.link].unit)
-        rows.append({**row, "conf_low": value / factor, "conf_high": value * factor, "flag": flag})
+        rows.append(spread_row(fit, label, value, se, z, fit_flags(fit, term.factor)))
     return rows
 
 
-def described(fit: Fitted, df: float | None = None) -> str:
+def spread_row(fit: Fitted, term: str, value: float, se: float, z: float, flag: str) -> Record:
+    """Row of a standard deviation, with the interval of its logarithm."""
+    factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
+    flag = flags.join(flag, wide(se / value) if value > 0 else None)
+    row = wald_row(fit, term, value, se, z, LINKS[fit.link].unit)
+    return {**row, "conf_low": value / factor, "conf_high": value * factor, "flag": flag}
+
+
+def described(fit: Fitted, df: float | None = None) -> Method:
     """Family, link and method of a fit, for the column ``method``."""
-    return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.3g}")
+    method = OF_FAMILY[fit.family].on(fit.link, " ").on(fit.method)
+    return method if df is None else method.on(f"t on {df:.3g}")
 
 
 def fit_flags(fit: Fitted, factor: str | None = None) -> str:

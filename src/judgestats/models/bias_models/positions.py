@@ -9,15 +9,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
-from scipy.special import stdtr
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.patterns import TiesOfPositions
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, FitError, confidence
+from judgestats.errors import DesignError, FitError
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
 from judgestats.models.bias_models.effect_rows import ALL, effect_row, linear, points_row, ratio_row, spread_rows
-from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, tested
+from judgestats.models.bias_models.model_comparisons import (
+    by_rule,
+    comparisons,
+    likelihood_ratio,
+    student,
+    tested,
+    wald,
+)
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
@@ -32,9 +39,12 @@ ENOUGH = 5
 SIGNED = " + (0 + order|pair)"
 #: Judge-by-pair interaction.
 BY_JUDGE = " + (0 + order|judge:pair)"
+#: Shifts between groups that differ between judges.
+SHIFTS = " + (1|judge:group)"
 _SPREADS = {"pair": "sd(content)", "judge:pair": "sd(content|judge)", "judge": "sd(first slot|judge)"}
 
 
+@checked_arguments
 def position_bias_model(
     preferences: IntoFrame,
     *,
@@ -73,8 +83,9 @@ def position_bias_model(
         ``table``: per judge (and `by`) ``first slot`` as log-odds, odds ratio and percentage points (above one half, or
         with ties='model' the share of first minus the share of second), averaged over the contents; the attribute's
         slopes; ``sd(content)``, the effect of the contents; pooled also ``sd(content|judge)``, the judge-by-pair
-        interaction, and ``sd(first slot|judge)``. ``tests``: whether there is a slot bias, or a slope; whether the
-        groups of `by`, or judges, differ; the column of `by` is empty text if groups are compared.
+        interaction, ``sd(first slot|judge)``, and the sd of each slope between judges. ``tests``: whether there is a
+        slot bias, or a slope; whether the groups of `by`, or judges, differ; the column of `by` is empty text if groups
+        are compared.
 
     Raises
     ------
@@ -94,9 +105,10 @@ def position_bias_model(
     average over contents. In a simulation with 20,000 pairs in both orders, true slot bias 0.60 and contents of sd 2.0,
     the signed model gives 0.61 (standard error 0.015), ``(1|pair)`` gives 0.37 (0.010; 0.364 in the limit).
     One judge: numerical integration, refined until the result is stable. Several judges: Laplace's approximation,
-    flagged with fewer than 5 calls per level; interval and test of the mean slot bias both use t with one degree of
-    freedom less than judges. A pair that was shown in one order only has no information on the content; if this holds
-    for all pairs, the content is left out, flagged.
+    flagged with fewer than 5 calls per level. Judges are a sample there: they differ in the slot bias, in slopes, and
+    (``(1|judge:group)``) in what a strategy does to it; intervals and tests of the means use t, or F, with one degree
+    of freedom less than judges. A pair that was shown in one order only has no information on the content; if this
+    holds for all pairs, the content is left out, flagged.
 
     Examples
     --------
@@ -113,7 +125,6 @@ def position_bias_model(
     2     g   first slot  percentage points     13.06      4.87      21.26
     3     g  sd(content)           log-odds      3.53      1.75       7.13
     """
-    confidence(conf_level)
     slopes, groups = names(attribute), names(by)
     counted = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias_model", slopes, ties)
     table = _prepared(counted.table, slopes, groups)
@@ -170,6 +181,8 @@ def _add_group(name: str, kind: str, table: pd.DataFrame, analysis: _Analysis) -
     label = ", ".join([name, *([kind] if kind else [])])
     right, note = _random_part(table, name == ALL)
     slopes = "".join(f" + slope{k}" for k in range(len(analysis.slopes)))
+    if name == ALL:
+        right += "".join(f" + (0 + slope{k}|judge)" for k in range(len(analysis.slopes)))
     try:
         whole = _slot_fit(f"1{slopes}{right}", table, analysis)
     except (DesignError, FitError) as error:
@@ -230,11 +243,17 @@ def _slot_rows(whole: Fit, analysis: _Analysis) -> list[Record]:
     rows = [slot, ratio_row(slot), _slot_points(whole, analysis, df)]
     for k, name in enumerate(analysis.slopes):
         if f"slope{k}" in whole.names:
-            slope = effect_row(whole, linear(whole, {f"slope{k}": 1.0}), f"{name}, per sd", analysis.conf_level)
+            slope = _slope_row(whole, k, name, analysis.conf_level)
             rows += [slope, ratio_row(slope)]
     if "half-width" in whole.names:
         rows.append(effect_row(whole, linear(whole, {"half-width": 1.0}), "tie criterion", analysis.conf_level))
-    return [*rows, *spread_rows(whole, _SPREADS, analysis.conf_level)]
+    by_judge = {f"slope{k}|judge": f"sd({name}, per sd|judge)" for k, name in enumerate(analysis.slopes)}
+    return [*rows, *spread_rows(whole, _SPREADS | by_judge, analysis.conf_level)]
+
+
+def _slope_row(whole: Fit, k: int, name: str, conf_level: float) -> Record:
+    """The slope on attribute k, which varies between judges as the slot bias does."""
+    return effect_row(whole, linear(whole, {f"slope{k}": 1.0}), f"{name}, per sd", conf_level, df=_df(whole))
 
 
 def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Record:
@@ -253,6 +272,10 @@ def _slot_points(whole: Fit, analysis: _Analysis, df: float | None) -> Record:
 def _slot_tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis: _Analysis) -> list[Record]:
     rows = [_no_bias(whole, table, slopes, right, analysis)]
     for k, name in enumerate(analysis.slopes):
+        if (df := _df(whole)) is not None:
+            row = _slope_row(whole, k, name, analysis.conf_level)
+            rows.append(student(row, df, f"{name} matters", f"mean slope on {name} is 0"))
+            continue
         without = _slot_fit(f"1{slopes.replace(f' + slope{k}', '')}{right}", table, analysis)
         rows.append(likelihood_ratio(without, whole, f"{name} matters", f"slope on {name} against none"))
     if " + (1|judge)" in right:
@@ -267,13 +290,11 @@ def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, analysis:
     if not whole.distribution.ordered and df is None:
         return likelihood_ratio(_slot_fit(f"0{slopes}{right}", table, analysis), whole, question, compared)
     z = effect_row(whole, _slot(whole), FIRST, analysis.conf_level, df=df)
-    t = z["estimate"] / z["std_error"]
     if df is not None:  # like its interval, for judges as a sample
-        p = 2 * float(stdtr(df, -abs(t))) if t == t else math.nan
-        return tested(question, "mean slot bias is 0", "t", t, df, p, z["flag"])
-    square = t**2
+        return student(z, df, question, "mean slot bias is 0")
+    square = (z["estimate"] / z["std_error"]) ** 2
     p = math.erfc(math.sqrt(square / 2)) if square == square else math.nan
-    return tested(question, "slot bias is 0", "Wald", square, 1, p, z["flag"])
+    return tested(question, "slot bias is 0", "Wald", square, 1, math.nan, p, z["flag"])
 
 
 def _add_group_test(name: str, table: pd.DataFrame, kinds: Sequence[str], analysis: _Analysis) -> None:
@@ -283,13 +304,18 @@ def _add_group_test(name: str, table: pd.DataFrame, kinds: Sequence[str], analys
         return
     calls = subset.assign(group=as_category(subset["group"], ordered_labels(subset["group"])))
     right, _ = _random_part(subset, name == ALL)
+    right += SHIFTS if name == ALL else ""
     slopes = "".join(f" + slope{k}" for k in range(len(analysis.slopes)))
     try:
-        common = _slot_fit(f"1{slopes}{right}", calls, analysis)
         by_group = _slot_fit(f"1 + group{slopes}{right}", calls, analysis)
+        common = None if name == ALL else _slot_fit(f"1{slopes}{right}", calls, analysis)
     except (DesignError, FitError):
         return
     analysis.fits[f"{name}, by {', '.join(analysis.groups)}"] = by_group
-    question = f"slot bias differs by {', '.join(analysis.groups)}"
-    row = likelihood_ratio(common, by_group, question, "one for each group against one for all")
+    question, compared = f"slot bias differs by {', '.join(analysis.groups)}", "one for each group against one for all"
+    if common is not None:
+        row = likelihood_ratio(common, by_group, question, compared)
+    else:  # like its mean, for judges as a sample
+        shifts = [linear(by_group, {n: 1.0}) for n in by_group.design.names if n.startswith("group[")]
+        row = wald(by_group, np.array(shifts), question, compared, calls["judge"].nunique() - 1.0)
     analysis.tests.append({**row, "judge": name})

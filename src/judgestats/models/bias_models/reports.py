@@ -23,8 +23,8 @@ class VerdictModel:
     table : pandas.DataFrame
         Tidy estimates: grouping columns, the columns of :data:`judgestats.results.COLUMNS`, ``scale`` and others.
     tests : pandas.DataFrame
-        One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR``, ``Wald`` or ``t``),
-        ``statistic``, ``df``, ``p_value``, ``flag``.
+        One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR``, ``Wald``, ``t`` or
+        ``F``), ``statistic``, ``df``, ``df_error`` (of the denominator of F), ``p_value``, ``flag``.
 
     See Also
     --------
@@ -110,10 +110,10 @@ def _fit_line(fit: Fit) -> str:
 
 def _text_lines(table: pd.DataFrame) -> list[str]:
     """A table as text, with the flags of all rows in a line below."""
-    rows = [[f for f in str(cell).split("; ") if f] for cell in table["flag"]]
+    rows = [flags.flags_of(cell) for cell in table["flag"]]
     common = [f for f in (rows[0] if len(rows) > 1 else []) if all(f in row for row in rows)]
-    printed = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
+    printed = table.assign(flag=[str(flags.join(*(f for f in row if f not in common))) for row in rows])
     texts = printed.select_dtypes(exclude="number").columns
     printed[texts] = printed[texts].astype(object).where(printed[texts].notna(), "")
     printed = printed if printed["flag"].any() else printed.drop(columns="flag")
-    return [printed.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]
+    return [printed.round(4).to_string(index=False), *([f"In every row: {flags.join(*common)}"] if common else [])]

@@ -10,9 +10,10 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, FitError, confidence, suggestion
-from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
+from judgestats.errors import DesignError, FitError, suggestion
+from judgestats.models.bias_models.calls import ModelCalls, as_category, joined, ordered_labels, scored
 from judgestats.models.bias_models.effect_rows import ALL, effect_row, linear, points_row, ratio_row, spread_rows
 from judgestats.models.bias_models.model_comparisons import by_rule, comparisons, likelihood_ratio, wald
 from judgestats.models.bias_models.reports import VerdictModel
@@ -30,10 +31,12 @@ _SPREADS = {
     "item": "sd(item)",
     "judge": "sd(judge)",
     "judge:strategy": "sd(strategy|judge)",
+    "judge:strategy:benchmark": "sd(strategy:benchmark|judge)",
     "judge:item": "sd(judge:item)",
 }
 
 
+@checked_arguments
 def strategy_effects(
     data: IntoFrame,
     *,
@@ -97,7 +100,8 @@ def strategy_effects(
     Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by numerical integration. Pooled
     ``correct ~ strategy + (1|judge) + (1|item)``, with ``(1|judge:item)`` if a judge answers an item more than once,
     and with ``(1|judge:strategy)`` for 5 judges or more: without it a pooled effect refers to these judges only. With
-    it, the interval uses t with one degree of freedom less than judges: in 100 simulations with 6 judges and
+    it, and with ``(1|judge:strategy:benchmark)`` if there are benchmarks, intervals and tests use t and F with one
+    degree of freedom less than judges: in 100 simulations with 6 judges and
     sd(strategy|judge) 0.4, 95 % intervals from the normal distribution included the true value 88 times, those from t
     99 times; with 12 judges 91 and 91 times.
     The debiasing paper (Appendix D, Table 5) states the first model and prints a linear one, in probability units:
@@ -116,7 +120,6 @@ def strategy_effects(
     1     g   S8         odds ratio     2.667     1.417      5.020
     2     g   S8  percentage points    20.000     7.604     32.396
     """
-    confidence(conf_level)
     calls, table, has_item = _accuracy_table(data, outcome, strategy, item, judge, benchmark, ties, invalid)
     strategies = set(table["strategy"])
     if baseline not in strategies:
@@ -144,7 +147,7 @@ def strategy_effects(
 
 def _accuracy_table(
     data: IntoFrame, outcome: str, strategy: str, item: By, judge: str, benchmark: str | None, ties: str, invalid: str
-) -> tuple[Calls, pd.DataFrame, bool]:
+) -> tuple[ModelCalls, pd.DataFrame, bool]:
     present = columns(data)
     items = names(item)
     tallied = bool({N, COUNTS} & {*present}) and not set(items) & set(present)
@@ -172,7 +175,7 @@ def _judge_results(
     crossed = len(benches) > 1
     if crossed:
         calls["benchmark"] = as_category(table["benchmark"], benches)
-    random, note = _random_terms(calls, name == ALL, has_item)
+    random, note = _random_terms(calls, name == ALL, has_item, crossed)
     plain = "strategy + benchmark" if crossed else "strategy"
     try:
         whole = _accuracy_fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", calls)
@@ -186,13 +189,13 @@ def _judge_results(
         rows += [{**r, "benchmark": bench} for r in effects]
     rows = [{**r, "flag": flags.join(r["flag"], note)} for r in (*rows, *spread_rows(whole, _SPREADS, conf_level))]
     if not crossed:
-        return rows, _main_tests(calls, plain, random, whole, none, levels), {name: whole}
+        return rows, _main_tests(calls, plain, random, whole, none, levels, df), {name: whole}
     steady = _accuracy_fit(f"{plain}{random}", calls)
-    tests = [*_interaction_tests(steady, whole), *_main_tests(calls, plain, random, steady, none, levels)]
+    tests = [*_interaction_tests(steady, whole, df), *_main_tests(calls, plain, random, steady, none, levels, df)]
     return rows, tests, {name: whole, f"{name}, no interaction": steady}
 
 
-def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str]:
+def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool, crossed: bool) -> tuple[str, str]:
     """Random terms, and a flag."""
     random = " + (1|item)" if has_item and table["item"].nunique() > 1 else ""
     if not pooled:
@@ -202,7 +205,7 @@ def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[st
     if has_item and table["n"].sum() > 1.5 * len(table[["judge", "item"]].drop_duplicates()):
         random += " + (1|judge:item)"
     if judges >= ENOUGH:
-        return random + VARYING, ""
+        return random + VARYING + " + (1|judge:strategy:benchmark)" * crossed, ""
     return random, flags.FEW_JUDGES_EQUAL
 
 
@@ -235,28 +238,30 @@ def _strategy_rows(whole: Fit, levels: Sequence[str], bench: str, conf_level: fl
     return rows
 
 
-def _interaction_tests(steady: Fit, whole: Fit) -> list[Record]:
-    """Tests whether effects differ between benchmarks."""
+def _interaction_tests(steady: Fit, whole: Fit, df: float | None) -> list[Record]:
+    """Tests whether effects differ between benchmarks; with `df`, for judges as a sample."""
     terms = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
     C = np.array([linear(whole, {n: 1.0}) for n in terms]).reshape(len(terms), len(whole.params))
     question, compared = "effects differ between benchmarks", "strategy * benchmark against strategy + benchmark"
+    if df is not None:
+        return [wald(whole, C, question, compared, df)]
     return [likelihood_ratio(steady, whole, question, compared), wald(whole, C, question, compared)]
 
 
 def _main_tests(
-    table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]
+    table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str], df: float | None
 ) -> list[Record]:
-    """Tests whether strategies matter, and whether judges differ in their effects."""
+    """Tests whether strategies matter, with `df` for judges as a sample, and whether judges differ in their effects."""
     compared = f"{plain} against without strategy"
-    if VARYING in random:
+    terms = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
+    C = np.array([linear(steady, {n: 1.0}) for n in terms]).reshape(len(terms), len(steady.params))
+    if df is not None:
         equal = _accuracy_fit(plain + random.replace(VARYING, ""), table, random)
         with_variance = "with (1|judge:strategy) against without"
         return [
             likelihood_ratio(equal, steady, "effects differ between judges", with_variance, variance=True),
-            likelihood_ratio(none, steady, "strategies matter on average", compared),
+            wald(steady, C, "strategies matter on average", compared, df),
         ]
-    terms = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
-    C = np.array([linear(steady, {n: 1.0}) for n in terms]).reshape(len(terms), len(steady.params))
     return [
         likelihood_ratio(none, steady, "strategies matter", compared),
         wald(steady, C, "strategies matter", f"{', '.join(levels[1:])} all 0"),

@@ -9,12 +9,12 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, choose
-from judgestats.models.bias_models.calls import Calls, excluded_calls, joined, require, rows, slotted
+from judgestats.models.bias_models.calls import ModelCalls, excluded_calls, joined, require, rows, slotted
 from judgestats.models.coding.model_frames import columns
 from judgestats.schema.columns import COUNTS, N
 
 
-def answers(data: IntoFrame, by: str | None, quality: str | None) -> tuple[Calls, bool]:
+def answers(data: IntoFrame, by: str | None, quality: str | None) -> tuple[ModelCalls, bool]:
     """Answers by slot, with the difference in quality (first minus second); and whether slots are unknown."""
     present = columns(data)
     if "outcome" in present and "choice" not in present:
@@ -32,7 +32,7 @@ def answers(data: IntoFrame, by: str | None, quality: str | None) -> tuple[Calls
         calls = slotted(frame.to_native(), [*groups, "_x"], "tie_model", (), "model")
         table = calls.table.rename(columns={"_x": "x"})
     table = table.assign(group=joined(table, [by]) if by else "", judge=joined(table, ["judge"]))
-    return Calls(table[["judge", "group", "x", "order", "pair", "answer", "n"]], calls.excluded), False
+    return ModelCalls(table[["judge", "group", "x", "order", "pair", "answer", "n"]], calls.excluded), False
 
 
 def _signed(present: Sequence[str], quality: str | None) -> nw.Expr:
@@ -54,7 +54,7 @@ def _signed(present: Sequence[str], quality: str | None) -> nw.Expr:
     )
 
 
-def _folded(data: IntoFrame, present: Sequence[str], by: str | None) -> Calls:
+def _folded(data: IntoFrame, present: Sequence[str], by: str | None) -> ModelCalls:
     """A tally relative to the better candidate as answers by slot: each count is split equally over the two orders."""
     who = "tie_model, given a tally,"
     counts = COUNTS if COUNTS in present else N
@@ -81,4 +81,4 @@ def _folded(data: IntoFrame, present: Sequence[str], by: str | None) -> Calls:
     invalid_calls = excluded_calls("invalid calls", table["judge"], table["n"].to_numpy(), invalid)
     halves = pd.concat(parts, ignore_index=True)
     halves = halves.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
-    return Calls(halves, (*calls.excluded, invalid_calls))
+    return ModelCalls(halves, (*calls.excluded, invalid_calls))

@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import ordered_labels
@@ -33,6 +34,7 @@ VERDICTS |= {(False, True): "moved resolution", (True, True): "both"}
 DEPENDS = "depends"
 
 
+@checked_arguments
 def tie_model(
     preferences: IntoFrame,
     *,
@@ -124,13 +126,12 @@ def tie_model(
     5    logit      1.02      0.76       1.37
     11  probit      1.01      0.78       1.32
     """
-    confidence(conf_level)
     confidence(1 - alpha)
     links = [choose(link, LINKS, "links") for link in ([links] if isinstance(links, str) else links)]  # type: ignore[misc]
     calls, folded = answers(preferences, by, quality)
     table = calls.table
     by = by or ""
-    options = _Options(by, tuple(links), content and not folded, alpha, conf_level, folded)
+    options = _TieOptions(by, tuple(links), content and not folded, alpha, conf_level, folded)
     result: list[Record] = []
     tests: list[Record] = []
     fits: dict[str, Fit] = {}
@@ -158,7 +159,7 @@ def tie_model(
 
 
 @dataclass(frozen=True)
-class _Options:
+class _TieOptions:
     by: str
     links: tuple[str, ...]
     content: bool
@@ -168,7 +169,7 @@ class _Options:
 
 
 def _judge_results(
-    table: pd.DataFrame, kinds: Sequence[str], options: _Options
+    table: pd.DataFrame, kinds: Sequence[str], options: _TieOptions
 ) -> tuple[list[Record], list[Record], dict[str, Fit]]:
     """Table, tests and fits of one judge."""
     lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
@@ -217,7 +218,7 @@ def _variant(which: tuple[bool, bool]) -> str:
     return f"criterion {criterion}, resolution {resolution}"
 
 
-def _tie_fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], options: _Options) -> Fit:
+def _tie_fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], options: _TieOptions) -> Fit:
     criterion, resolution = which
     slopes = "x" + "".join(f" + x{k}" for k in range(1, groups)) * resolution
     sides = table[table["order"] != 0][["pair", "order"]].drop_duplicates()
@@ -237,7 +238,7 @@ def _tie_fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, boo
 
 
 def _condition_rows(
-    whole: Fit, kinds: Sequence[str], options: _Options, single: Mapping[str, Fit] = MappingProxyType({})
+    whole: Fit, kinds: Sequence[str], options: _TieOptions, single: Mapping[str, Fit] = MappingProxyType({})
 ) -> list[Record]:
     """Rows of each condition, from the fit of all conditions or from `single` fits."""
     rows = []
@@ -281,7 +282,7 @@ def _parameter_ratio(whole: Fit, one: Floats, two: Floats, term: str, conf_level
     return {**row, "estimate": ratio, "std_error": ratio * se, **ends}
 
 
-def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], options: _Options) -> list[Record]:
+def _link_tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], options: _TieOptions) -> list[Record]:
     """Likelihood ratio tests under one link, and the verdict."""
     steps = [
         ("criterion moved", (False, False), (True, False), "resolution common"),

@@ -1,4 +1,4 @@
 """From a table to arrays: distinct rows, levels, responses.
 
-May import the grammar and the packages below models.
+May import the package grammar of models.
 """

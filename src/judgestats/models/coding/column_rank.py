@@ -12,7 +12,7 @@ TOLERANCE = 1e-7
 
 
 def independent(X: Floats) -> list[int]:
-    """Positions of the columns of `X` (N, p) that are no combination of those before them, as R keeps them."""
+    """Positions of the columns of `X` (N, p) that are not linear combinations of earlier ones: those that R keeps."""
     length = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(length > 0, length, 1)
     if _clearly_full(scaled):

@@ -25,7 +25,7 @@ CLOSE = 1000
 
 
 @dataclass(frozen=True)
-class Rows:
+class DistinctRows:
     """Distinct rows of a table, in an order that does not depend on the order of the table."""
 
     frame: pd.DataFrame  # the K distinct rows without a missing value, numbered from 0
@@ -49,7 +49,7 @@ def columns(data: IntoFrame) -> list[str]:
 
 def distinct(
     data: IntoFrame, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
-) -> Rows:
+) -> DistinctRows:
     """Distinct rows of some columns, with counts; a lazy table is counted where it lies.
 
     `counted`: a column with the number of rows that each row represents. `as_missing`: column -> a value treated as
@@ -83,7 +83,7 @@ def distinct(
     order = _order(frame)
     if order is not None:
         frame, count = frame.take(order).reset_index(drop=True), count[order]
-    return Rows(frame, count, round(float(n_missing)), n_rows, n_zero, counted)
+    return DistinctRows(frame, count, round(float(n_missing)), n_rows, n_zero, counted)
 
 
 def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, Floats, int, int]:

@@ -15,7 +15,7 @@ from judgestats.models.coding.factor_levels import label, labels
 from judgestats.models.coding.row_counts import first_row
 from judgestats.models.grammar.expression_values import evaluate
 from judgestats.models.grammar.syntax import Formula
-from judgestats.schema.classes import alike
+from judgestats.schema.class_labels import alike
 from judgestats.typing import Column, Floats, Mask
 
 #: Orders that need no ``categories=``.

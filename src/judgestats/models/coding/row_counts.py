@@ -29,8 +29,8 @@ def first_row(frame: pd.DataFrame, wrong: Mask) -> str:
 def counted_by(data: IntoFrame, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
     """Name of the column by which the rows of a table are counted, if any; `who` asks, for messages.
 
-    It is the one of declared counts; or ``n``, where the table has nothing else but `own` columns, those `beside` and
-    columns that calls can share. Any other ``n`` is refused.
+    The column of declared counts; or ``n``, if all other columns are `own`, `beside` or such as identical calls share.
+    Any other ``n`` is refused.
     """
     table = nw.from_native(data)
     present, own = columns(data), [*own]

@@ -10,11 +10,13 @@ import numpy as np
 
 from judgestats import flags
 from judgestats.errors import FitError
+from judgestats.kernels.clustered_scores import ClusterShares, products
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, refuse_random, repeated
-from judgestats.models.fitted_models import Clusters, Fitted, Options
+from judgestats.models.fitted_models import Fitted, MarginalClusters, Options
+from judgestats.models.likelihood.starting_values import orthogonal
 from judgestats.models.ml import fit_design, refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
@@ -66,7 +68,7 @@ def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats,
 
 
 def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitted:
-    """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance.
+    """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance (CR2).
 
     Counts and ``cbind`` become single calls, because statsmodels' weights are not frequencies.
     """
@@ -75,12 +77,16 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     coded = replace(model.design, terms=(), rows=replace(model.design.rows, frame=frame))
     calls = repeated(bernoulli(coded) if model.distribution.has_trials else coded, "gee")
     structure, result = _estimate(model, calls)
-    beta, covariance = np.asarray(result.params), np.asarray(result.cov_robust)
+    beta, covariance, shares = np.asarray(result.params), np.asarray(result.cov_robust), None
+    if not np.isfinite(beta).all():
+        raise FitError("engine='gee' diverged: no finite coefficients. Check whether a factor separates the response.")
+    if not model.many_clusters:
+        shares, covariance = _corrected(model, calls, beta, float(structure.dep_params))
     if model.distribution.linear:
         beta = np.append(beta, np.sqrt(float(result.scale)))
         covariance = np.pad(covariance, (0, 1), constant_values=np.nan)
     size = len(np.unique(codes))
-    about = Options(clusters=Clusters(":".join(names), size, float(structure.dep_params)))
+    about = Options(clusters=MarginalClusters(":".join(names), size, float(structure.dep_params), shares))
     marginal = replace(model, design=replace(model.design, terms=()))
     converged = bool(result.converged)
     fitted = Fitted(marginal, "gee", "GEE exchangeable", beta, covariance, converged=converged, options=about)
@@ -104,6 +110,27 @@ def _estimate(model: Model, calls: Design) -> tuple[Result, Result]:
         return marginal.fit(maxiter=200, ctol=1e-10)
 
     return structure, call(run, "gee")
+
+
+def _corrected(model: Model, calls: Design, beta: Floats, correlation: float) -> tuple[ClusterShares, Floats]:
+    """Shares of the clusters, and the covariance of the coefficients (CR2), by the working correlation."""
+    family = model.distribution.statsmodels(model.link)
+    codes = calls.frame[CODES].to_numpy()
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    eta = (calls.X @ beta + calls.offset)[order]
+    mean = family.fitted(eta)
+    spread = np.sqrt(family.variance(mean))
+    X = calls.X[order] * (family.link.inverse_deriv(eta) / spread)[:, None]
+    turn = orthogonal(X, np.ones(len(X)))
+    X, residual = X @ turn, ((calls.y[order] - mean) / spread)[:, None]
+    sizes = np.diff(starts, append=len(X))
+    less = (correlation / (1 + (sizes - 1) * correlation))[:, None, None]
+    ones = np.ones((len(X), 1))
+    total, of_residual = products(X, ones, starts), products(residual, ones, starts)
+    shares = ClusterShares.of(products(X, X, starts) - less * total * total.swapaxes(1, 2))
+    score = (products(X, residual, starts) - less * total * of_residual)[:, :, 0]
+    return shares._replace(root=turn @ shares.root), turn @ shares.covariance(score) @ turn.T
 
 
 def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], Ints]:

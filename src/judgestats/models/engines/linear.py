@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
-from judgestats.models.designs import Design, Term
+from judgestats.models.designs import Design, RandomTerm
 from judgestats.models.engines.joint_modes import Modes
 from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, repeated
-from judgestats.models.fitted_models import Fitted
+from judgestats.models.fitted_models import Deferred, Fitted
 from judgestats.models.ml import fit_design, refittable
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
@@ -36,7 +36,11 @@ def fit_lpm(model: Model) -> Fitted:
                 "and the residuals cannot be distinguished. Leave it out."
             )
     fitted = fit_design(Model(coded, "gaussian", "identity", reml=True))
-    return replace(fitted, engine="lpm", refit=lambda design, _: fit_lpm(replace(model, design=design, part=None)))
+    return replace(fitted, engine="lpm", refit=partial(_fit_lpm_again, model))
+
+
+def _fit_lpm_again(model: Model, design: Design, _: Ints) -> Fitted:
+    return fit_lpm(replace(model, design=design, part=None))
 
 
 def fit_mixedlm(model: Model) -> Fitted:
@@ -72,8 +76,12 @@ def fit_mixedlm(model: Model) -> Fitted:
     singular = any(np.diag(L).min() < BOUNDARY * sigma for L in factors)
     unknown = not singular and np.isnan(covariance[: len(beta), : len(beta)]).any()
     about = tuple(note for is_so, note in ((singular, flags.SINGULAR), (unknown, flags.NO_HESSIAN)) if is_so)
-    effects = cache(partial(_effects, d, covariances, factors, sigma))
-    method, loglik, converged = "REML" if model.reml else "ML", float(result.llf), bool(result.converged)
+    effects = Deferred(partial(_effects, d, covariances, factors, sigma))
+    method, loglik, converged = (
+        "REML" if model.reml else "ML",
+        call(lambda: float(result.llf), "mixedlm"),
+        bool(result.converged),
+    )
     fitted = Fitted(model, "mixedlm", method, params, covariance, loglik, converged, about, effects=effects)
     return refittable(fitted, fit_mixedlm)
 
@@ -105,7 +113,7 @@ def _components(d: Design) -> tuple[Ints, Result]:
     return groups, VCSpec(names, cols, mats)
 
 
-def _dummies(term: Term, rows: Ints, shared: bool) -> Floats:
+def _dummies(term: RandomTerm, rows: Ints, shared: bool) -> Floats:
     if shared:
         return term.values[rows]
     dummies: Floats = np.zeros((len(rows), len(term.levels)))

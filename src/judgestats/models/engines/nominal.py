@@ -9,8 +9,9 @@ from scipy.special import log_softmax
 
 from judgestats import flags
 from judgestats.errors import DesignError, FitError
+from judgestats.kernels.clustered_scores import ClusterShares, products
 from judgestats.models.coding.factor_levels import coded_levels
-from judgestats.models.fitted_models import Clusters, Fitted, Options
+from judgestats.models.fitted_models import Fitted, MarginalClusters, Options
 from judgestats.models.likelihood.compression import distinct
 from judgestats.models.likelihood.starting_values import orthogonal
 from judgestats.models.ml import refittable
@@ -77,13 +78,23 @@ def fit_nominal(model: Model) -> Fitted:
         codes, levels = coded_levels(d.frame, [model.cluster])
         if len(levels) < 2:
             raise DesignError(f"cluster={model.cluster!r} has one level: nothing shows how much clusters differ.")
-        residual = np.eye(J)[y] - np.exp(own.logs(gamma))[place]
-        scores = (residual[:, 1:, None] * own.X[place][:, None]).reshape(len(y), -1) * weight[:, None]
-        sums = np.zeros((len(levels), scores.shape[1]))
-        np.add.at(sums, codes, scores)
-        covariance = covariance @ sums.T @ sums @ covariance * len(levels) / (len(levels) - 1)
-        options = Options(clusters=Clusters(model.cluster, len(levels), float("nan")))
-        notes.append(flags.few_clusters(np.bincount(codes, weight)))
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        p, X, n = np.exp(own.logs(gamma))[place][order, 1:], own.X[place][order], weight[order, None]
+        expected = (p[:, :, None] * X[:, None]).reshape(len(y), -1)
+        observed = ((y[order, None] == np.arange(1, J))[:, :, None] * X[:, None]).reshape(len(y), -1)
+        score = np.add.reduceat((observed - expected) * n, starts, axis=0)
+        if model.many_clusters:
+            shares, covariance = None, covariance @ score.T @ score @ covariance * len(levels) / (len(levels) - 1)
+        else:
+            information = -products(expected * n, expected, starts)
+            for k in range(J - 1):
+                block = slice(k * width, (k + 1) * width)
+                information[:, block, block] += products(X * p[:, [k]] * n, X, starts)
+            shares = ClusterShares.of(information)
+            covariance = shares.covariance(score)
+            shares = shares._replace(root=turn @ shares.root)
+        options = Options(clusters=MarginalClusters(model.cluster, len(levels), float("nan"), shares))
     calls = table.sum(axis=0)
     rare = int(calls.argmin())
     if calls[rare] < FEWEST * max(width - 1, 1):

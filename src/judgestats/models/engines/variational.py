@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from judgestats import flags
@@ -42,9 +44,9 @@ def fit_bayes(model: Model) -> Fitted:
     modes = tuple(m[:, None] for m in np.split(np.asarray(result.vc_mean), ends))
     joint = np.diag(np.concatenate([spread, np.asarray(result.vc_sd)]) ** 2)
     p = len(beta)
-    effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
+    modes_of = partial(Modes, modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
     notes = (flags.TOO_SMALL,)
-    fitted = Fitted(model, "statsmodels", "variational Bayes", params, covariance, notes=notes, effects=lambda: effects)
+    fitted = Fitted(model, "statsmodels", "variational Bayes", params, covariance, notes=notes, effects=modes_of)
     return refittable(fitted, fit_bayes)
 
 

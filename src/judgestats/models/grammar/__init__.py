@@ -1,4 +1,4 @@
 """The grammar of formulas: scanned, read and spelled; no data here.
 
-May import errors.
+May import no other package of models.
 """

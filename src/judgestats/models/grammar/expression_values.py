@@ -86,14 +86,24 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Transform] | Non
     if node.kind == "call" and node.value != "I":
         keywords = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
-            if (name := written(node)) not in fitted:
+            if first := (name := written(node)) not in fitted:
                 fitted[name] = _transform(node.value)
             if node.value == "bs" and not {"df", "knots"} & {*keywords} and len(parts) == 1:
                 keywords["df"] = keywords.get("degree", 3.0)  # no inner knots, as in R
-            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in keywords.items()})
+            values = fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in keywords.items()})
+            if first and node.value == "poly" and not keywords.get("raw", False) and not _orthogonal(values):
+                raise ValueError(
+                    f"the degree of {name} is too high for its values in double precision; take a lower one"
+                )
+            return values
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **keywords)
     return parts[0]
+
+
+def _orthogonal(columns: Floats) -> bool:
+    """Whether columns of length 1 are orthogonal but for rounding."""
+    return bool(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() < 1e-6)
 
 
 def _transform(name: str) -> Transform:

@@ -90,7 +90,7 @@ def _unreadable(source: str, at: int) -> FormulaError:
     return fault(source, at, at + 1, f"{char!r} is no part of the grammar.", todo)
 
 
-class Reader:
+class TokenReader:
     """Reads tokens, closed by one of kind ``end``, into a tree; :meth:`expression` is the one entry."""
 
     def __init__(self, source: str, tokens: list[Token]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import comb
 
 from judgestats.errors import FormulaError
-from judgestats.models.grammar.parse_trees import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
+from judgestats.models.grammar.parse_trees import ARITHMETIC, TERMS, Node, Token, TokenReader, fault, scan
 
 #: Levels that one term may be nested.
 DEEPEST = 60
@@ -102,7 +102,7 @@ def read(source: object) -> Formula:
     left, right = _sides(source, tokens)
     try:
         answer = _response(source, left)
-        items = list(_items(Reader(source, right).expression(TERMS), "+"))
+        items = list(_items(TokenReader(source, right).expression(TERMS), "+"))
     except RecursionError:
         raise _deep(source) from None
     if any(_depth(node) > DEEPEST for node in (answer, *(node for _, node in items))):
@@ -147,7 +147,7 @@ def _response(source: str, tokens: list[Token]) -> Node:
     if bar is not None:
         start, end = tokens[0].start, tokens[-2].end
         raise fault(source, start, end, "A random term cannot be the response.", "Put it on the right side of '~'.")
-    node = Reader(source, tokens).expression(ARITHMETIC)
+    node = TokenReader(source, tokens).expression(ARITHMETIC)
     if not columns_of(node):
         todo = "Name a column, cbind(k, n - k) or choice[first]."
         raise fault(source, node.start, node.end, "The response names no column.", todo)
@@ -358,4 +358,4 @@ def _factors(source: str, node: Node) -> list[tuple[str, ...]]:
 
 def terms_of(expression: str) -> list[tuple[str, Node]]:
     """Terms of a fixed expression such as ``1 + x``, with their signs."""
-    return list(_items(Reader(expression, scan(expression)).expression(TERMS), "+"))
+    return list(_items(TokenReader(expression, scan(expression)).expression(TERMS), "+"))

@@ -1,8 +1,8 @@
 """Hierarchical Bayesian models of judges, from raw verdicts or from printed counts (extra ``bayes``).
 
 :func:`severity` and :func:`agreement` of scores, :func:`bias` and :func:`strategies` of verdicts,
-:func:`psychometric` of ladders, :func:`susceptibility` of cues. May import bayes and the rest of models; PyMC is
-loaded when a model is sampled.
+:func:`psychometric` of ladders, :func:`susceptibility` of cues. May import the packages bias_models, engines,
+postestimation, bayes, likelihood, coding and grammar of models; PyMC is loaded when a model is sampled.
 """
 
 from judgestats.loading import names_of

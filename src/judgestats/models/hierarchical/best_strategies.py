@@ -12,8 +12,9 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import ndtr, ndtri
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, choose, confidence
+from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, sample_each, sampling_options
@@ -145,6 +146,7 @@ BOUNDS = ("independent", "extreme positive", "extreme negative")
 COUNTED = {"right calls": "k", "right under the baseline alone": "b", "under the strategy alone": "c"}
 
 
+@checked_arguments
 def strategies(
     data: IntoFrame,
     *,
@@ -244,7 +246,6 @@ def strategies(
     >>> strategies(calls, baseline="B0", sampling={"draws": 2000, "seed": 1}).tidy()  # doctest: +SKIP
     """
     choose(dependence, DEPENDENCE, "dependence")
-    confidence(conf_level)
     if not 0 <= margin < 100:
         raise DesignError(f"margin={margin!r} is not valid. Allowed: percentage points from 0 to below 100, such as 2.")
     level = significance_level

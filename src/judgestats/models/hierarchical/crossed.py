@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from judgestats import flags
 from judgestats.defaults import SEED
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, TopParameter
 from judgestats.models.bayes.importance_sampling import Target, importance_draws
 from judgestats.models.bayes.sampling import pymc
@@ -37,14 +37,14 @@ EFFECTS: dict[str, tuple[float, str]] = {
 }
 
 
-def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
+def default_priors(names: Iterable[str], unit: float) -> dict[str, CentredPrior]:
     """Default priors of some effects, where `unit` is the sd of the mean scores."""
-    return {n: Prior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
+    return {n: CentredPrior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Mean scores: N cells of J judges, S systems, C conditions."""
+class CrossedMeans:
+    """Mean scores: N cells of J judges, S systems, C conditions, to the model three factors alike: so no panel."""
 
     y: Floats  # (N,): minus `centre`
     noise: Floats  # (N,): known variance of each mean
@@ -86,14 +86,14 @@ class Panel:
             name: ((code[:, None] == code) & (code >= 0)).astype(np.float64) for name, (code, _) in self.groups.items()
         }
 
-    def base(self, priors: Mapping[str, Prior]) -> Floats:
+    def base(self, priors: Mapping[str, CentredPrior]) -> Floats:
         """Known part of the covariance of `y`."""
         fixed = [priors[name].scale ** 2 * gram for name, gram in self.grams.items() if name in FIXED]
         jitter = 1e-6 * priors["taste"].scale ** 2
         return np.asarray(sum(fixed) + np.diag(self.noise + jitter), np.float64)
 
 
-def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
+def model(data: CrossedMeans, priors: Mapping[str, CentredPrior]) -> Any:
     """The PyMC model with a prior of each effect's sd: sds are sampled, the normal effects integrated out."""
     pm = pymc()
     with pm.Model() as result:
@@ -105,7 +105,7 @@ def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
     return result
 
 
-def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = SEED) -> Draws:
+def posterior(data: CrossedMeans, priors: Mapping[str, CentredPrior], *, draws: int = 4000, seed: int = SEED) -> Draws:
     """Draw the sds by importance sampling at the mode, on scales on which their priors are standard normal."""
     base, laws = data.base(priors), [priors[name] for name in data.sds]
     grams = np.stack([data.grams[name] for name in data.sds])
@@ -140,7 +140,7 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
 
 
 def prior_draw(
-    data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator
+    data: CrossedMeans, priors: Mapping[str, CentredPrior], rng: np.random.Generator
 ) -> tuple[dict[str, float | Floats], Floats]:
     """Sds and effects (``<effect>_effect``) drawn from the prior, and mean scores (N,) drawn from them."""
     parameters: dict[str, float | Floats] = {name: float(priors[name].draw(rng)) for name in data.sds}
@@ -152,7 +152,9 @@ def prior_draw(
     return parameters, y
 
 
-def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
+def effects(
+    data: CrossedMeans, priors: Mapping[str, CentredPrior], draws: Draws, seed: int = SEED
+) -> dict[str, Floats]:
     """Effects drawn given the scores and each draw of the sds, (chains, draws, levels)."""
     rng = np.random.default_rng([seed, 7])
     chains, length = draws.values["taste"].shape
@@ -167,7 +169,9 @@ def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 
     return {name: value.reshape(chains, length, -1) for name, value in values.items()}
 
 
-def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, values: Mapping[str, Floats]) -> Draws:
+def with_likelihood(
+    data: CrossedMeans, priors: Mapping[str, CentredPrior], draws: Draws, values: Mapping[str, Floats]
+) -> Draws:
     """Draws of the sds with their log likelihood given the effects of :data:`FIXED`, and with the priors to check."""
     shape = draws.values["taste"].shape
     sds = {name: draws.flat(name) for name in data.sds}
@@ -190,7 +194,12 @@ def with_likelihood(data: Panel, priors: Mapping[str, Prior], draws: Draws, valu
 
 
 def _conditional(
-    data: Panel, base: Floats, sd: dict[str, Floats], values: dict[str, Floats], part: slice, rng: np.random.Generator
+    data: CrossedMeans,
+    base: Floats,
+    sd: dict[str, Floats],
+    values: dict[str, Floats],
+    part: slice,
+    rng: np.random.Generator,
 ) -> None:
     """Matheron's rule: a draw from the prior plus a correction from the difference between its scores and the data."""
     n = part.stop - part.start
@@ -213,7 +222,7 @@ def _conditional(
         values[name][part] += sd[name][:, None] ** 2 * (weight @ Z)
 
 
-def replicated(data: Panel, values: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
+def replicated(data: CrossedMeans, values: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
     """Replicated mean scores, (200, N): same judges, systems and self-preference, new interactions and noise."""
     rng = np.random.default_rng([seed, 8])
     number = len(draws.flat("taste"))

@@ -10,8 +10,8 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import confidence
 from judgestats.models.bayes.draws import Draws, Labels
 from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample, sampling_options
@@ -31,6 +31,7 @@ _MEANING = {
 }
 
 
+@checked_arguments
 def susceptibility(
     counts: IntoFrame | Mapping[str, IntoFrame],
     *,
@@ -111,7 +112,6 @@ def susceptibility(
     --------
     >>> susceptibility({"blind": blind, "truth": truth}, favoured="llm").tidy()  # doctest: +SKIP
     """
-    confidence(conf_level)
     data = outcomes(counts, baseline, reference)
     sides = favoured_sides(counts, data, favoured, favoured_label)
     chosen = scales(PRIORS, priors)

@@ -16,7 +16,7 @@ from judgestats.models.hierarchical.posterior_checks import of_prior
 from judgestats.models.hierarchical.posteriors import row
 from judgestats.typing import Floats, Mask, Record
 
-Fits = Mapping[tuple[str, str], "Fitted"]
+Fits = Mapping[tuple[str, str], "FittedCurves"]
 
 #: Largest ratio of posterior to prior sd of an estimate that the data determine.
 MOST_PRIOR_SD = 0.5
@@ -25,7 +25,7 @@ MOST_MOVED, MOST_WIDENED = 0.5, 1.5
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedCurves:
     """One fitted model: derived quantities (chains, draws, J, G), and parameters from the prior (1, size, ...)."""
 
     data: Ladder

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.bayes.draws import Draws, Labels, TopParameter
 from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample_each, sampling_options
-from judgestats.models.hierarchical.curve_rows import Fitted, consequences, curve_rows
+from judgestats.models.hierarchical.curve_rows import FittedCurves, consequences, curve_rows
 from judgestats.models.hierarchical.ladders import Ladder, ladder, shares
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, prior_table, scales, tabled
@@ -120,6 +121,7 @@ WIDER = 2.0
 ACCEPT = 0.99
 
 
+@checked_arguments
 def psychometric(
     data: IntoFrame,
     *,
@@ -207,7 +209,6 @@ def psychometric(
     --------
     >>> psychometric(counts, by="prompt", baseline="base").tidy()  # doctest: +SKIP
     """
-    confidence(conf_level)
     confidence(performance)
     link_names = [choose(k, LINKS, "links") for k in ([links] if isinstance(links, str) else links)]
     if not link_names:
@@ -223,7 +224,7 @@ def psychometric(
     )
     samples = [_with_top_parameters(base, draws, stated) for draws in samples]
     fits = {
-        key: Fitted(
+        key: FittedCurves(
             linked, draws, consequences(linked, draws.values, performance), _prior_parameters(linked, scale, seed)
         )
         for (key, (linked, scale)), draws in zip(models.items(), samples, strict=True)
@@ -350,11 +351,12 @@ def _with_top_parameters(data: Ladder, draws: Draws, scale: Mapping[str, float])
     fixed = np.array(design.names)[design.fixed == 1]
     z = z[..., design.fixed == 1]
     top_parameters = [
-        TopParameter(name, z[..., fixed == name], Prior(1.0, None, False)) for name in dict.fromkeys(fixed.tolist())
+        TopParameter(name, z[..., fixed == name], CentredPrior(1.0, None, False))
+        for name in dict.fromkeys(fixed.tolist())
     ]
     if spread is not None:
         top_parameters += [
-            TopParameter(f"spread of {n}", np.abs(spread[..., k]), Prior(1.0, None, True))
+            TopParameter(f"spread of {n}", np.abs(spread[..., k]), CentredPrior(1.0, None, True))
             for k, n in enumerate(design.spreads)
         ]
     return replace(
@@ -369,7 +371,7 @@ def _prior_parameters(data: Ladder, scale: Mapping[str, float], seed: int, size:
     return {name: np.stack([d[name] for d in draws])[None] for name in draws[0]}
 
 
-def _replicated_answers(fitted: Fitted, seed: int) -> Floats:
+def _replicated_answers(fitted: FittedCurves, seed: int) -> Floats:
     """Replicated counts from 400 of the draws, (400, N, 4)."""
     data, flat = fitted.data, {name: fitted.draws.flat(name) for name in (*NAMES, "lapse")}
     sampled = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
@@ -383,7 +385,7 @@ def _existing_counts(data: Ladder) -> Mask:
 
 
 def _predicted_answers(
-    key: tuple[str, str], fitted: Fitted, again: Floats, scale: Mapping[str, float], by: str | None, seed: int
+    key: tuple[str, str], fitted: FittedCurves, again: Floats, scale: Mapping[str, float], by: str | None, seed: int
 ) -> pd.DataFrame:
     """Every count with its predictive intervals."""
     data, used, rng = fitted.data, _existing_counts(fitted.data), np.random.default_rng([seed, 2])

@@ -33,7 +33,7 @@ def parts(column: Iterable[str]) -> dict[str, int]:
     """Each flag of a column, in order of appearance -> number of rows with it."""
     counts: dict[str, int] = {}
     for cell in column:
-        for flag in dict.fromkeys(f for f in str(cell).split("; ") if f):
+        for flag in dict.fromkeys(flags.flags_of(cell)):
             counts[flag] = counts.get(flag, 0) + 1
     return counts
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.errors import DesignError, suggestion
-from judgestats.models.bayes.centred_priors import Prior
+from judgestats.models.bayes.centred_priors import CentredPrior
 from judgestats.models.bayes.draws import Draws, TopParameter, diagnostics, inference_data, mixing_flags
 from judgestats.models.bayes.replicates import Kind, of_kind
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, flagged, of_prior
@@ -221,7 +221,7 @@ def with_top_parameters(
 ) -> Draws:
     """The draws, with the parameters whose (half-)normal priors have these scales and depend on no other."""
     top_parameters = [
-        TopParameter(name, values, Prior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
+        TopParameter(name, values, CentredPrior(scales[name], None, name.startswith("sd_")), centres.get(name, 0.0))
         for name, values in draws.values.items()
         if name in scales
     ]

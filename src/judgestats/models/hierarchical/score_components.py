@@ -11,11 +11,12 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.cells import ABOUT, cells
 from judgestats.counting.splitting import as_runs
 from judgestats.defaults import CONF_LEVEL, SEED
-from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.centred_priors import Prior, prior_of
+from judgestats.errors import DesignError, choose
+from judgestats.models.bayes.centred_priors import CentredPrior, prior_of
 from judgestats.models.bayes.draws import Draws, TopParameter
 from judgestats.models.bayes.importance_sampling import integrated
 from judgestats.models.bayes.replicates import spread_table, spreads
@@ -60,7 +61,7 @@ def read(ratings: IntoFrame, subjects: list[str], facets: list[str]) -> tuple[pd
 
 @dataclass(frozen=True)
 class Scores:
-    """N scores of subjects by judges."""
+    """N scores with their subjects, judges and facets, to the model factors alike: so no panel."""
 
     y: Floats  # (N,): minus `centre`
     codes: Mapping[str, Ints]  # (N,): level of each score in ``subject``, ``judge`` and the facets
@@ -72,6 +73,7 @@ class Scores:
         return {k: int(c.max()) + 1 for k, c in self.codes.items()}
 
 
+@checked_arguments
 def agreement(
     ratings: IntoFrame,
     *,
@@ -145,7 +147,6 @@ def agreement(
     >>> found = agreement(scores)  # doctest: +SKIP
     >>> found.table.set_index("term").loc["ICC(3,1)", ["conf_low", "conf_high"]]  # doctest: +SKIP
     """
-    confidence(conf_level)
     facets = [facets] if isinstance(facets, str) else list(facets)
     ratings = as_runs(ratings, average_over, facets)
     table, notes = read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
@@ -202,7 +203,7 @@ def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
     }
 
 
-def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, seed: int = SEED) -> Draws:
+def posterior(data: Scores, priors: Mapping[str, CentredPrior], *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw ``level`` and the sds ``subject``, ``judge``, facets and ``residual``; random effects are integrated out."""
     columns = {f"f{i}": c for i, c in enumerate(data.codes.values())}
     frame = pd.DataFrame({"y": data.y, **{k: c.astype(str) for k, c in columns.items()}})
@@ -221,7 +222,7 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     )
 
 
-def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
+def model(data: Scores, priors: Mapping[str, CentredPrior]) -> Any:
     """The same model in PyMC, with random effects sampled in the non-centred parameterization."""
     pm = pymc()
     with pm.Model() as result:
@@ -233,7 +234,9 @@ def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
     return result
 
 
-def prior_draw(data: Scores, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, float], Floats]:
+def prior_draw(
+    data: Scores, priors: Mapping[str, CentredPrior], rng: np.random.Generator
+) -> tuple[dict[str, float], Floats]:
     """Parameters drawn from the prior, and scores (N,) of the same design drawn from them."""
     parameters = {name: float(priors[name].draw(rng)) for name in ("level", *data.codes, "residual")}
     return parameters, parameters["level"] + _noise(data, parameters, rng)
@@ -246,7 +249,7 @@ def _noise(data: Scores, parameters: Mapping[str, float], rng: np.random.Generat
     return y
 
 
-def _component_priors(data: Scores, overrides: Mapping[str, object]) -> dict[str, Prior]:
+def _component_priors(data: Scores, overrides: Mapping[str, object]) -> dict[str, CentredPrior]:
     names = ("level", *data.codes, "residual")
     if unknown := [n for n in overrides if n not in names]:
         raise DesignError(f"priors has {unknown[0]!r}, which is not a parameter. Parameters: {', '.join(names)}.")

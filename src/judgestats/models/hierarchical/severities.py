@@ -11,17 +11,18 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.counting.splitting import as_runs, reference_as_runs
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.centred_priors import Prior, prior_of
+from judgestats.errors import DesignError
+from judgestats.models.bayes.centred_priors import CentredPrior, prior_of
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, Labels
 from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, sample, sampling_options
 from judgestats.models.hierarchical.crossed import (
     EFFECTS,
     FIXED,
-    Panel,
+    CrossedMeans,
     default_priors,
     effects,
     model,
@@ -31,19 +32,19 @@ from judgestats.models.hierarchical.crossed import (
     weight_flags,
     with_likelihood,
 )
+from judgestats.models.hierarchical.crossed_means import crossed_means
 from judgestats.models.hierarchical.posterior_checks import finding, predictive
 from judgestats.models.hierarchical.posteriors import Posterior, result, row, tabled
-from judgestats.models.hierarchical.score_panels import panel
 from judgestats.schema.columns import By
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Floats, Record
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class EstimateRows:
     """Rows of estimates from draws; `notes` are flags of all of them."""
 
-    data: Panel
+    data: CrossedMeans
     draws: Draws
     conf_level: float
     notes: list[str]
@@ -114,7 +115,7 @@ class Rows:
         median, below_1 = float(np.median(value)), float((value < 1).mean())
         return {**estimate, "estimate": median, "std_error": np.nan, "probability": below_1}
 
-    def spreads(self, priors: Mapping[str, Prior]) -> list[Record]:
+    def spreads(self, priors: Mapping[str, CentredPrior]) -> list[Record]:
         """The sds."""
         rows = []
         for name in self.data.sds:
@@ -128,6 +129,7 @@ class Rows:
 SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
+@checked_arguments
 @engine_errors
 def severity(
     ratings: IntoFrame,
@@ -227,9 +229,8 @@ def severity(
     >>> from judgestats.published.paper_tables import panel, scores  # doctest: +SKIP
     >>> severity(scores(), reference=panel())  # doctest: +SKIP
     """
-    confidence(conf_level)
     ratings, reference = as_runs(ratings, average_over), reference_as_runs(reference, average_over)
-    data, notes = panel(ratings, identity, reference, condition, overall_criterion)
+    data, notes = crossed_means(ratings, identity, reference, condition, overall_criterion)
     pair = _compared_conditions(data, baseline, blinded)
     chosen = _effect_priors(data, priors or {})
     options = sampling_options(sampling)
@@ -240,7 +241,7 @@ def severity(
         sds = sample(model(data, chosen), labels, **options)
     effect_draws = effects(data, chosen, sds, seed)
     derived = _derived_effects(data, effect_draws, with_likelihood(data, chosen, sds, effect_draws))
-    rows = Rows(data, derived, conf_level, notes)
+    rows = EstimateRows(data, derived, conf_level, notes)
     table = [*rows.main_effects(), *rows.selves(), *(rows.attenuations(*pair) if pair else []), *rows.spreads(chosen)]
     again = replicated(data, effect_draws, sds, seed)
     laws = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
@@ -255,7 +256,9 @@ def severity(
     return result(question, frame, derived, laws, checks, predicted)
 
 
-def _predicted_scores(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
+def _predicted_scores(
+    data: CrossedMeans, again: Floats, priors: Mapping[str, CentredPrior], draws: str, seed: int
+) -> pd.DataFrame:
     """Observed mean scores with replicated ones, (S, N), and with ones from the prior."""
     rng = np.random.default_rng([seed, 9])
     before = np.stack([prior_draw(data, priors, rng)[1] for _ in again])
@@ -266,7 +269,7 @@ def _predicted_scores(data: Panel, again: Floats, priors: Mapping[str, Prior], d
     return predictive_table(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
 
 
-def _compared_conditions(data: Panel, base: str | None, blinded: str | None) -> tuple[int, int] | None:
+def _compared_conditions(data: CrossedMeans, base: str | None, blinded: str | None) -> tuple[int, int] | None:
     """Codes of the two conditions, or None if they are not named and none has a usual name."""
     if base is None and blinded is None:
         usual = [pair for pair in SPELLED if set(pair) <= set(data.conditions)]
@@ -281,7 +284,7 @@ def _compared_conditions(data: Panel, base: str | None, blinded: str | None) -> 
     return data.conditions.index(str(base)), data.conditions.index(str(blinded))
 
 
-def _effect_priors(data: Panel, overrides: Mapping[str, object]) -> dict[str, Prior]:
+def _effect_priors(data: CrossedMeans, overrides: Mapping[str, object]) -> dict[str, CentredPrior]:
     if unknown := [n for n in overrides if n not in data.groups]:
         raise DesignError(
             f"priors has {unknown[0]!r}, which is not a parameter here. Parameters: {', '.join(data.groups)}."
@@ -295,7 +298,7 @@ def _effect_priors(data: Panel, overrides: Mapping[str, object]) -> dict[str, Pr
     return priors
 
 
-def _derived_effects(data: Panel, effect_draws: Mapping[str, Floats], sds: Draws) -> Draws:
+def _derived_effects(data: CrossedMeans, effect_draws: Mapping[str, Floats], sds: Draws) -> Draws:
     """Severity, quality, self-preference and excess by condition, and the sds."""
     J, S, C = len(data.judges), len(data.systems), len(data.conditions)
     shape = sds.values["taste"].shape

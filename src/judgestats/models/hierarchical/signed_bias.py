@@ -12,8 +12,9 @@ from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import expit, gammaln
 
 from judgestats import flags
+from judgestats.arguments import checked_arguments
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError, confidence
+from judgestats.errors import DesignError
 from judgestats.models.bayes.draws import Draws, Labels
 from judgestats.models.bayes.replicates import predictive_table
 from judgestats.models.bayes.sampling import Sampling, likely, pymc, sample, sampling_options
@@ -27,7 +28,7 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
     with_top_parameters,
 )
-from judgestats.models.hierarchical.target_counts import Cells, read
+from judgestats.models.hierarchical.target_counts import TargetCells, read
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Mask, Record
 
@@ -42,6 +43,7 @@ _HALVES = ("share", "decisive")
 _NEVER = -1e9
 
 
+@checked_arguments
 def bias(
     data: IntoFrame,
     *,
@@ -122,7 +124,6 @@ def bias(
     --------
     >>> bias(calls, sampling={"draws": 2000, "seed": 1}).tidy()  # doctest: +SKIP
     """
-    confidence(conf_level)
     if not 0 <= margin < 1:
         raise DesignError(f"margin={margin!r} is not a possible bias. Allowed: 0 to below 1, for example 0.1.")
     chosen = scales(PRIORS, priors)
@@ -141,7 +142,7 @@ def bias(
     return result(question, table, draws, _prior_laws(counts, chosen), checks, predicted)
 
 
-def observed(cells: Cells) -> dict[str, Floats]:
+def observed(cells: TargetCells) -> dict[str, Floats]:
     """Data of the model: the possible splits of each cell (N, K, 3), and their log weights (N, K)."""
     size = int(cells.n[cells.net].max()) // 2 + 1 if cells.net.any() else 1
     k = np.arange(size)[None, :]
@@ -154,7 +155,7 @@ def observed(cells: Cells) -> dict[str, Floats]:
     return {"split": split, "weight": np.where(may, weight, _NEVER)}
 
 
-def model(cells: Cells, priors: Mapping[str, float]) -> Any:
+def model(cells: TargetCells, priors: Mapping[str, float]) -> Any:
     """The PyMC model, with data ``split`` and ``weight`` of :func:`observed`."""
     pm = pymc()
     tensor = pm.math
@@ -176,7 +177,7 @@ def model(cells: Cells, priors: Mapping[str, float]) -> Any:
     return built
 
 
-def labels(cells: Cells) -> Labels:
+def labels(cells: TargetCells) -> Labels:
     """Variables whose draws are kept, with their labels."""
     names: Labels = {}
     for half in _HALVES:
@@ -188,8 +189,8 @@ def labels(cells: Cells) -> Labels:
 
 
 def prior_draw(
-    cells: Cells, priors: Mapping[str, float], rng: np.random.Generator
-) -> tuple[dict[str, float | Floats], Cells]:
+    cells: TargetCells, priors: Mapping[str, float], rng: np.random.Generator
+) -> tuple[dict[str, float | Floats], TargetCells]:
     """Parameters drawn from the prior, and the same design with counts drawn under them."""
     parameters: dict[str, float | Floats] = {}
     for half in _HALVES:
@@ -201,7 +202,7 @@ def prior_draw(
     return parameters, replace(cells, counts=_netted(cells, counts))
 
 
-def _scales(cells: Cells, priors: Mapping[str, float]) -> dict[str, float]:
+def _scales(cells: TargetCells, priors: Mapping[str, float]) -> dict[str, float]:
     """Mean and sds of both halves -> scale of the prior."""
     each = {}
     for half in _HALVES:
@@ -210,13 +211,13 @@ def _scales(cells: Cells, priors: Mapping[str, float]) -> dict[str, float]:
     return each
 
 
-def _netted(cells: Cells, counts: Floats) -> Floats:
+def _netted(cells: TargetCells, counts: Floats) -> Floats:
     """Counts, reduced to target minus other in cells where only the score is printed."""
     net = np.stack([counts[..., 0] - counts[..., 1], *[np.zeros(counts.shape[:-1])] * 2], axis=-1)
     return np.asarray(np.where(cells.net[:, None], net, counts), np.float64)
 
 
-def _probabilities(cells: Cells, values: Mapping[str, float | Floats]) -> Floats:
+def _probabilities(cells: TargetCells, values: Mapping[str, float | Floats]) -> Floats:
     """Probabilities of target, other and tie in each cell, (..., N, 3)."""
     rate = {}
     for half in _HALVES:
@@ -228,7 +229,7 @@ def _probabilities(cells: Cells, values: Mapping[str, float | Floats]) -> Floats
     return np.stack([d * s, d * (1 - s), 1 - d], axis=-1)
 
 
-def _of_new_judge(cells: Cells, values: Mapping[str, Floats], condition: int, rng: np.random.Generator) -> Floats:
+def _of_new_judge(cells: TargetCells, values: Mapping[str, Floats], condition: int, rng: np.random.Generator) -> Floats:
     """Probabilities of target, other and tie for a new judge, (..., topics, 3)."""
     topics = np.array([t for t, (c, _) in enumerate(cells.topics) if c == condition])
     rate = {}
@@ -247,7 +248,7 @@ def _of_new_judge(cells: Cells, values: Mapping[str, Floats], condition: int, rn
 
 
 def _estimate_rows(
-    cells: Cells, draws: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
+    cells: TargetCells, draws: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
 ) -> list[Record]:
     p, rng = _probabilities(cells, draws.values), np.random.default_rng(seed)
     rows: list[Record] = []
@@ -286,21 +287,21 @@ def _bias_rows(p: Floats, net: str, margin: float, flag: str, more: Record) -> l
     ]
 
 
-def _replicated_outcomes(cells: Cells, draws: Draws, seed: int) -> Floats:
+def _replicated_outcomes(cells: TargetCells, draws: Draws, seed: int) -> Floats:
     """Replicated counts, (S, N, 3)."""
     p, rng = _probabilities(cells, {k: draws.flat(k) for k in draws.values}), np.random.default_rng(seed)
     some = p[:: max(1, len(p) // 2000)]
     return _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
 
 
-def _counted_cells(cells: Cells) -> list[tuple[str, int, Mask]]:
+def _counted_cells(cells: TargetCells) -> list[tuple[str, int, Mask]]:
     """Name of each count, its column, and the cells that have it."""
     full = [(what, k, ~cells.net) for k, what in enumerate(("target calls", "other calls", "ties"))]
     return [*full, ("target minus other", 0, cells.net)]
 
 
 def _predicted_outcomes(
-    cells: Cells, again: Floats, priors: Mapping[str, float], draws: str, seed: int
+    cells: TargetCells, again: Floats, priors: Mapping[str, float], draws: str, seed: int
 ) -> pd.DataFrame:
     """Every count with its predictive intervals."""
     rng = np.random.default_rng([seed, 1])
@@ -316,7 +317,7 @@ def _predicted_outcomes(
     return predictive_table(labelled, counts, again[:, i, k], before[:, i, k], cells.n[i], draws=draws)
 
 
-def _prior_laws(cells: Cells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:
+def _prior_laws(cells: TargetCells, priors: Mapping[str, float]) -> dict[str, tuple[str, str]]:
     laws = {}
     for half, words in (("share", "for the target among decisive calls"), ("decisive", "of a decisive call")):
         centre = DECISIVE if half == "decisive" else 0

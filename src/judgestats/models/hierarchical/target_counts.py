@@ -22,7 +22,7 @@ OUTCOMES = ("target", "other", "tie", "invalid")
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class TargetCells:
     """Counts in N cells of judge, bias and topic."""
 
     # judges, conditions, topics: labels; a condition consists of the values of `by` and the bias, and topics are nested
@@ -73,7 +73,7 @@ def read(
     score: str = "score",
     digits: int = 2,
     invalid: str = "drop",
-) -> Cells:
+) -> TargetCells:
     """Counts of a frame, a tally, or printed scores; arguments as in :func:`bias`."""
     choose(invalid, get_args(InvalidDirection), "invalid")
     present = columns(data)
@@ -154,7 +154,7 @@ def _scored(frame: IntoFrame, whole: list[str], score: str, digits: int) -> pd.D
     return table[whole].assign(target=net, other=0.0, tie=0.0, invalid=0.0, n=n, net=True)
 
 
-def _coded_cells(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
+def _coded_cells(table: pd.DataFrame, keys: list[str], extra: list[str]) -> TargetCells:
     counts = table[["target", "other", "tie"]].to_numpy(dtype=float)
     n = table["n"].to_numpy(dtype=float) if "n" in table else counts.sum(axis=1)
     valid = n > 0
@@ -170,4 +170,4 @@ def _coded_cells(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cell
     topics = tuple(sorted({*nested}))
     codes = np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in nested])
     net, invalid = table["net"].to_numpy(dtype=bool), table["invalid"].to_numpy(dtype=float)
-    return Cells(judges, conditions, topics, *codes, n, counts, net, invalid, tuple(keys))
+    return TargetCells(judges, conditions, topics, *codes, n, counts, net, invalid, tuple(keys))

@@ -1,4 +1,4 @@
 """The likelihood engine in parts: compress, lay out, start, minimise, and what is known of the random effects.
 
-May import coding and kernels.
+May import the packages coding and grammar of models.
 """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.designs import Design, Term
+from judgestats.models.designs import Design, RandomTerm
 from judgestats.typing import Floats, Ints
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -75,7 +75,7 @@ def columns(design: Design) -> Columns:
     return Columns(joined, z, blocks, sizes, factor, tuple(offset), tuple(widths[f] for f in factor))
 
 
-def _levels(terms: Sequence[Term], factor: str) -> int:
+def _levels(terms: Sequence[RandomTerm], factor: str) -> int:
     return next(len(t.levels) for t in terms if t.factor == factor)
 
 

@@ -12,7 +12,7 @@ from judgestats.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Posterior:
+class ConditionalEffects:
     """Random effects given the parameters. q columns, p fixed effects."""
 
     columns: Columns

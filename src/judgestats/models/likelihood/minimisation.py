@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,8 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 Step = dict[str, Any]
 #: Curvature downwards, relative to the greatest, that is more than rounding; and how many saddle points are left.
 SADDLE, SADDLES = 1e-6, 5
+#: Evaluations in one search, and for each parameter, after which it ends where it is.
+EVALUATIONS, PER_PARAMETER = 1000, 30
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Minimum:
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
     """Minimise by BFGS, then by Newton's method, and go on from a saddle; `inverse` (P, P): first inverse Hessian."""
+    objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x))
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         minimum = _minimise(objective, x, inverse, most)
         for _ in range(SADDLES):
@@ -49,6 +53,16 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
             best = min((_minimise(objective, start, inverse, most) for start in starts), key=lambda m: m.value)
             minimum = minimum.followed_by(best)
     return replace(minimum, converged=minimum.converged and not _downwards(minimum).size)
+
+
+def _bounded(objective: Objective, most: int) -> Objective:
+    """An objective that is infinite after so many evaluations, so that every search from there ends."""
+    evaluations = itertools.count(1)
+
+    def bounded(x: Floats) -> tuple[float, Floats]:
+        return objective(x) if next(evaluations) <= most else (np.inf, np.full(len(x), np.nan))
+
+    return bounded
 
 
 def _downwards(minimum: Minimum) -> Floats:

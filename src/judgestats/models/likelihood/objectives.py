@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from judgestats.kernels.elimination import Structure, structure
-from judgestats.kernels.laplace import Adjoint, Laplace, Rows
-from judgestats.kernels.linear_mixed import Cells, Profile, profile
+from judgestats.kernels.laplace import Adjoint, Laplace, LikelihoodRows
+from judgestats.kernels.linear_mixed import Profile, ResponseCells, profile
 from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
@@ -71,10 +71,10 @@ class Scales:
     def factors(self, theta: Floats) -> tuple[Floats, ...]:
         """Lower Cholesky factor (..., k, k) of each term, from `theta` (..., T)."""
         firsts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
-        result = tuple(np.zeros((*theta.shape[:-1], s, s)) for s in self.sizes)
+        result = [np.zeros((*theta.shape[:-1], s, s)) for s in self.sizes]
         for k, (a, b, t) in enumerate(zip(self.column, self.row, self.term, strict=True)):
             result[t][..., a - firsts[t], b - firsts[t]] = theta[..., k]
-        return result
+        return tuple(result)
 
     def signs(self, theta: Floats) -> Floats:
         """Signs (T,) under which Λ Λ' stays and the diagonal of Λ is not negative."""
@@ -87,7 +87,7 @@ class Scales:
 class GeneralisedObjective:
     """Minus the log likelihood of a generalised or cumulative mixed model, without its constant."""
 
-    rows: Rows
+    rows: LikelihoodRows
     kernel: Approximation  # Laplace, Gauss-Hermite quadrature or the trapezoidal rule
     scales: Scales
     thresholds: Thresholds
@@ -122,7 +122,7 @@ class GeneralisedObjective:
 class LinearObjective:
     """Minus the log likelihood of a linear mixed model by θ alone, relative to the residual sd."""
 
-    cells: Cells
+    cells: ResponseCells
     layout: Structure
     scales: Scales
     reml: bool
@@ -137,10 +137,10 @@ class LinearObjective:
         return at.objective, self.scales.gradient(self.cells.z, at.scale)
 
 
-def rows_of(table: Compressed, kind: int) -> Rows:
+def rows_of(table: Compressed, kind: int) -> LikelihoodRows:
     """The compressed table as the kernels take it."""
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
-    return Rows(kind, table.y, table.m, X, table.offset, z, table.times, table.category, table.part)
+    return LikelihoodRows(kind, table.y, table.m, X, table.offset, z, table.times, table.category, table.part)
 
 
 def layout_of(own: Columns) -> Structure:
@@ -179,5 +179,5 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
     mean = table.y / table.m - table.offset
     within = float(table.squares.sum())
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
-    cells = Cells(mean, table.m, X, z, n, within, log_weight)
+    cells = ResponseCells(mean, table.m, X, z, n, within, log_weight)
     return LinearObjective(cells, layout_of(table.columns), Scales.of(table.columns.sizes), reml)

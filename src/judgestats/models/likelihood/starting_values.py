@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from judgestats.kernels.elimination import cross, factorise, gather, invert, solve_many
-from judgestats.kernels.laplace import Laplace, Rows
+from judgestats.kernels.laplace import Laplace, LikelihoodRows
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.likelihood.compression import Compressed
 from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, layout_of
@@ -112,7 +112,7 @@ def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin:
     return low
 
 
-def fixed_start(rows: Rows, thresholds: Thresholds, level: float) -> tuple[Floats, Floats]:
+def fixed_start(rows: LikelihoodRows, thresholds: Thresholds, level: float) -> tuple[Floats, Floats]:
     """Fixed effects and thresholds of the model without random effects, roughly, from a level of η."""
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)

@@ -1,4 +1,4 @@
 """What can be asked of a fit: a module per question, whose functions take a `Fitted`.
 
-May import the likelihood, coding and grammar; never fits or estimation.
+May import the packages bayes, likelihood, coding and grammar of models; never fits or estimation.
 """

@@ -11,6 +11,7 @@ import pandas as pd
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.methods import NORMAL
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.ml import BOUNDARY as SMALLEST
@@ -18,6 +19,7 @@ from judgestats.models.postestimation import crossvalidation, posterior_summarie
 from judgestats.models.postestimation.coefficient_rows import CoefficientRow
 from judgestats.models.postestimation.degrees_of_freedom import degrees, df_method
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread, trusted
+from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
 from judgestats.models.variance_parameters import Component, component_values, components
 from judgestats.typing import Floats
@@ -85,7 +87,11 @@ def tidy(
     if effects != "fixed" and posterior is None:
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    general = [name for name in fit.notes if name in (flags.NOT_CONVERGED, flags.FEW_CALLS, flags.TOO_SMALL)]
+    general = [
+        name
+        for name in fit.notes
+        if name in (flags.NOT_CONVERGED, flags.LAPLACE_INSTEAD, flags.FEW_CALLS, flags.TOO_SMALL)
+    ]
     general += [flags.UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
     table["flag"] = [flags.join(own, *general) for own in table["flag"]]
     return _ratios(fit, table) if exponentiate else table
@@ -94,8 +100,9 @@ def tidy(
 def _location_rows(fit: Fitted, conf_level: float) -> Iterator[CoefficientRow]:
     """Fixed effects and thresholds."""
     errors = standard_errors(fit.covariance)
-    df, method = degrees(fit, np.eye(fit.n_location)), df_method(fit)
-    runaway = fit.options.separated
+    each = np.eye(fit.n_location)
+    df, method = degrees(fit, each), df_method(fit)
+    of_df, runaway = interval_flags(fit, each, df), fit.options.separated
     for k, name in enumerate(fit.names[: fit.n_location]):
         value, error = float(fit.params[k]), float(errors[k])
         flag = flags.SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
@@ -103,6 +110,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[CoefficientRow]:
         ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
         half = float(half_width(conf_level, df[k])) * error
         p_value, low, high = float(two_sided(ratio, df[k])), value - half, value + half
+        flag = flag or of_df[k]
         yield CoefficientRow("fixed", name, value, error, ratio, df[k], p_value, low, high, method, flag)
 
 
@@ -138,7 +146,7 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
             slope * error if has_error else np.nan,
             conf_low=float(low),
             conf_high=float(high),
-            method="z",
+            method=NORMAL,
             flag=flags.join(held, vague) if held or has_error else _why_unknown(fit),
         )
 

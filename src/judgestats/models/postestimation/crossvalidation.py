@@ -31,7 +31,7 @@ MOST_LOGLIK = 100_000_000
 
 
 @dataclass(frozen=True)
-class Calls:
+class DesignCalls:
     """Distinct calls: rows of a design with their answers and counts."""
 
     rows: Ints  # (N,): row of the design
@@ -46,7 +46,7 @@ def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
     return pd.DataFrame([_row(unit, each, k, count, full, method)], columns=list(COLUMNS))
 
 
-def _asked(fit: Fitted, unit: str) -> tuple[Draws, Calls]:
+def _asked(fit: Fitted, unit: str) -> tuple[Draws, DesignCalls]:
     """The draws and the calls of a fit; an error if it has no draws, or no such unit."""
     draws = draws_of(fit)
     if draws is None:
@@ -104,7 +104,7 @@ def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method
     }
 
 
-def _calls(fit: Fitted) -> Calls:
+def _calls(fit: Fitted) -> DesignCalls:
     """The distinct calls of a fit."""
     d = fit.design
     rows = np.arange(len(d.y), dtype=np.int64)
@@ -116,10 +116,10 @@ def _calls(fit: Fitted) -> Calls:
     own = columns(d)
     key = np.column_stack([d.X, d.offset, own.z, own.cols, fit.part])[rows]
     first, inverse = distinct(np.column_stack([key, y]))
-    return Calls(rows[first], y[first], np.asarray(np.bincount(inverse, count), np.float64))
+    return DesignCalls(rows[first], y[first], np.asarray(np.bincount(inverse, count), np.float64))
 
 
-def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
+def loglik(fit: Fitted, values: Floats, eta: Floats, calls: DesignCalls) -> Floats:
     """Log likelihood (S, N) of single calls at draws (S, P) of the parameters and linear predictors (S, N)."""
     shape = fit.shape(values, calls.rows)
     return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)
@@ -144,18 +144,18 @@ def _mean_density(own: Floats) -> Floats:
     return np.asarray(logsumexp(own, axis=0) - np.log(len(own)), np.float64)
 
 
-def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, Floats, Floats, str]:
+def _by_call(fit: Fitted, draws: Draws, calls: DesignCalls) -> tuple[Floats, Floats, Floats, Floats, str]:
     values, shape = draws.flat("parameters"), draws.values["parameters"].shape[:2]
     blocks, step = [], max(1, _BLOCK // max(len(values), 1))
     for part in (slice(first, first + step) for first in range(0, len(calls.y), step)):
-        own = Calls(calls.rows[part], calls.y[part], calls.count[part])
+        own = DesignCalls(calls.rows[part], calls.y[part], calls.count[part])
         each = loglik(fit, values, _eta(fit, draws, own.rows), own)
         blocks.append((*pointwise(each.reshape(*shape, -1)), _mean_density(each)))
     elpd, k, full = (np.concatenate(own) for own in zip(*blocks, strict=True))
     return elpd, k, calls.count, full, "PSIS-LOO by call"
 
 
-def _by_level(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, Floats, Floats, Floats, str]:
+def _by_level(fit: Fitted, draws: Draws, calls: DesignCalls, unit: str) -> tuple[Floats, Floats, Floats, Floats, str]:
     chains, size = draws.values["parameters"].shape[:2]
     step = max(1, -(-chains * size // MOST_DRAWS))
     thin = replace(draws, values={k: v[:, ::step] for k, v in draws.values.items()})
@@ -164,7 +164,7 @@ def _by_level(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Float
     return elpd, k, np.ones(each.shape[1]), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
 
 
-def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, str]:
+def _of_levels(fit: Fitted, draws: Draws, calls: DesignCalls, unit: str) -> tuple[Floats, str]:
     """(S, levels) log likelihood of all calls of each level, and whether its effects are integrated."""
     own = [t for t, term in enumerate(fit.design.terms) if term.factor == unit]
     codes = fit.design.terms[own[0]].codes[calls.rows]
@@ -173,7 +173,7 @@ def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floa
     levels = [np.flatnonzero(codes == level) for level in range(len(fit.design.terms[own[0]].levels))]
     each = np.empty((len(values), len(levels)))
     for level, places in enumerate(levels):
-        part = Calls(calls.rows[places], calls.y[places], calls.count[places])
+        part = DesignCalls(calls.rows[places], calls.y[places], calls.count[places])
         if wide <= MOST_COLUMNS:
             each[:, level] = _integrated(fit, draws, own, level, part, unit)
         else:
@@ -181,7 +181,7 @@ def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floa
     return each, "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
 
 
-def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: Calls, unit: str) -> Floats:
+def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: DesignCalls, unit: str) -> Floats:
     """(S,) log likelihood of a level's calls, its random effects integrated by adaptive Gauss-Hermite quadrature."""
     values = draws.flat("parameters")
     b = np.concatenate([draws.flat(f"effects {t}")[:, level] for t in own], axis=1)

@@ -1,44 +1,49 @@
-"""Degrees of freedom of t and F tests: Satterthwaite's of linear mixed models, between-within of a grouping factor.
+"""Degrees of freedom of t and F tests: those of the stratum in which an effect varies.
+
+Satterthwaite's in linear mixed models; in others those between the levels of a grouping factor.
 
 Source
 ------
 Satterthwaite 1946, Biometrics Bulletin 2, 110-114; Fai and Cornelius 1996, J. Stat. Comput. Simul. 54, 363-378 (tests
 of several rows); Kuznetsova, Brockhoff and Christensen 2017, J. Stat. Softw. 82(13) (lmerTest). Between-within:
-Schluchter and Elashoff 1990, J. Stat. Comput. Simul. 37, 69-87.
+Schluchter and Elashoff 1990, J. Stat. Comput. Simul. 37, 69-87; Li and Redden 2015, BMC Med. Res. Methodol. 15, 38
+(binary answers, few clusters).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from judgestats import methods
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted_models import Fitted
 from judgestats.typing import Floats, Ints, Mask
+from judgestats.wording import Method
 
-SATTERTHWAITE, NORMAL, RESIDUAL, CLUSTERS = "satterthwaite", "normal", "residual", "clusters"
+SATTERTHWAITE, NORMAL, RESIDUAL, CLUSTERS, STRATA = "satterthwaite", "normal", "residual", "clusters", "between-within"
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
 TOLERANCE = 1e-7
 
 
 def df_rule(fit: Fitted) -> str:
-    """Where degrees of freedom come from: ``satterthwaite``, ``residual``, ``clusters``, ``normal`` or a factor."""
+    """Where degrees of freedom come from: a factor that was asked for, or one of the names above."""
     if fit.options.df is not None:
         return fit.options.df
-    if fit.model.cluster is not None:
+    if fit.options.clusters is not None:
         return CLUSTERS
-    if not fit.distribution.linear or fit.engine not in ("ml", "lpm", "glm"):
-        return NORMAL
-    return SATTERTHWAITE if fit.design.terms else RESIDUAL
+    if fit.distribution.linear and fit.engine in ("ml", "lpm", "glm"):
+        return SATTERTHWAITE if fit.design.terms else RESIDUAL
+    return STRATA if fit.design.terms and fit.options.posterior is None else NORMAL
 
 
 def refuse_df(df: str, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have."""
     if df == NORMAL:
         return
-    factors = list(dict.fromkeys(t.factor for t in design.terms))
+    factors = _factors(design) if engine != "gee" else []
     linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
     if df == SATTERTHWAITE and not linear:
         other = f"name a grouping factor, df={factors[0]!r}" if factors else "use engine='ml' and a random term"
@@ -62,33 +67,67 @@ def refuse_df(df: str, design: Design, family: str, engine: str) -> None:
         )
 
 
-def df_method(fit: Fitted, letter: str = "t") -> str:
-    """Return what tests and intervals of a fit rest on: ``t, Satterthwaite``, ``t, between-within (judge)``, ``z``."""
+def df_method(fit: Fitted, of_t: Method = methods.T) -> Method:
+    """Return what tests and intervals of a fit rest on: ``t, Satterthwaite``, ``t, between-within``, ``z``."""
     own = df_rule(fit)
     if own == NORMAL:
-        return "z" if letter == "t" else "χ²"
-    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df", CLUSTERS: f"clustered by {fit.model.cluster}"}
-    return f"{letter}, {words.get(own, f'between-within ({own})')}"
+        return methods.NORMAL if of_t == methods.T else methods.CHI2
+    by = fit.options.clusters.columns if fit.options.clusters else ""
+    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df", CLUSTERS: f"clustered by {by}"}
+    return of_t.on(words.get(own, STRATA if own == STRATA else f"{STRATA} ({own})"))
 
 
 def degrees(fit: Fitted, rows: Floats) -> Floats:
-    """Degrees of freedom (...) of functions (..., p) of fixed effects, or of these and thresholds; infinite for z."""
+    """Degrees of freedom (...) of functions (..., p) of fixed effects, or of these and thresholds.
+
+    Infinite for z; NaN where the effects that vary between the levels of a factor are as many as these.
+    """
     rows = np.asarray(rows, float)
     own = df_rule(fit)
     if own == SATTERTHWAITE:
         return _satterthwaite(fit, rows[..., : fit.n_fixed])
     if own == RESIDUAL:
         return np.full(rows.shape[:-1], fit.n - fit.n_fixed)
-    if own == CLUSTERS and fit.options.clusters is not None:
-        return np.full(rows.shape[:-1], fit.options.clusters.n - 1.0)
+    if own == CLUSTERS:
+        return _clustered(fit, rows.reshape(-1, 1, rows.shape[-1])).reshape(rows.shape[:-1])
     if own == NORMAL:
         return np.full(rows.shape[:-1], np.inf)
-    levels, rank = _strata(fit.design, own)
-    return np.where(within(fit, own, rows), np.inf, float(levels - rank))
+    df = np.full(rows.shape[:-1], np.inf)
+    for factor in _factors(fit.design) if own == STRATA else (own,):
+        levels, rank = _strata(fit.design, factor)
+        between = float(levels - rank) if levels > rank else np.nan
+        df = np.minimum(df, np.where(within(fit, factor, rows), np.inf, between))
+    return np.asarray(df, float)
+
+
+def degrees_of_means(fit: Fitted, rows: Floats, gradient: Floats) -> Floats:
+    """Degrees of freedom (K, J) of means whose linear predictor has weights (K, p), or a mean of each of J categories.
+
+    `gradient` (K, J, P) of the means themselves, on which those by clusters depend.
+    """
+    if df_rule(fit) == CLUSTERS:
+        return degrees(fit, gradient[..., : fit.n_location])
+    return np.repeat(degrees(fit, rows)[:, None], gradient.shape[1], axis=1)
+
+
+def _factors(design: Design) -> list[str]:
+    """Grouping factors, each once."""
+    return list(dict.fromkeys(t.factor for t in design.terms))
+
+
+def _clustered(fit: Fitted, contrasts: Floats) -> Floats:
+    """Degrees of freedom (K,) of contrasts (K, R, p) by cluster-robust errors."""
+    clusters = fit.options.clusters
+    assert clusters is not None
+    assert clusters.shares is not None
+    return clusters.shares.df(contrasts[..., : fit.n_fixed])
 
 
 def joint_df(fit: Fitted, rows: Floats) -> float:
-    """Degrees of freedom of the denominator of an F test that all rows (R, p) are 0."""
+    """Degrees of freedom of the denominator of an F test that all rows (R, p) are 0; of clusters those of T²."""
+    if df_rule(fit) == CLUSTERS:
+        _, size, axes = np.linalg.svd(rows[:, : fit.n_fixed], full_matrices=False)
+        return float(_clustered(fit, axes[None, size > TOLERANCE * size[0]])[0])
     if df_rule(fit) != SATTERTHWAITE:
         return float(np.min(degrees(fit, rows), initial=np.inf))
     L = rows[:, : fit.n_fixed]
@@ -121,18 +160,18 @@ def within(fit: Fitted, factor: str, rows: Floats) -> Mask:
     L = _with_one(fit, rows)
     X, (codes, Z) = _with_ones(fit.design), _varying(fit.design, factor)
     rest = _outside(X, Z, codes)
-    _, size, turn = np.linalg.svd(rest, full_matrices=False)
+    _, size, turn = np.linalg.svd(np.linalg.qr(rest, mode="r"))
     space = turn[size > TOLERANCE * max(float(np.linalg.norm(X)), 1e-300)]
     left = L - L @ space.T @ space
     return np.asarray(np.linalg.norm(left, axis=-1) <= TOLERANCE * np.linalg.norm(L, axis=-1), bool)
 
 
 def _strata(design: Design, factor: str) -> tuple[int, int]:
-    """Levels of a factor, and the rank of the fixed effects that vary between them only (decision 31)."""
+    """Levels of a factor, and the rank of the fixed effects that vary between them only."""
     X, (codes, Z) = _with_ones(design), _varying(design, factor)
     ones = np.ones((len(X), 1))
     constant = _inside(np.hstack([X, ones]), ones, codes)
-    shared = -(-_inside(X, Z, codes) // Z.shape[1])
+    shared = -(-_inside(X, Z, codes) // max(Z.shape[1], 1))
     return len(np.unique(codes)), max(constant, shared)
 
 
@@ -171,6 +210,10 @@ def _varying(d: Design, factor: str) -> tuple[Ints, Floats]:
 
 def _outside(X: Floats, Z: Floats, codes: Ints) -> Floats:
     """What least squares on Z within each level leave of X."""
+    if Z.shape[1] == 1:
+        squares = np.maximum(np.bincount(codes, Z[:, 0] ** 2), 1e-300)
+        slopes = [np.bincount(codes, Z[:, 0] * x) / squares for x in X.T]
+        return X - Z * np.transpose(slopes)[codes] if slopes else X
     rest = X.copy()
     order = np.argsort(codes, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
@@ -180,7 +223,7 @@ def _outside(X: Floats, Z: Floats, codes: Ints) -> Floats:
 
 
 def _inside(X: Floats, Z: Floats, codes: Ints) -> int:
-    """Rank of the part of the span of X that lies in that of Z within each level."""
+    """Dimension of the intersection of the spans of X and of Z within levels."""
     scaled = X / np.maximum(np.linalg.norm(X, axis=0), 1e-300)
-    rank = int(np.linalg.matrix_rank(scaled, tol=TOLERANCE))
-    return rank - int(np.linalg.matrix_rank(_outside(scaled, Z, codes), tol=TOLERANCE))
+    whole, rest = (np.linalg.qr(x, mode="r") for x in (scaled, _outside(scaled, Z, codes)))
+    return int(np.linalg.matrix_rank(whole, tol=TOLERANCE) - np.linalg.matrix_rank(rest, tol=TOLERANCE))

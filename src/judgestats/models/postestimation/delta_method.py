@@ -63,7 +63,7 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
 
 
 def trusted(fit: Fitted) -> Floats:
-    """Covariance of the parameters (P, P), NaN for those that diverge where the response is separated (decision 20)."""
+    """Covariance of the parameters (P, P), NaN for those that diverge where the response is separated."""
     runaway = np.isin(fit.names, fit.options.separated)
     if not runaway.any():
         return fit.covariance

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from judgestats import flags
-from judgestats.models.fitted_models import Fitted
+from judgestats.models.fitted_models import Fitted, MarginalClusters
+from judgestats.models.postestimation.degrees_of_freedom import (
+    CLUSTERS,
+    RESIDUAL,
+    SATTERTHWAITE,
+    STRATA,
+    df_rule,
+    within,
+)
 from judgestats.models.postestimation.posterior_summaries import draws_of
+from judgestats.typing import Floats, Mask
 
 #: Calls per level that Laplace's approximation needs.
 FEWEST_CALLS = 5
@@ -22,7 +33,7 @@ def sparse(fit: Fitted) -> tuple[float, ...]:
     return tuple(c if c < FEWEST_CALLS else 0.0 for c in calls)
 
 
-#: With fewer levels of a factor, Wald and profile intervals of effects between them are too short; and by REML.
+#: With fewer levels of a factor, intervals by z and profiles of effects between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10
 
 
@@ -65,3 +76,31 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
         if len(term.levels) < least:
             flag = flags.FEW_GROUPS.of(least=least, factor=term.factor)
             yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
+
+
+def interval_flags(fit: Fitted, rows: Floats, df: Floats) -> list[str]:
+    """Flags of intervals of functions (K, p) of the coefficients with `df` (K,), where few levels make them too short.
+
+    Between-within degrees of freedom allow for these, and Satterthwaite's after REML.
+    """
+    rule, masks = df_rule(fit), [(str(flags.NO_DF), np.isnan(df))]
+    if rule == SATTERTHWAITE:
+        masks = []
+    if rule not in (RESIDUAL, CLUSTERS, STRATA) and (rule != SATTERTHWAITE or fit.method != "REML"):
+        masks += [(flag, few) for flag, factor, few in between_few(fit, rows) if factor != rule]
+    masks += [(flag, np.ones(len(df), bool)) for flag, _ in few_clusters(fit)]
+    masks = [(flag, mask) for flag, mask in masks if mask.any()]
+    return [flags.join(*(flag for flag, mask in masks if mask[k])) if masks else "" for k in range(len(df))]
+
+
+def few_clusters(fit: Fitted) -> Iterator[tuple[str, MarginalClusters]]:
+    """Flag of clusters that are few for errors without a correction, and these."""
+    clusters = fit.options.clusters
+    if clusters is not None and clusters.shares is None and clusters.n < LEVELS:
+        yield flags.FEW_GROUPS.of(least=LEVELS, factor=clusters.columns), clusters
+
+
+def between_few(fit: Fitted, rows: Floats) -> Iterator[tuple[str, str, Mask]]:
+    """Flag and factor of each that has few levels, and which functions (K, p) vary between these."""
+    for short in _short_of_levels(fit):
+        yield short.flag, short.factor, ~within(fit, short.factor, rows)

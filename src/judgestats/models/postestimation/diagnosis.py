@@ -13,10 +13,9 @@ from judgestats.models.coding.factor_levels import labels
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import posterior_summaries
-from judgestats.models.postestimation.degrees_of_freedom import SATTERTHWAITE, df_rule
-from judgestats.models.postestimation.design_shortages import Shortage, shortages
+from judgestats.models.postestimation.degrees_of_freedom import SATTERTHWAITE, STRATA, df_rule
+from judgestats.models.postestimation.design_shortages import Shortage, few_clusters, shortages
 from judgestats.models.postestimation.mean_responses import parted
-from judgestats.models.postestimation.random_term_text import left_out, uncorrelated, written
 from judgestats.models.variance_parameters import component_values, components
 from judgestats.schema.columns import VOCABULARY
 from judgestats.typing import Floats
@@ -25,10 +24,6 @@ from judgestats.typing import Floats
 COLUMNS = ("level", "column", "what", "n", "example", "remedy")
 #: With fewer levels than this a variance is hardly estimable.
 FEW_LEVELS = 5
-#: With fewer levels than this, t in place of z is advised.
-FEW_FOR_Z = 10
-#: Fewer clusters than this make robust standard errors too small.
-FEW_CLUSTERS = 30
 #: A column that has one value in a greater share of the rows is nearly constant.
 CONSTANT = 0.99
 #: With more levels per call than this, a factor has nearly one level per call.
@@ -44,7 +39,7 @@ NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and 
 
 
 @dataclass(frozen=True)
-class Finding:
+class FitFinding:
     """One row of :func:`check`."""
 
     level: str
@@ -59,21 +54,21 @@ def check(fit: Fitted) -> pd.DataFrame:
     """List faults of a fit and cautions about it: :meth:`judgestats.models.Fit.check`."""
     findings = [finding for search in SEARCHES for finding in search(fit)]
     aside = fit.design.rows.n_missing + fit.design.rows.n_zero
-    findings += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
+    findings += [FitFinding("rows", "", "rows used", fit.n), FitFinding("rows", "", "rows excluded", aside)]
     return pd.DataFrame([astuple(d) for d in findings], columns=list(COLUMNS))
 
 
-def _optimum(fit: Fitted) -> Iterator[Finding]:
+def _optimum(fit: Fitted) -> Iterator[FitFinding]:
     if not fit.converged and posterior_summaries.draws_of(fit) is None:
         remedy = f"{flags.NOT_CONVERGED.explanation} The steps are in fit.log."
-        yield Finding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
+        yield FitFinding("fault", "", flags.NOT_CONVERGED, 1, "", remedy)
     if flags.PERFECT_FIT in fit.notes:
-        yield Finding("fault", "", flags.PERFECT_FIT, fit.n, "", flags.PERFECT_FIT.explanation)
+        yield FitFinding("fault", "", flags.PERFECT_FIT, fit.n, "", flags.PERFECT_FIT.explanation)
     if flags.NO_HESSIAN in fit.notes and flags.SEPARATION not in fit.notes:
-        yield Finding("fault", "", flags.NO_HESSIAN, fit.df, "", flags.NO_HESSIAN.explanation)
+        yield FitFinding("fault", "", flags.NO_HESSIAN, fit.df, "", flags.NO_HESSIAN.explanation)
 
 
-def _integration(fit: Fitted) -> Iterator[Finding]:
+def _integration(fit: Fitted) -> Iterator[FitFinding]:
     """A quadrature rule whose results a finer one changes."""
     refinement, laplace = refined(fit), fit.method == "Laplace"
     if refinement is None or (refinement.estimates < LAPLACE if laplace else refinement.settled):
@@ -86,10 +81,10 @@ def _integration(fit: Fitted) -> Iterator[Finding]:
             "The standard deviation is unbounded: nearly all levels have one answer only. Collect more calls per "
             "level, or use engine='pymc', whose prior bounds it."
         )
-    yield Finding("fault", fit.design.terms[0].factor, what, 1, "", remedy)
+    yield FitFinding("fault", fit.design.terms[0].factor, what, 1, "", remedy)
 
 
-def _separation(fit: Fitted) -> Iterator[Finding]:
+def _separation(fit: Fitted) -> Iterator[FitFinding]:
     """Levels with one answer only; failing that, the parameters that diverge."""
     if flags.SEPARATION not in fit.notes:
         return
@@ -102,12 +97,12 @@ def _separation(fit: Fitted) -> Iterator[Finding]:
     if alone:
         yield from alone
         return
-    yield Finding(
+    yield FitFinding(
         "fault", ", ".join(names), "separation: together the terms predict an answer perfectly", len(names), "", remedy
     )
 
 
-def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[Finding]:
+def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[FitFinding]:
     d = fit.design
     levels = labels(d.frame[column]).to_numpy(dtype=object)
     for level in sorted(set(levels)):
@@ -116,12 +111,12 @@ def _one_answer(fit: Fitted, column: str, remedy: str) -> Iterator[Finding]:
         share = d.y[own] / d.trials[own]
         for k, answer in enumerate(d.categories if fit.distribution.per_class else ()):
             if not (share == k).any():
-                yield Finding("fault", column, f"{level!r} never has {answer}: separation", 0, str(level), remedy)
+                yield FitFinding("fault", column, f"{level!r} never has {answer}: separation", 0, str(level), remedy)
         for value in () if fit.distribution.per_class else fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
                 what = f"{level!r} always has {answer}: separation"
-                yield Finding("fault", column, what, float(calls.sum()), str(level), remedy)
+                yield FitFinding("fault", column, what, float(calls.sum()), str(level), remedy)
 
 
 def _factors(fit: Fitted) -> list[str]:
@@ -130,7 +125,7 @@ def _factors(fit: Fitted) -> list[str]:
     return [c for c in dict.fromkeys(own) if c in fit.design.frame]
 
 
-def _singular(fit: Fitted) -> Iterator[Finding]:
+def _singular(fit: Fitted) -> Iterator[FitFinding]:
     if flags.SINGULAR not in fit.notes:
         return
     scale = fit.unit
@@ -141,18 +136,18 @@ def _singular(fit: Fitted) -> Iterator[Finding]:
         size = len(term.levels)
         if own.is_sd and value < 1e-3 * scale:
             remedy = f"{left_out(fit, own.t, own.i)}; the rest is unchanged. Other errors are conditional on 0."
-            yield Finding("caution", own.group, f"singular fit: {own.term} is 0", size, "", remedy)
+            yield FitFinding("caution", own.group, f"singular fit: {own.term} is 0", size, "", remedy)
         elif not own.is_sd and abs(value) > 0.999:
             remedy = f"The data do not support the correlation: write {uncorrelated(fit, own.t)}."
-            yield Finding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", remedy)
+            yield FitFinding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", remedy)
     for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
         if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
             remedy = f"The data do not support all correlations: write {uncorrelated(fit, t)}."
             what = f"singular fit: {written(fit, t)} has a combination without variance"
-            yield Finding("caution", term.factor, what, len(term.levels), "", remedy)
+            yield FitFinding("caution", term.factor, what, len(term.levels), "", remedy)
 
 
-def _levels(fit: Fitted) -> Iterator[Finding]:
+def _levels(fit: Fitted) -> Iterator[FitFinding]:
     d = fit.design
     calls = float(d.count @ d.trials)
     for term in {t.factor: t for t in d.terms}.values():
@@ -162,17 +157,17 @@ def _levels(fit: Fitted) -> Iterator[Finding]:
                 "With one call per level the variance cannot be separated from residual variation. Leave the term out."
             )
             what = f"{size:,} levels for {calls:,.0f} calls"
-            yield Finding("caution", term.factor, what, size, term.levels[0], remedy)
+            yield FitFinding("caution", term.factor, what, size, term.levels[0], remedy)
 
 
-def _sizes(fit: Fitted) -> Iterator[Finding]:
+def _sizes(fit: Fitted) -> Iterator[FitFinding]:
     """Designs too small for the method, by the study of coverage."""
     terms = fit.design.terms
     scalar = len(terms) == 1 and len(terms[0].names) == 1
     nodes = 'Pass n_quadrature="auto".' if scalar else "Use confint(method='bootstrap')."
     for short in shortages(fit):
         what, example, remedy = _in_words(fit, short, nodes)
-        yield Finding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, remedy)
+        yield FitFinding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, remedy)
 
 
 def _in_words(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
@@ -195,18 +190,17 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
     """What few levels do to intervals, and the remedy."""
     what = f"the intercept and of effects that vary between levels of {short.factor}"
     own = df_rule(fit)
-    if own == short.factor:
-        return f"Intervals of {what} use t, as requested; that of its sd is too short."
+    if own in (short.factor, STRATA):
+        return f"Intervals of {what} use t on its levels; the profile of its sd is too short."
     if own == SATTERTHWAITE:
         if fit.method == "REML":
             return "Intervals of the fixed effects (t, Satterthwaite) hold; the profile of its sd is too short."
         return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
     within = "effects that vary within them are not affected"
-    advice = f" Pass fit(..., df={short.factor!r}): t in place of z." if short.seen < FEW_FOR_Z else ""
-    return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
+    return f"Intervals of {what} are too short, and so is that of its sd; {within}. Leave out df={own!r}."
 
 
-def _suspect_columns(fit: Fitted) -> Iterator[Finding]:
+def _suspect_columns(fit: Fitted) -> Iterator[FitFinding]:
     """Columns of the fixed part that look like something else."""
     d, coder = fit.design, fit.design.fixed.coder
     for column in (c for c in coder.columns if c in d.frame):
@@ -215,75 +209,73 @@ def _suspect_columns(fit: Fitted) -> Iterator[Finding]:
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
             remedy = "Its effect rests on these few rows. Check whether it should be in the model."
-            yield Finding("caution", column, what, rest, "", remedy)
+            yield FitFinding("caution", column, what, rest, "", remedy)
         if column in coder.numerics and column not in coder.factors and not pd.api.types.is_bool_dtype(values):
             numbers = np.asarray(sums.index, float)
             yield from _as_number(column, numbers)
             yield from _far(column, numbers, sums.to_numpy())
 
 
-def _as_number(column: str, numbers: Floats) -> Iterator[Finding]:
+def _as_number(column: str, numbers: Floats) -> Iterator[FitFinding]:
     """Whole numbers that may be labels."""
     if len(numbers) < 3 or (numbers % 1 != 0).any():
         return
     example = ", ".join(f"{v:.0f}" for v in numbers[:3])
     remedy = f"If these are labels, write C({column}), or make them random: (1|{column})."
     if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
-        yield Finding("caution", column, "names used as numbers", len(numbers), example, remedy)
+        yield FitFinding("caution", column, "names used as numbers", len(numbers), example, remedy)
     elif len(numbers) <= LABELS:
-        yield Finding("counted", column, "whole numbers used as numbers", len(numbers), example, remedy)
+        yield FitFinding("counted", column, "whole numbers used as numbers", len(numbers), example, remedy)
 
 
-def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
+def _far(column: str, values: Floats, count: Floats) -> Iterator[FitFinding]:
     """Numbers far from 0, whose slope is nearly collinear with the intercept."""
     mean = float(np.average(values, weights=count))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
     if abs(mean) > FAR * sd > 0:
         remedy = f"Write center({column}): the slope is the same, and the fit and its errors are more accurate."
-        yield Finding(
+        yield FitFinding(
             "caution", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", remedy
         )
 
 
-def _engine(fit: Fitted) -> Iterator[Finding]:
+def _engine(fit: Fitted) -> Iterator[FitFinding]:
     if flags.TOO_SMALL in fit.notes:
         what = f"statsmodels' variational Bayes: {flags.TOO_SMALL}"
-        yield Finding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
-    clusters = fit.options.clusters
-    if clusters is not None and clusters.n < FEW_CLUSTERS:
-        remedy = "Robust standard errors of few clusters are too small."
-        remedy += " Use engine='ml'." if fit.engine == "gee" else " Intervals use t, which helps in part."
-        yield Finding("caution", clusters.columns, f"{clusters.n} clusters", clusters.n, "", remedy)
+        yield FitFinding("fault", "", what, fit.n_fixed, "", flags.TOO_SMALL.explanation)
+    for flag, clusters in few_clusters(fit):
+        remedy = "Robust standard errors of few clusters are too small without a correction. Leave out df='normal'."
+        yield FitFinding("caution", clusters.columns, f"{flag}: {clusters.n}", clusters.n, "", remedy)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset
         outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
         if outside:
             remedy = "A linear probability model ignores the bounds 0 and 1. Use engine='ml'."
-            yield Finding("caution", "", "fitted probabilities below 0 or above 1", outside, "", remedy)
+            yield FitFinding("caution", "", "fitted probabilities below 0 or above 1", outside, "", remedy)
 
 
-def _posterior(fit: Fitted) -> Iterator[Finding]:
+def _posterior(fit: Fitted) -> Iterator[FitFinding]:
     """Mixing of the chains, and conflicts of priors with the data."""
     draws = posterior_summaries.draws_of(fit)
     if draws is not None:
-        yield from (Finding(*row) for row in posterior_summaries.findings(fit, draws))
+        yield from (FitFinding(*row) for row in posterior_summaries.findings(fit, draws))
 
 
-def _left_out(fit: Fitted) -> Iterator[Finding]:
+def _left_out(fit: Fitted) -> Iterator[FitFinding]:
     d = fit.design
     if d.rows.n_missing:
         columns = ", ".join(d.formula.variables)
-        yield Finding("excluded", columns, "rows with a missing value, or invalid", d.rows.n_missing)
+        yield FitFinding("excluded", columns, "rows with a missing value, or invalid", d.rows.n_missing)
     if d.rows.n_zero:
-        yield Finding("excluded", str(d.rows.counted), "count is zero", d.rows.n_zero)
+        yield FitFinding("excluded", str(d.rows.counted), "count is zero", d.rows.n_zero)
     for name in d.fixed.aliased:
         remedy = "It is a linear combination of earlier columns, and has no coefficient. Leave it out."
-        yield Finding("excluded", name, "aliased", 1, "", remedy)
+        yield FitFinding("excluded", name, "aliased", 1, "", remedy)
     for note in d.response.notes:
-        yield Finding("excluded", d.formula.response, note, 1)
+        yield FitFinding("excluded", d.formula.response, note, 1)
 
 
-SEARCHES: tuple[Callable[[Fitted], Iterator[Finding]], ...] = (
+SEARCHES: tuple[Callable[[Fitted], Iterator[FitFinding]], ...] = (
     _optimum,
     _integration,
     _separation,
@@ -295,3 +287,43 @@ SEARCHES: tuple[Callable[[Fitted], Iterator[Finding]], ...] = (
     _posterior,
     _left_out,
 )
+
+
+def written(fit: Fitted, t: int) -> str:
+    """Random term number t as it was written, with ``||`` and ``/`` expanded."""
+    formula = fit.design.formula
+    part = formula.random[t]
+    short = f"({part.expression.removeprefix('1 + ')}|{part.factor})"
+    return short if short.replace(" ", "") in formula.source.replace(" ", "") else str(part)
+
+
+def left_out(fit: Fitted, t: int, column: int) -> str:
+    """Advice on how to drop one column of a random term: ``Write (1|item) in place of (x|item)``."""
+    names = fit.design.terms[t].names
+    if len(names) == 1:
+        return f"Leave {written(fit, t)} out"
+    rest = [n for k, n in enumerate(names) if k != column]
+    if not _plain(fit, t):
+        return f"Leave {names[column]} of {written(fit, t)} out"
+    return f"Write {_spelled(rest, fit.design.terms[t].factor)} in place of {written(fit, t)}"
+
+
+def uncorrelated(fit: Fitted, t: int) -> str:
+    """A random term without its correlations, ``(x||item)``; of one of categories ``(1|item) + (1|item:strategy)``."""
+    term = fit.design.terms[t]
+    if not _plain(fit, t):
+        return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in term.coder.factors)])
+    return _spelled(list(term.names), term.factor, "||")
+
+
+def _plain(fit: Fitted, t: int) -> bool:
+    """Whether every column of a random term is a term of its formula by that name."""
+    left = fit.design.terms[t].coder
+    return not left.factors and all(place.stop - place.start == 1 for place in left.terms.values())
+
+
+def _spelled(names: list[str], factor: str, bar: str = "|") -> str:
+    slopes = " + ".join(n for n in names if n != "Intercept")
+    if "Intercept" not in names:
+        return f"(0 + {slopes}{bar}{factor})"
+    return f"({slopes or '1'}{bar}{factor})"

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.models.designs import Term
+from judgestats.models.designs import RandomTerm
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.coefficient_tables import tidy
@@ -57,7 +57,7 @@ def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def _level_rows(term: Term, modes: Floats, spreads: Floats, z: float) -> pd.DataFrame:
+def _level_rows(term: RandomTerm, modes: Floats, spreads: Floats, z: float) -> pd.DataFrame:
     levels, k = modes.shape
     variance = np.einsum("lkk->lk", spreads).reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -127,7 +127,7 @@ def contributions(fit: Fitted, params: Floats) -> Floats:
     """What each column of each term, the residual, and each factor as a whole add to the variance of a call, (K,)."""
     d, covariances = fit.design, fit.covariances(params)
     weight = d.count / d.count.sum()
-    own, added = [], dict.fromkeys((t.factor for t in d.terms), 0.0)
+    own, added = [], dict.fromkeys([t.factor for t in d.terms], 0.0)
     for term, C in zip(d.terms, covariances, strict=True):
         moments = (term.values * weight[:, None]).T @ term.values
         own += list(np.diag(C) * np.diag(moments))

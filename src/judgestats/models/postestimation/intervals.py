@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.coefficient_tables import tidy
+from judgestats.models.postestimation.design_shortages import between_few
 from judgestats.models.postestimation.posterior_summaries import draws_of
 from judgestats.models.postestimation.profile_coordinates import Plain, chart_of, chart_of_component
 from judgestats.models.postestimation.profile_likelihood import (
@@ -64,7 +65,9 @@ def confint(
     chosen = _chosen(parameters(fit), terms)
     if method == "wald":
         table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]].reset_index(drop=True)
-        return table.assign(method="wald" if draws_of(fit) is None else "posterior quantiles")[list(COLUMNS)]
+        return table.assign(method=methods.WALD if draws_of(fit) is None else methods.POSTERIOR.on("quantiles", " "))[
+            list(COLUMNS)
+        ]
     if flags.PERFECT_FIT in fit.notes:
         values = estimates(fit)
         rows = [_row(own, values[k], np.nan, np.nan, method, flags.PERFECT_FIT) for k, own in chosen]
@@ -73,7 +76,11 @@ def confint(
         rows = _profiles(fit, chosen, cut)
     else:
         rows = _bootstrap(fit, chosen, conf_level, n_resamples, seed)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    for flag, factor, between in between_few(fit, np.eye(fit.n_location)):
+        few = [between[p.place] if p.component is None else p.group == factor for _, p in chosen]
+        table["flag"] = [flags.join(own, flag if short else "") for own, short in zip(table["flag"], few, strict=True)]
+    return table
 
 
 def parameters(fit: Fitted) -> list[Parameter]:
@@ -113,7 +120,7 @@ def _refuse_without_likelihood(fit: Fitted) -> None:
 
 
 def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, object]]:
-    values, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
+    values, method = estimates(fit), methods.PROFILE.on("ML") if fit.method == methods.REML else methods.PROFILE
     linear, df = fit.distribution.linear, fit.n - fit.n_fixed
     # without random terms where the likelihood falls as t says, which has the residual's degrees of freedom
     t = float(t_quantile(ndtr(cut), df))

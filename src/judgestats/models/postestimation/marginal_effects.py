@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.factor_levels import label
@@ -20,11 +20,13 @@ from judgestats.models.postestimation.degrees_of_freedom import (
     RESIDUAL,
     SATTERTHWAITE,
     degrees,
+    degrees_of_means,
     df_method,
     df_rule,
 )
 from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
-from judgestats.models.postestimation.mean_responses import Pool, Rows, estimable, gradient, mean, parted, rows_of
+from judgestats.models.postestimation.design_shortages import interval_flags
+from judgestats.models.postestimation.mean_responses import CodedRows, Pool, estimable, gradient, mean, parted, rows_of
 from judgestats.models.postestimation.prediction import scale_of
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
 from judgestats.schema.columns import By, grouping, names
@@ -202,15 +204,15 @@ def _table(
     undefined = np.repeat(is_estimable, J) & np.isnan(estimate.ravel())
     where = np.where(undefined, flags.NO_DERIVATIVE, np.repeat(np.where(is_estimable, "", flags.NOT_ESTIMABLE), J))
     own = cautions(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
-    df = np.repeat(_degrees(fit, above, below, weights), J)
+    df, of_df = _degrees(fit, above, below, weights, slope)
     numbers = inference(estimate.ravel(), error.ravel(), df, level)
     cells = {
         "variable": effect.variable,
         "term": effect.term,
         "category": list(fit.design.categories or ("",)) * len(keys),
     }
-    method = f"{'averaged over random effects' if fit.design.terms else 'average'}; {df_method(fit)}"
-    flag = [flags.join(str(a), str(b)) for a, b in zip(where, own, strict=True)]
+    method = (methods.AVERAGED if fit.design.terms else methods.AVERAGE).on(df_method(fit), "; ")
+    flag = [flags.join(str(a), str(b), c) for a, b, c in zip(where, own, of_df, strict=True)]
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
 
@@ -222,17 +224,24 @@ def _known(fit: Fitted, effect: _Effect, pool: Pool) -> Mask:
     return np.asarray(pool @ unknown.astype(float) == 0)
 
 
-def _degrees(fit: Fitted, above: Rows, below: Rows, weights: Pool) -> Floats:
-    """Degrees of freedom of an effect, by what it changes of the linear predictor in each row: a mean may cancel."""
-    moved = above.X - below.X
+def _degrees(fit: Fitted, above: CodedRows, below: CodedRows, weights: Pool, slope: Floats) -> tuple[Floats, list[str]]:
+    """Degrees of freedom of an effect, category by category, and their flags.
+
+    Between levels by what it changes in each row: a mean may cancel.
+    """
+    moved, J = above.X - below.X, slope.shape[1]
     if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, CLUSTERS, NORMAL):
-        return degrees(fit, weights @ moved)
+        rows = weights @ moved
+        df = degrees_of_means(fit, rows, slope).ravel()
+        return df, interval_flags(fit, np.repeat(rows, J, axis=0), df)
     rows = np.zeros((len(moved), fit.n_location))
     rows[:, : fit.n_fixed] = moved
     rows[:, fit.n_fixed :] = (above.part != below.part)[:, None]
-    dfs = degrees(fit, rows)
-    groups = np.split(dfs[weights.indices], weights.indptr[1:-1])
-    return np.array([own.min(initial=np.inf) for own in groups], float)
+    df = degrees(fit, rows)
+    of_df = np.array(interval_flags(fit, rows, df), dtype=object)
+    groups = np.split(weights.indices, weights.indptr[1:-1])
+    least, cells = [df[own].min(initial=np.inf) for own in groups], [flags.join(*of_df[own]) for own in groups]
+    return np.repeat(least, J), [cell for cell in cells for _ in range(J)]
 
 
 def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:

@@ -7,31 +7,33 @@ from itertools import chain, product
 import numpy as np
 import pandas as pd
 
-from judgestats import flags
+from judgestats import flags, methods
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.cluster_sums import effective_clusters
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.likelihood.conditional_modes import Posterior
+from judgestats.models.likelihood.conditional_modes import ConditionalEffects
 from judgestats.models.links import LINKS
-from judgestats.models.postestimation.degrees_of_freedom import degrees, df_method
+from judgestats.models.postestimation.degrees_of_freedom import degrees_of_means, df_method
 from judgestats.models.postestimation.delta_method import cautions, normal_quantile, spread, trusted
+from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.mean_responses import estimable, mean, rows_of
 from judgestats.models.postestimation.prediction import conditional, limits, scale_of
 from judgestats.models.postestimation.reference_distributions import half_width
 from judgestats.models.postestimation.reference_grids import (
     WEIGHTS,
-    Cells,
     Grid,
+    GridCells,
     grid,
     grid_values,
     marginal,
     typed_column,
 )
 from judgestats.typing import Floats, Mask
+from judgestats.wording import Method
 
 
-def means(fit: Fitted, cells: Cells, scale: str = "link", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+def means(fit: Fitted, cells: GridCells, scale: str = "link", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
     choose(cells.random, ("none", "average", "fitted"), "random")
@@ -44,32 +46,35 @@ def means(fit: Fitted, cells: Cells, scale: str = "link", conf_level: float = CO
     cell_means = marginal(fit, laid, scale, random=averaging)
     value = np.where(cell_means.estimable[:, None], cell_means.value, np.nan)
     error = np.where(cell_means.estimable[:, None], spread(cell_means.gradient, trusted(fit)), np.nan)
-    df = degrees(fit, eta_weights(fit, laid))
+    weights = eta_weights(fit, laid)
+    df = degrees_of_means(fit, weights, cell_means.gradient)
     q = half_width(conf_level, df)
-    numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q[:, None])
+    numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q)
     if scale == "response" and not averaging and not fit.design.categories:
-        numbers = _transformed(fit, laid, q, cell_means.estimable)[:, None]
+        numbers = _transformed(fit, laid, q[:, 0], cell_means.estimable)[:, None]
     J = value.shape[1]
     result = laid.cells.iloc[np.repeat(np.arange(len(value)), J)].reset_index(drop=True)
     if J > 1 or fit.distribution.per_class:  # of η that of the baseline is 0 and left out
         result["category"] = list(fit.design.categories[-J:]) * len(value)
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
-    result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
+    result.insert(result.columns.get_loc("std_error") + 1, "df", df.ravel())
     levels = [np.bincount(t.codes).astype(np.float64) for t in fit.design.terms] if averaging else []
     few = flags.few_clusters(min(levels, key=effective_clusters)) if levels else ""
-    cautious = [flags.join(f, few) for f in estimable_flags(fit, np.repeat(cell_means.estimable, J), error.ravel())]
+    own = estimable_flags(fit, np.repeat(cell_means.estimable, J), error.ravel())
+    of_df = interval_flags(fit, np.repeat(weights, J, axis=0), df.ravel())
+    cautious = [flags.join(f, few, g) for f, g in zip(own, of_df, strict=True)]
     return result.assign(method=means_method(fit, scale, averaging), flag=cautious)
 
 
-def _fitted_means(fit: Fitted, cells: Cells, scale: str, conf_level: float) -> pd.DataFrame:
+def _fitted_means(fit: Fitted, cells: GridCells, scale: str, conf_level: float) -> pd.DataFrame:
     """Means of the fitted responses of the levels in the data, each with its other columns as they are."""
     effects, d, columns, at = fit.effects(), fit.design, [*chain(*cells.columns())], cells.at
     if scale != "response" or d.categories:
         raise DesignError(
             "random='fitted' averages fitted responses: use scale='response', and a family of one number a row."
         )
-    if not isinstance(effects, Posterior):
+    if not isinstance(effects, ConditionalEffects):
         raise DesignError(
             "random='fitted' needs random effects with their joint errors: a model with a random term, engine='ml'."
         )
@@ -110,7 +115,9 @@ def _fitted_means(fit: Fitted, cells: Cells, scale: str, conf_level: float) -> p
         flags.join(f, flags.NEW_LEVEL if u else "")
         for f, u in zip(estimable_flags(fit, is_estimable, error), unseen, strict=True)
     ]
-    return result.assign(method="response, mean of the fitted; z given these levels", flag=flag)
+    return result.assign(
+        method=methods.OF_SCALE["response"].on("mean of the fitted").on("z given these levels", "; "), flag=flag
+    )
 
 
 def eta_weights(fit: Fitted, laid: Grid) -> Floats:
@@ -128,13 +135,12 @@ def _transformed(fit: Fitted, laid: Grid, q: Floats, is_estimable: Mask) -> Floa
     return np.where(is_estimable[:, None], np.column_stack([value, slope * error, *ends]), np.nan)
 
 
-def means_method(fit: Fitted, scale: str, averaging: bool) -> str:
+def means_method(fit: Fitted, scale: str, averaging: bool) -> Method:
     """Scale of the means, what becomes of the random effects, and what intervals rest on."""
-    how = scale
-    if scale == "response":
-        zero = ", random effects at 0" if fit.design.terms else ""
-        how += ", averaged over random effects" if averaging else zero
-    return f"{how}; {df_method(fit)}"
+    method = methods.OF_SCALE.get(scale) or Method(scale)
+    if scale == "response" and (averaging or fit.design.terms):
+        method = method.on("averaged over random effects" if averaging else "random effects at 0")
+    return method.on(df_method(fit), "; ")
 
 
 def estimable_flags(fit: Fitted, is_estimable: Mask, error: Floats) -> list[str]:

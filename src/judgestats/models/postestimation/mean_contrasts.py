@@ -8,18 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.factor_levels import label
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
-from judgestats.models.postestimation.degrees_of_freedom import degrees
+from judgestats.models.postestimation.degrees_of_freedom import degrees_of_means
 from judgestats.models.postestimation.delta_method import normal_quantile, spread, trusted
+from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.marginal_effects import NUMBERS, inference
 from judgestats.models.postestimation.marginal_means import estimable_flags, eta_weights, means_method
 from judgestats.models.postestimation.mean_responses import estimable
 from judgestats.models.postestimation.multiplicity import ADJUSTMENTS, adjusted
-from judgestats.models.postestimation.reference_grids import Cells, Grid, Means, grid, marginal
+from judgestats.models.postestimation.reference_grids import Grid, GridCells, Means, grid, marginal
 from judgestats.typing import Floats
 
 #: Ratio -> the link that it belongs to.
@@ -36,7 +38,7 @@ class Comparison:
 
 
 def contrasts(
-    fit: Fitted, cells: Cells, comparison: Comparison, scale: str = "link", conf_level: float = CONF_LEVEL
+    fit: Fitted, cells: GridCells, comparison: Comparison, scale: str = "link", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
     normal_quantile(conf_level)
@@ -79,10 +81,12 @@ def _family(
     """Contrasts that are adjusted together, for each category."""
     names, C = weights
     is_estimable = estimable(fit.design, laid.frame, C @ laid.pool[family])
-    df = degrees(fit, C @ eta_weights(fit, laid)[family])
+    rows = C @ eta_weights(fit, laid)[family]
     tables = []
     for j in range(cell_means.value.shape[1]):
         slope = np.tensordot(C, cell_means.gradient[family, j], axes=1)
+        df = degrees_of_means(fit, rows, slope[:, None])[:, 0]
+        of_df = interval_flags(fit, rows, df)
         estimate = np.where(is_estimable, C @ cell_means.value[family, j], np.nan)
         error = np.where(is_estimable, spread(slope, trusted(fit)), np.nan)
         numbers = inference(estimate, error, df, level)
@@ -92,7 +96,8 @@ def _family(
         if scale in RATIOS:
             ratio = {k: np.exp(numbers[k]) for k in ("estimate", "conf_low", "conf_high")}
             numbers |= {**ratio, "std_error": ratio["estimate"] * error}
-        part = pd.DataFrame({"term": names, **numbers, "flag": estimable_flags(fit, is_estimable, error)})
+        flag = [flags.join(*pair) for pair in zip(estimable_flags(fit, is_estimable, error), of_df, strict=True)]
+        part = pd.DataFrame({"term": names, **numbers, "flag": flag})
         if fit.design.categories:
             part["category"] = fit.design.categories[j - cell_means.value.shape[1]]
         tables.append(part)

@@ -23,7 +23,7 @@ Pool: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Rows:
+class CodedRows:
     """M rows, coded."""
 
     X: Floats  # (M, p); η of a nominal model has a column of each class but the baseline
@@ -68,7 +68,7 @@ def by_class(slope: Floats, z: Floats) -> Floats:
     return np.asarray((slope[:, :, None] * z[:, None]).reshape(len(z), slope.shape[1] * z.shape[1]), np.float64)
 
 
-def linear_predictor(fit: Fitted, rows: Rows, beta: Floats, effects: Sequence[Floats] = ()) -> Floats:
+def linear_predictor(fit: Fitted, rows: CodedRows, beta: Floats, effects: Sequence[Floats] = ()) -> Floats:
     """(M,) η, (M, J - 1) of a nominal model, at fixed effects and random effects (levels, k); 0 for new levels."""
     K = fit.model.predictors
     eta = rows.X @ beta.reshape(K, rows.X.shape[1]).T + rows.offset[:, None]
@@ -89,18 +89,18 @@ def table_of(data: IntoFrame) -> pd.DataFrame:
     return result
 
 
-def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = True) -> Rows:
+def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = True) -> CodedRows:
     """Code new rows for a fit, or those of its design; without `groups` the grouping factors may be absent."""
     d = fit.design
     if frame is None:
         part = fit.parts
-        return Rows(d.X, d.offset, tuple(t.values for t in d.terms), tuple(t.codes for t in d.terms), part)
+        return CodedRows(d.X, d.offset, tuple(t.values for t in d.terms), tuple(t.codes for t in d.terms), part)
     if groups:
         X, offset, zs, codes = d.new(frame)
     else:
         X, offset = d.fixed.coder.matrix(frame), d.fixed.coder.offset(frame)
         zs, codes = [t.coder.matrix(frame) for t in d.terms], [np.full(len(frame), -1) for _ in d.terms]
-    return Rows(X, offset, tuple(zs), tuple(codes), parts(fit, frame))
+    return CodedRows(X, offset, tuple(zs), tuple(codes), parts(fit, frame))
 
 
 def parted(fit: Fitted) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def parts(fit: Fitted, frame: pd.DataFrame) -> Ints:
     return np.zeros(len(frame), np.int64) if partition is None else partition.codes(frame)
 
 
-def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
+def mean(fit: Fitted, rows: CodedRows, eta: Floats, variance: Floats) -> Mean:
     """Mean responses over normal linear predictors (M,); of `rows` only the sets of thresholds are read."""
     if not fit.design.categories:
         value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
@@ -138,7 +138,7 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     )
 
 
-def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None) -> Floats:
+def gradient(fit: Fitted, rows: CodedRows, responses: Mean, pool: Pool | None = None) -> Floats:
     """Derivatives (M, J, P) of mean responses by all parameters, or (G, J, P) of sums by weights (G, M)."""
     spreads = variance_gradient(fit, rows)
     M, K, width = len(rows.X), fit.model.predictors, rows.X.shape[1]
@@ -158,7 +158,7 @@ def gradient(fit: Fitted, rows: Rows, responses: Mean, pool: Pool | None = None)
     return result
 
 
-def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
+def variance_gradient(fit: Fitted, rows: CodedRows) -> Floats:
     """Derivatives (M, T, K, K) of the covariance of z'b in K linear predictors by θ."""
     K, halves = fit.model.predictors, []
     for z, L in zip(rows.zs, fit.factors(), strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats import flags
+from judgestats.methods import POSTERIOR
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted_models import Fitted
@@ -99,7 +100,7 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[CoefficientRow]:
             float(sd),
             conf_low=float(a),
             conf_high=float(b),
-            method="posterior quantiles",
+            method=POSTERIOR.on("quantiles", " "),
             flag=flags.join(mixed, prior),
         )
         for (group, term), mean, sd, a, b, (mixed, prior) in columns

@@ -15,15 +15,18 @@ from judgestats import flags
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
+from judgestats.models.coding.factor_levels import labels
 from judgestats.models.fitted_models import Fitted, RandomEffects
+from judgestats.models.grammar.expression_values import evaluate
+from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.likelihood.conditional_modes import Posterior
+from judgestats.models.likelihood.conditional_modes import ConditionalEffects
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, RESIDUAL, degrees, df_rule
 from judgestats.models.postestimation.delta_method import cautions, spread, trusted
 from judgestats.models.postestimation.mean_responses import (
+    CodedRows,
     Mean,
-    Rows,
     by_class,
     estimable,
     gradient,
@@ -33,7 +36,6 @@ from judgestats.models.postestimation.mean_responses import (
     table_of,
 )
 from judgestats.models.postestimation.reference_distributions import half_width
-from judgestats.models.postestimation.response_residuals import residuals
 from judgestats.typing import Floats
 
 Strings = NDArray[np.str_]
@@ -52,16 +54,15 @@ def predict(
     choose(random, RANDOM, "random")
     if kind == "link":
         refuse_classes(fit, "kind='link'", "kind='response'")
-    exact = df_rule(fit) in (RESIDUAL, CLUSTERS)
-    q = float(half_width(conf_level, degrees(fit, np.zeros(fit.n_location)) if exact else np.inf))
+    half_width(conf_level, np.inf)
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, (*ESTIMATES, *(("category",) if fit.design.categories and kind == "response" else ())))
     rows = rows_of(fit, None if data is None else frame, groups=random == "conditional")
     flag = _row_flags(fit, frame, rows, random)
     if kind == "link" or not fit.design.categories:
-        cells = _single(fit, rows, kind, random, interval, q)[None]
+        cells = _single(fit, rows, kind, random, interval, conf_level)[None]
     else:
-        cells = _categories(fit, rows, random, interval, q)
+        cells = _categories(fit, rows, random, interval, conf_level)
     return _assembled(fit, frame, np.asarray(cells), flag, interval, kind)
 
 
@@ -95,7 +96,7 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
         raise SchemaError(f"data has a column {twice[0]!r}, which the result has too. Rename or drop it.")
 
 
-def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
+def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: CodedRows, random: str) -> Strings:
     """Flags of single rows."""
     complete = np.isfinite(rows.eta(fit).reshape(len(frame), fit.model.predictors)).all(axis=1)
     result = np.where(complete, "", flags.MISSING_VALUE).astype(object)
@@ -114,7 +115,7 @@ def _joined(one: ArrayLike, other: ArrayLike) -> list[str]:
     return [flags.join(str(a), str(b)) for a, b in np.broadcast(one, other)]
 
 
-def conditional(fit: Fitted, rows: Rows) -> Floats:
+def conditional(fit: Fitted, rows: CodedRows) -> Floats:
     """η with random effects at their modes, 0 for new levels; NaN where an engine has none."""
     effects = fit.effects() if fit.design.terms else None
     if fit.design.terms and effects is None:
@@ -122,7 +123,7 @@ def conditional(fit: Fitted, rows: Rows) -> Floats:
     return linear_predictor(fit, rows, fit.beta, effects.modes if effects else ())
 
 
-def _link_variance(fit: Fitted, rows: Rows, random: str) -> Floats:
+def _link_variance(fit: Fitted, rows: CodedRows, random: str) -> Floats:
     """Variance of η."""
     if random != "conditional" or not fit.design.terms:
         p = fit.n_fixed
@@ -130,7 +131,7 @@ def _link_variance(fit: Fitted, rows: Rows, random: str) -> Floats:
     return _joint(fit, rows, np.zeros((len(rows.X), 0)), np.ones((len(rows.X), 1)))
 
 
-def _joint(fit: Fitted, rows: Rows, cuts: Floats, slope: Floats) -> Floats:
+def _joint(fit: Fitted, rows: CodedRows, cuts: Floats, slope: Floats) -> Floats:
     """Variance of slope (x'β + z'b) - cut'τ given θ, summed over linear predictors, distinct rows only."""
     effects, X = fit.effects(), by_class(slope, rows.X)
     if effects is None:
@@ -149,9 +150,9 @@ def _joint(fit: Fitted, rows: Rows, cuts: Floats, slope: Floats) -> Floats:
     return result
 
 
-def _with_cuts(fit: Fitted, effects: RandomEffects) -> Posterior:
+def _with_cuts(fit: Fitted, effects: RandomEffects) -> ConditionalEffects:
     """Random effects whose fixed effects are β and τ: how the modes move with the thresholds is added."""
-    assert isinstance(effects, Posterior)
+    assert isinstance(effects, ConditionalEffects)
     d, rows, kind = fit.design, rows_of(fit), fit.distribution.kernels[fit.link]
     category = d.y.astype(np.int64)
     hi, lo, _ = fit.thresholds.around(fit.tau, category, rows.part)
@@ -178,12 +179,13 @@ def _with_cuts(fit: Fitted, effects: RandomEffects) -> Posterior:
     return replace(effects, pull=pull, beta_covariance=fit.covariance[:location, :location])
 
 
-def _single(fit: Fitted, rows: Rows, kind: str, random: str, interval: bool, q: float) -> Floats:
+def _single(fit: Fitted, rows: CodedRows, kind: str, random: str, interval: bool, conf_level: float) -> Floats:
     """(M, 4) estimate, standard error and limits of one number a row."""
     if random == "average" and kind == "response":
-        return _averages(fit, rows, interval, q)[:, 0]
+        return _averages(fit, rows, interval, conf_level)[:, 0]
     eta = conditional(fit, rows) if random == "conditional" else rows.eta(fit)
     error = np.sqrt(_link_variance(fit, rows, random)) if interval else np.full(len(eta), np.nan)
+    q = _quantile(fit, conf_level, rows.X) if interval else np.nan
     low, high = eta - q * error, eta + q * error
     if kind == "link":
         return np.column_stack([eta, error, low, high])
@@ -192,37 +194,45 @@ def _single(fit: Fitted, rows: Rows, kind: str, random: str, interval: bool, q: 
     return np.column_stack([value, slope * error, link.inverse(low), link.inverse(high)])
 
 
-def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) -> Floats:
+def _categories(fit: Fitted, rows: CodedRows, random: str, interval: bool, conf_level: float) -> Floats:
     """(J, M, 4) of the probability of each category."""
     if random != "conditional" or not fit.design.terms:
         held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
-        return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
+        return np.moveaxis(_averages(fit, held, interval, conf_level), 1, 0)
     eta = conditional(fit, rows)
     responses = mean(fit, rows, eta, np.zeros_like(rows.variance(fit)))
     error = np.full(responses.value.shape, np.nan)
     for j in range(responses.value.shape[1] if interval else 0):
         slope = responses.by_eta[:, j].reshape(len(eta), fit.model.predictors)
         error[:, j] = np.sqrt(_joint(fit, rows, -responses.by_cut[:, j], slope))
-    return np.moveaxis(limits(responses.value, error, "probability", q), 1, 0)
+    return np.moveaxis(limits(responses.value, error, "probability", half_width(conf_level, np.inf)), 1, 0)
 
 
-def _averages(fit: Fitted, rows: Rows, interval: bool, q: float) -> Floats:
+def _averages(fit: Fitted, rows: CodedRows, interval: bool, conf_level: float) -> Floats:
     """(M, J, 4) of responses over the random effects, distinct rows only."""
     key = np.column_stack([rows.X, rows.offset, *rows.zs, rows.part]).astype(float)
     complete = np.isfinite(key).all(axis=1)
     first, place = distinct(key[complete])
     own = np.flatnonzero(complete)[first]
-    few = Rows(rows.X[own], rows.offset[own], tuple(z[own] for z in rows.zs), rows.codes, rows.part[own])
+    few = CodedRows(rows.X[own], rows.offset[own], tuple(z[own] for z in rows.zs), rows.codes, rows.part[own])
     responses = mean(fit, few, few.eta(fit), few.variance(fit))
-    error = np.full(responses.value.shape, np.nan)
+    error, q = np.full((2, *responses.value.shape), np.nan)
     for first_row in range(0, len(own) if interval else 0, BLOCK):
         s = slice(first_row, first_row + BLOCK)
-        part = Rows(few.X[s], few.offset[s], tuple(z[s] for z in few.zs), few.codes, few.part[s])
+        part = CodedRows(few.X[s], few.offset[s], tuple(z[s] for z in few.zs), few.codes, few.part[s])
         piece = Mean(responses.value[s], responses.by_eta[s], responses.by_variance[s], responses.by_cut[s])
-        error[s] = spread(gradient(fit, part, piece), trusted(fit))
+        slope = gradient(fit, part, piece)
+        error[s], q[s] = spread(slope, trusted(fit)), _quantile(fit, conf_level, slope)
     result = np.full((len(key), responses.value.shape[1], 4), np.nan)
     result[complete] = limits(responses.value, error, scale_of(fit), q)[place]
     return result
+
+
+def _quantile(fit: Fitted, conf_level: float, gradient: Floats) -> Floats:
+    """Half of an interval in standard errors: t without random terms, of functions with gradients (..., p)."""
+    if df_rule(fit) not in (RESIDUAL, CLUSTERS):
+        return half_width(conf_level, np.inf)
+    return half_width(conf_level, degrees(fit, gradient[..., : fit.n_location]))
 
 
 def scale_of(fit: Fitted) -> str:
@@ -260,3 +270,55 @@ def _assembled(
     general = np.where(np.isnan(flat[:, 0]), "", cautions(fit, flat[:, 1] if interval else np.zeros(len(flat))))
     result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, flags.NO_EFFECTS, ""))
     return result
+
+
+def residuals(
+    fit: Fitted, frame: pd.DataFrame, responses: Mean, variance: Floats | None, *, new_rows: bool
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Fitted, residual, Pearson's, leverage and standardised residual (M,) of one call of each row."""
+    y, trials = _response(fit, frame) if new_rows else (fit.design.y, fit.design.trials)
+    weights = np.ones(len(y)) if new_rows else fit.design.weights
+    if fit.design.categories:
+        fitted, residual, sd = _ordinal(responses.value, y)
+    else:
+        fitted, shape = responses.value[:, 0], fit.shape(fit.params, np.zeros(len(y), np.int64))
+        with np.errstate(all="ignore"):
+            residual, sd = y / trials - fitted, np.sqrt(fit.distribution.variance(fitted, shape) / (trials * weights))
+    with np.errstate(all="ignore"):
+        pearson = residual / sd
+        leverage = np.full(len(y), np.nan)
+        if variance is not None and not fit.design.categories:
+            leverage = variance * responses.by_eta[:, 0] ** 2 / sd**2
+        return fitted, residual, pearson, leverage, pearson / np.sqrt(1 - leverage)
+
+
+def _ordinal(P: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Probability of the category observed, probability-scale residual, and its standard deviation."""
+    below = np.cumsum(P, axis=1) - P
+    scores = below - (1 - below - P)
+    sd = np.sqrt((P * scores**2).sum(axis=1))
+    observed = np.isfinite(y)
+    at = np.where(observed, y, 0).astype(np.int64)
+    picked = [np.where(observed, values[np.arange(len(y)), at], np.nan) for values in (P, scores)]
+    return picked[0], picked[1], sd
+
+
+def _response(fit: Fitted, frame: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Response of new rows, and their trials; NaN where it is missing or none of the model's."""
+    formula: Formula = fit.design.formula
+    node, nothing = formula.left, np.full(len(frame), np.nan)
+    if any(c not in frame.columns for c in formula.answers):
+        return nothing, np.ones(len(frame))
+    if node.kind == "call" and node.value == "cbind":
+        k, rest = (np.broadcast_to(np.asarray(evaluate(p, frame), float), (len(frame),)) for p in node.parts)
+        return k, k + rest
+    if node.kind == "level":
+        names = labels(frame[node.parts[0].value])
+        return np.where(names.isna(), np.nan, names == node.value).astype(float), np.ones(len(frame))
+    values = frame[node.value] if node.kind == "name" else pd.Series(np.asarray(evaluate(node, frame)))
+    if not fit.design.categories and (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
+        return values.to_numpy(dtype=float, na_value=np.nan), np.ones(len(frame))
+    places = pd.Index(fit.design.categories or fit.design.response.labels).get_indexer(
+        labels(values).to_numpy(dtype=object)
+    )
+    return np.where(places < 0, np.nan, places).astype(float), np.ones(len(frame))

@@ -16,8 +16,8 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.marginal_effects import levels_of
 from judgestats.models.postestimation.mean_responses import (
+    CodedRows,
     Mean,
-    Rows,
     estimable,
     gradient,
     mean,
@@ -34,7 +34,7 @@ MOST = 50_000_000
 
 
 @dataclass(frozen=True)
-class Cells:
+class GridCells:
     """What a mean is asked for: the arguments of ``means()`` and ``contrasts()`` that lay out the grid."""
 
     specs: By
@@ -82,7 +82,7 @@ class Means:
     estimable: Mask  # (K,)
 
 
-def grid(fit: Fitted, columns: Sequence[str], cells: Cells, *, random: bool) -> Grid:
+def grid(fit: Fitted, columns: Sequence[str], cells: GridCells, *, random: bool) -> Grid:
     """Lay out a reference grid of `columns`; `random`: whether those that only random terms use are needed."""
     values = grid_values(fit, cells.at, random)
     for name in columns:
@@ -189,8 +189,10 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     return Means(value[:, None], by_eta[:, None, None] * slope + by_variance[:, None, None] * moved, is_estimable)
 
 
-def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
+def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> CodedRows:
     """Rows without the columns of the random terms."""
     X = fit.design.fixed.coder.matrix(frame)
     zs = tuple(np.zeros((len(X), len(t.names))) for t in fit.design.terms)
-    return Rows(X, fit.design.fixed.coder.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame))
+    return CodedRows(
+        X, fit.design.fixed.coder.offset(frame), zs, tuple(np.full(len(X), -1) for _ in zs), parts(fit, frame)
+    )

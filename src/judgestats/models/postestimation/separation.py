@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from judgestats.models.fitted_models import Fitted
@@ -16,7 +18,7 @@ TINY = 1e-6
 def separated(fit: Fitted) -> tuple[str, ...]:
     """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
 
-    A direction separates if it lowers the probability of no answer given and raises that of some: a linear programme.
+    A direction separates if along it no observed answer becomes less probable and some more: a linear programme.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
@@ -53,18 +55,22 @@ def _constraints(fit: Fitted) -> Floats:
 
 
 def runaway(A: Floats) -> Mask:
-    """Which elements of d (P,) can move while a'd >= 0 for every row a of A, of full rank, and a'd > 0 for some."""
+    """Elements of d (P,) that can be other than 0 with a'd >= 0 for every row a of A (full rank), and > 0 for one."""
     P = A.shape[1]
     size = np.abs(A).max(axis=0, initial=0.0)
     own = A / np.where(size > 0, size, 1.0)
-    if not _raises(own, own.sum(axis=0), len(own)):
-        return np.zeros(P, bool)
-    return np.array([any(_raises(own, sign * unit, 1) for sign in (1, -1)) for unit in np.eye(P)], bool)
+    moves = np.abs(_direction(own, own.sum(axis=0), len(own))) > TINY
+    if moves.any():
+        for k, sign in product(range(P), (1, -1)):  # what moved in a direction met before is not asked again
+            if not moves[k]:
+                moves |= np.abs(_direction(own, sign * np.eye(P)[k], 1)) > TINY
+    return moves
 
 
-def _raises(A: Floats, along: Floats, scale: float) -> bool:
-    """Whether a direction d of the unit cube with Ad >= 0 has along'd > 0."""
+def _direction(A: Floats, along: Floats, scale: float) -> Floats:
+    """A direction d of the unit cube with Ad >= 0 and along'd > 0; 0 if there is none."""
     from scipy.optimize import linprog
 
     programme = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
-    return bool(programme.status == 0 and -programme.fun > TINY * scale)
+    there = programme.status == 0 and -programme.fun > TINY * scale
+    return np.asarray(programme.x if there else np.zeros(len(along)), np.float64)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from judgestats.methods import AGQ, TRAPEZOID, method_of
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation import effects, posterior_summaries
 from judgestats.models.postestimation.coefficient_tables import glance, groups, tidy
@@ -40,11 +41,12 @@ def _head(fit: Fitted) -> str:
     kind = "Cumulative link" if fit.distribution.ordered else "Linear" if linear else "Generalized linear"
     kind = "Multinomial logit" if fit.distribution.per_class else kind
     mixed = " mixed" if d.terms else ""
-    quadrature = f"fit by maximum likelihood (adaptive Gauss-Hermite quadrature, {fit.method[4:]} nodes)"
-    if fit.approximation == "trapezoid":
-        quadrature = f"fit by maximum likelihood (trapezoidal rule, {fit.method[10:]} nodes a group)"
-    integrated = fit.approximation == "trapezoid" or fit.method.startswith("AGQ ")
-    how = HEADS.get(fit.method, quadrature if integrated else f"fit by {fit.method}")
+    rule = method_of(fit.method).parts
+    rules = {
+        AGQ.parts.way: f"fit by maximum likelihood (adaptive Gauss-Hermite quadrature,{rule.behind} nodes)",
+        TRAPEZOID.parts.way: f"fit by maximum likelihood (trapezoidal rule,{rule.behind} nodes a group)",
+    }
+    how = HEADS.get(fit.method) or rules.get(rule.way, f"fit by {fit.method}")
     if linear and fit.method == "ML" and not d.terms:
         how = "fit by least squares"
     lines = [f"{kind}{mixed} model {how} [engine {fit.engine}]"]
@@ -83,7 +85,7 @@ def _likelihood(fit: Fitted) -> str:
     names = ("AIC", "BIC", "logLik", "deviance", "df.resid")
     cells = [f"{row[c]:.1f}" for c in ("aic", "bic", "loglik", "deviance")] + [f"{row['df_residual']:.0f}"]
     widths = [max(len(a), len(b), 8) for a, b in zip(names, cells, strict=True)]
-    return "\n".join(" ".join(t.rjust(w) for t, w in zip(line, widths, strict=True)) for line in (names, cells))
+    return "\n".join([" ".join(map(str.rjust, line, widths)) for line in (names, cells)])
 
 
 def _random(fit: Fitted) -> str:
@@ -122,12 +124,11 @@ def _digits(values: Sequence[float]) -> list[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    cells = [
-        [t.ljust(w) if k in left else t.rjust(w) for k, (t, w) in enumerate(zip(row, widths, strict=True))]
-        for row in rows
-    ]
-    return "\n".join((" " + " ".join(line)).rstrip() for line in cells)
+    columns = []
+    for k, texts in enumerate(zip(*rows, strict=True)):
+        width = max(map(len, texts))
+        columns.append([text.ljust(width) if k in left else text.rjust(width) for text in texts])
+    return "\n".join([f" {' '.join(line)}".rstrip() for line in zip(*columns, strict=True)])
 
 
 def _fixed(fit: Fitted) -> str:

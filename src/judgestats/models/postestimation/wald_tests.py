@@ -10,17 +10,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from judgestats import flags
 from judgestats.errors import DesignError, choose
+from judgestats.methods import F
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.postestimation.degrees_of_freedom import NORMAL, df_method, df_rule, joint_df
+from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, NORMAL, degrees, df_method, df_rule, joint_df
 from judgestats.models.postestimation.delta_method import cautions, trusted
+from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.linear_hypotheses import hypothesis
 from judgestats.models.postestimation.reference_distributions import f_tail
 from judgestats.typing import Floats
 
 INTERCEPT = "Intercept"
-#: Term, statistic, degrees of freedom, and those of the denominator.
-Test = tuple[str, float, int, float]
+#: Term, statistic, degrees of freedom, those of the denominator, and flags of these.
+Test = tuple[str, float, int, float, str]
 
 
 def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
@@ -57,13 +60,19 @@ def _term(fit: Fitted, name: str, *, second: bool) -> Test:
 def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
     """F of a hypothesis, or χ² where the degrees of freedom are infinite by rule."""
     if np.isnan(rows).any():
-        return name, float("nan"), len(rows), float("nan")
+        return name, float("nan"), len(rows), float("nan"), ""
     statistic, df = wald(fit, rows, values)
+    location = rows[:, : fit.n_location]
+    of_df = flags.join(*interval_flags(fit, location, degrees(fit, location)))
     if df_rule(fit) == NORMAL:
-        return name, statistic, df, float("inf")
+        return name, statistic, df, float("inf"), of_df
     if np.isnan(statistic):
-        return name, statistic, df, float("nan")
-    return name, statistic / max(df, 1), df, joint_df(fit, rows[:, : fit.n_location])
+        return name, statistic, df, float("nan"), of_df
+    error = joint_df(fit, location)
+    if df_rule(fit) == CLUSTERS:  # Hotelling's T²
+        share = (error - df + 1) / error
+        return name, *((statistic * share / df, df, error * share) if share > 0 else (np.nan, df, np.nan)), of_df
+    return name, statistic / max(df, 1), df, error, of_df
 
 
 def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
@@ -106,13 +115,14 @@ def _hypotheses(fit: Fitted, name: str, parts_of: Any) -> Test:
 
 
 def _frame(fit: Fitted, rows: Sequence[Test]) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=["term", "statistic", "df", "df_error"])
+    table = pd.DataFrame(rows, columns=["term", "statistic", "df", "df_error", "flag"])
     table = table.astype({"term": "str", "statistic": float, "df": int, "df_error": float})
     statistic, df, error = (table[c].to_numpy(dtype=float) for c in ("statistic", "df", "df_error"))
     chi = _p_value(statistic, df)
     table["p_value"] = chi if df_rule(fit) == NORMAL else f_tail(statistic, df, error)
-    table["method"] = df_method(fit, "F")
-    table["flag"] = [str(d) for d in cautions(fit, table["statistic"].to_numpy())]
+    table["method"] = df_method(fit, F)
+    own = cautions(fit, statistic)
+    table["flag"] = [flags.join(str(a), b) for a, b in zip(own, table.pop("flag"), strict=True)]
     return table
 
 

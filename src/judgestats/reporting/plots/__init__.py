@@ -2,7 +2,7 @@
 
 They draw on a new figure, outside pyplot's state, or on the axes given as ``ax=``. A picture shows itself in a
 notebook; ``picture.figure`` is the figure, ``picture.data`` the rows drawn, ``picture.save("a.svg")`` writes it. No
-statistics here, except bins, ranks, quantiles of draws and an isotonic line. May import what ``reporting`` may.
+statistics here, except bins, ranks and quantiles of draws. May import what ``reporting`` may.
 """
 
 from judgestats.loading import names_of

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.kernels.isotonic import increasing
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import printed, tick
 from judgestats.reporting.plots import canvas, short_names
@@ -90,11 +91,9 @@ _STEPS = "difference in quality, Δ (steps of the ladder)"
 
 def _fitted(table: pd.DataFrame) -> pd.DataFrame:
     """The steps of a judge with their isotonic fit, weighted by the number of calls where it is known."""
-    from scipy.optimize import isotonic_regression  # slow to import
-
     calls = table["n"].to_numpy(float) if "n" in table.columns else np.ones(len(table))
     calls = np.where(np.isfinite(calls) & (calls > 0), calls, 1.0)
-    return table.assign(fit=isotonic_regression(table["estimate"].to_numpy(float), weights=calls).x)
+    return table.assign(fit=increasing(table["estimate"].to_numpy(float), calls))
 
 
 def _sensitivities(fits: dict[str, pd.DataFrame], level: float, ax: Axes | None, title: str | None) -> Axes:

@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
@@ -24,8 +24,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
-from judgestats.errors import DesignError
-from judgestats.outputs import MarkedOutputs
+from judgestats.arguments import checked_arguments
+from judgestats.errors import DesignError, refuse_unknown
+from judgestats.outputs import MarkedOutputs, output_path
 from judgestats.reporting.formatting import Form, signed, tick
 from judgestats.reporting.plots.short_names import label_width, literal, shortened
 
@@ -45,6 +46,8 @@ DIRECT = 8
 _NOTE = "note"
 #: Label of a figure that a picture made, and not its caller.
 OWN = "picture"
+#: Endings of pictures.
+_FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "jpeg", "tif", "tiff", "webp", "svgz", "pgf")
 #: Columns that pictures add to a table for themselves, as all that begin with an underscore.
 _ADDED = ("who", "step", "row", "facet")
 #: Pixels per inch in a notebook, and of the image behind it, for sharp screens.
@@ -102,10 +105,16 @@ class Picture:
         Raises
         ------
         DesignError
-            If `path` is another file that exists, or cannot be written.
+            If `path` has the ending of no picture, or is a file that was read, or another that exists, or cannot be
+            written; if ``Figure.savefig`` does not take the options.
         """
+        ending = output_path(path).suffix.lstrip(".").lower()
+        refuse_unknown(ending or "png", _FORMATS, f"{str(path)!r} has the ending of no picture", "Endings")
         buffer = io.BytesIO()
-        self.figure.savefig(buffer, **{"format": Path(path).suffix.lstrip(".").lower() or "png", **options})
+        try:
+            self.figure.savefig(buffer, **{"format": ending or "png", **options})
+        except (TypeError, ValueError, AttributeError) as problem:
+            raise DesignError(f"Figure.savefig refuses {', '.join(options) or ending}: {problem}.") from None
         MarkedOutputs("picture", overwrite=overwrite).write(path, buffer.getvalue())
 
     def __len__(self) -> int:
@@ -159,7 +168,7 @@ def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing
             text = text.replace(f"\n\n{space}Returns", f"\n{textwrap.indent(takes, space)}", 1)
             text = text.replace(f"{space}See Also", textwrap.indent(refuses, space), 1) if needs else text
             function.__doc__ = text
-        return function
+        return checked_arguments(function)
 
     return described
 
@@ -210,7 +219,11 @@ def in_form(ax: Axes, form: Form, *sides: Literal["x", "y"]) -> None:
     """Print the numbers of axes (by default the horizontal one) as a page does: shares in percent, gaps in points."""
     for side in sides or ("x",):
         axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value, form)))
+        axis.set_major_formatter(FuncFormatter(partial(_tick, form)))
+
+
+def _tick(form: Form, value: float, _: int | None = None) -> str:
+    return tick(value, form)
 
 
 def unit_square(ax: Axes) -> None:

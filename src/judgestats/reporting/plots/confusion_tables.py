@@ -44,7 +44,7 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     """
     estimate_rows.require(table, "judge", "term", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
-    who = estimate_rows.whose(rows.drop(columns="other", errors="ignore"))
+    who = estimate_rows.whose(rows, estimate_rows.groups_of(rows, "other", "answer", "reference"))
     of, answer, several = rows["reference"], rows["answer"], who.nunique() > 1
     if several and who.nunique() * of.nunique() > MOST_ROWS:
         rows = rows.assign(_row=who, _column=of + " → " + answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping
 from typing import Literal
@@ -23,7 +22,6 @@ from judgestats.reporting.plots import canvas, short_names
 
 #: A row whose shift is flagged.
 FLAGGED = canvas.PALETTE[1]
-_LIMIT = re.compile(re.escape(flags.BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
 @canvas.picture(needs="shift")
@@ -61,7 +59,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Axes | None = None, title: str 
     ax = canvas.row_axes(ax, labels, 5.9, 0.3)
     canvas.limits(ax, estimates[["before", "after"]], bounds=(-1, 1))
     canvas.lanes(ax, labels)
-    limits = [_LIMIT.search(str(f)) for f in estimates["flag"]]
+    limits = [_limit(cell) for cell in estimates["flag"]]
     for i, (row, marked) in enumerate(zip(estimates.to_dict("records"), limits, strict=True)):
         color = FLAGGED if marked else canvas.PALETTE[0]
         before, after = row["before"], row["after"]
@@ -74,11 +72,17 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Axes | None = None, title: str 
         canvas.beside(ax, i, canvas.with_interval(row), color=FLAGGED if marked else canvas.MUTED)
     canvas.beside(ax, None, "shift")
     keys: list[Artist] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
-    at = estimate_rows.distinct(m.group(1) for m in limits if m)
+    at = estimate_rows.distinct(limit for limit in limits if limit)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "mean correlation of the judges (1 = perfect)", title=title, pad=24)
     return canvas.Picture(ax, estimates)
+
+
+def _limit(cell: object) -> str:
+    """The limit that a flag says a shift is beyond; empty without one."""
+    beyond = (dict(f.facts)["at"] for f in flags.flags_of(cell) if f.code == flags.BEYOND_LIMIT.code)
+    return str(next(beyond, ""))
 
 
 @canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
@@ -127,10 +131,7 @@ def calibration(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
     canvas.named(axes[1], "RMSE (points of the scale)")
     keys = [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])]
     canvas.legend_above(axes[0], keys, 2)
-    if (
-        "flag" in estimates.columns
-        and estimates["flag"].astype(str).str.contains(flags.FEW_CLUSTERS, regex=False).any()
-    ):
+    if "flag" in estimates.columns and flags.have(estimates["flag"], flags.FEW_CLUSTERS).any():
         canvas.below(axes[0], "fewer than 10 items: intervals are rough")
     canvas.headed(axes, title)
     return canvas.Picture(axes, estimates)
@@ -256,7 +257,7 @@ _UNITS = {"share": "share", "points": "points (0 = none)"}
 
 
 def _form(table: pd.DataFrame) -> Form:
-    """The form in which a panel prints its numbers: that of its estimates, but not on the scale that a model names."""
+    """Form in which a panel prints its numbers: that of the estimates, unless a model states another scale."""
     if "scale" in table.columns and table["scale"].notna().any():
         return "score"
     forms: set[Form] = {form_of(row) for row in table.to_dict("records")}

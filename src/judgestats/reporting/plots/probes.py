@@ -145,7 +145,7 @@ def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     directed = estimates.loc[estimates["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
-    ax.xaxis.set_major_formatter(lambda v, _: tick(abs(v), "share"))
+    ax.xaxis.set_major_formatter(_share_either_way)
     canvas.lanes(ax, labels)
     ax.axvline(0, color=canvas.MUTED, linewidth=0.9, zorder=1)
     for i, label in enumerate(labels):
@@ -159,6 +159,10 @@ def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
         ax, "← away     share of items     towards →" if directed else "share of items revised", title=title, pad=24
     )
     return canvas.Picture(ax, estimates)
+
+
+def _share_either_way(value: float, _: float = 0) -> str:
+    return tick(abs(value), "share")
 
 
 def _revised(ax: Axes, estimates: pd.DataFrame, row: int) -> None:

@@ -72,10 +72,7 @@ def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title:
     )
     canvas.named(left, "mean score (points of the scale)")
     canvas.named(right, "share of scores at the top")
-    if (
-        "flag" in estimates.columns
-        and estimates["flag"].astype(str).str.contains(flags.SCALE_MAXIMUM, regex=False).any()
-    ):
+    if "flag" in estimates.columns and flags.have(estimates["flag"], flags.SCALE_MAXIMUM).any():
         canvas.below(right, "top: the highest score seen")
     canvas.headed([left, right], title)
     return canvas.Picture([left, right], estimates)
