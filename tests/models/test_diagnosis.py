@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgestats.errors import FitError
+from judgestats.models.engines import generalised
 from judgestats.models.estimation import fit
 from judgestats.models.fits import Fit
 from judgestats.models.postestimation.diagnosis import left_out, uncorrelated, written
@@ -116,6 +120,22 @@ def test_complete_separation_by_a_number(engine: str) -> None:
     assert rows["flag"].str.contains("separation").all()
     assert rows["p_value"].isna().all()
     assert found(own, "fault")["what"].str.contains("together the terms predict an answer perfectly").any()
+
+
+def test_estimating_equations_of_a_separated_response_end_where_rounding_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether statsmodels stops at large coefficients or at none depends on the machine; what is said of them does not."""
+    table = pd.DataFrame({"x": np.arange(40.0) / 7, "y": (np.arange(40) >= 20).astype(int), "g": np.arange(40) % 8})
+
+    def nowhere(*_: object) -> tuple[SimpleNamespace, SimpleNamespace]:
+        nothing = np.full(2, np.nan)
+        return SimpleNamespace(dep_params=np.nan), SimpleNamespace(params=nothing, cov_robust=nothing, converged=False)
+
+    monkeypatch.setattr(generalised, "_estimate", nowhere)
+    rows = fit("y ~ x + (1|g)", table, engine="gee").tidy()
+    assert rows["flag"].str.contains("separation").all()
+    assert rows["p_value"].isna().all()
+    with pytest.raises(FitError, match="no finite coefficients"):
+        fit("y ~ x + (1|g)", table.assign(y=np.arange(40) % 3 % 2), engine="gee")
 
 
 def test_separation_beside_random_effects() -> None:

@@ -18,6 +18,7 @@ from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call,
 from judgestats.models.fitted_models import Fitted, MarginalClusters, Options
 from judgestats.models.likelihood.starting_values import orthogonal
 from judgestats.models.ml import fit_design, refittable
+from judgestats.models.postestimation.separation import separated
 from judgestats.models.specifications import Model
 from judgestats.typing import Floats, Ints
 
@@ -74,23 +75,31 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     """
     names, codes = _clusters(model, cluster)
     frame = model.design.frame.assign(**{CODES: codes})
+    marginal = replace(model, design=replace(model.design, terms=()))
     coded = replace(model.design, terms=(), rows=replace(model.design.rows, frame=frame))
     calls = repeated(bernoulli(coded) if model.distribution.has_trials else coded, "gee")
     structure, result = _estimate(model, calls)
     beta, covariance, shares = np.asarray(result.params), np.asarray(result.cov_robust), None
-    if not np.isfinite(beta).all():
-        raise FitError("engine='gee' diverged: no finite coefficients. Check whether a factor separates the response.")
+    correlation, converged = float(structure.dep_params), bool(result.converged)
+    if not np.isfinite(beta).all():  # a search after infinite coefficients ends where rounding stops it
+        beta, covariance, correlation, converged = *_independent(marginal), 0.0, False
     if not model.many_clusters:
-        shares, covariance = _corrected(model, calls, beta, float(structure.dep_params))
+        shares, covariance = _corrected(model, calls, beta, correlation)
     if model.distribution.linear:
         beta = np.append(beta, np.sqrt(float(result.scale)))
         covariance = np.pad(covariance, (0, 1), constant_values=np.nan)
     size = len(np.unique(codes))
-    about = Options(clusters=MarginalClusters(":".join(names), size, float(structure.dep_params), shares))
-    marginal = replace(model, design=replace(model.design, terms=()))
-    converged = bool(result.converged)
+    about = Options(clusters=MarginalClusters(":".join(names), size, correlation, shares))
     fitted = Fitted(marginal, "gee", "GEE exchangeable", beta, covariance, converged=converged, options=about)
     return refittable(fitted, partial(fit_gee, cluster=names))
+
+
+def _independent(marginal: Model) -> tuple[Floats, Floats]:
+    """Coefficients and covariance by maximum likelihood, finite where the response is separated."""
+    own = fit_design(marginal)
+    if not separated(own):
+        raise FitError("engine='gee' diverged: no finite coefficients. Leave terms out, or use engine='ml'.")
+    return own.params, own.covariance
 
 
 def _estimate(model: Model, calls: Design) -> tuple[Result, Result]:
@@ -119,9 +128,10 @@ def _corrected(model: Model, calls: Design, beta: Floats, correlation: float) ->
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     eta = (calls.X @ beta + calls.offset)[order]
-    mean = family.fitted(eta)
-    spread = np.sqrt(family.variance(mean))
-    X = calls.X[order] * (family.link.inverse_deriv(eta) / spread)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):  # far out the slope is 0, which overflow makes ∞ / ∞
+        mean = family.fitted(eta)
+        spread = np.sqrt(family.variance(mean))
+        X = calls.X[order] * (np.nan_to_num(family.link.inverse_deriv(eta)) / spread)[:, None]
     turn = orthogonal(X, np.ones(len(X)))
     X, residual = X @ turn, ((calls.y[order] - mean) / spread)[:, None]
     sizes = np.diff(starts, append=len(X))
