@@ -60,7 +60,8 @@ def fit(
     ----------
     formula : str
         In the grammar of R's lme4: ``correct ~ strategy * x + (1|item) + (1 + x|judge)``, ``cbind(k, n - k) ~ period``,
-        ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
+        ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out. Factors are coded by treatment, or as
+        ``C(x, Sum)``, ``C(x, Helmert)``, ``C(x, Poly)`` or ``C(x, Treatment("B0"))`` say.
     data : frame
         In any engine Narwhals knows.
     family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative", "nominal"}

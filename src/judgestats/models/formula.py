@@ -21,7 +21,7 @@ from judgestats.models.grammar.expression_values import (
     written,
 )
 from judgestats.models.grammar.parse_trees import Node, fault
-from judgestats.models.grammar.syntax import Formula, RandomPart, columns_of, read, terms_of
+from judgestats.models.grammar.syntax import CONTRASTS, Formula, RandomPart, columns_of, read, terms_of
 from judgestats.models.grammar.term_codings import codings, contrast, model_terms
 from judgestats.typing import Column, Floats
 
@@ -63,15 +63,27 @@ def _check_calls(source: str, node: Node, allowed: Sequence[str], *, top: bool =
     for call in (n for n in node.walk() if n.kind == "call"):
         name = call.value
         inner = call is not node
+        if name == "C":
+            _check_coding(source, call)
         if name == "offset" and allowed and "offset" in allowed and inner and top:
             raise fault(source, call.start, call.end, "An offset stands by itself.", "Write + offset(z).")
         if name in allowed or elementwise(name):
             if name in ("bs", "cr", "cc", "tp", "poly"):
                 _check_size(source, call)
             continue
-        if name in ("Treatment", "Sum") and inner:
+        if name in CONTRASTS and inner:
             continue
         raise fault(source, call.start, call.start + len(name), *_unknown_function(name, allowed))
+
+
+def _check_coding(source: str, call: Node) -> None:
+    """Refuse a coding that is not known, R's name of one among them."""
+    for part in call.parts[1:]:
+        coding = part.parts[0] if part.kind == "keyword" else part
+        if coding.value not in CONTRASTS:
+            name = coding.value.removeprefix("contr.").capitalize()
+            todo = f"Allowed: {', '.join(CONTRASTS)}; Treatment('level') and Sum('level').{suggestion(name, CONTRASTS)}"
+            raise fault(source, coding.start, coding.end, f"{written(coding)} is no coding.", todo)
 
 
 def _check_size(source: str, call: Node) -> None:

@@ -18,8 +18,8 @@ _SIGNS = re.compile(rf"(?:[-+]\s*){{{DEEPEST + 1}}}")
 HIGHEST_ORDER = 20
 #: Terms that one product or power may stand for.
 MOST_TERMS = 2_000
-#: Words in a call that name a coding, not a column.
-CODINGS = ("Treatment", "Sum")
+#: Codings that ``C(x, Sum)`` may name.
+CONTRASTS = ("Treatment", "Sum", "Helmert", "Poly")
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ def columns_of(node: Node) -> list[Node]:
 
 
 def is_coding(call: Node, position: int) -> bool:
-    """Whether an argument of a call is the bare name of a coding."""
+    """Whether an argument of a call is the bare name of a coding, known or not."""
     part = call.parts[position]
     name = part.parts[0] if part.kind == "keyword" else part
-    return call.value == "C" and call.kind == "call" and position > 0 and name.kind == "name" and name.value in CODINGS
+    return call.value == "C" and call.kind == "call" and position > 0 and name.kind == "name"
 
 
 def read(source: object) -> Formula:

@@ -16,6 +16,8 @@ from judgestats.typing import Floats
 
 #: A term: its factors as they are written. The intercept has none.
 Factors = tuple[str, ...]
+#: Levels that polynomials are exact for, as in R.
+MOST_LEVELS = 95
 
 
 def expanded(node: Node, factors: dict[str, Node], logical: Collection[str]) -> list[Factors]:
@@ -99,7 +101,10 @@ def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
 
 
 def contrast(levels: Sequence[object], call: Node | None, *, full: bool) -> tuple[Floats, list[str]]:
-    """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
+    """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns.
+
+    A column of ``Sum`` and ``Helmert`` has the label of its level, one of ``Poly`` R's: ``.L``, ``.Q``, ``.C``, ``^4``.
+    """
     kind, level_node = _coding(call)
     reference: Any = evaluate(level_node, pd.DataFrame()) if level_node is not None else None
     if reference is not None and reference not in levels:
@@ -107,10 +112,15 @@ def contrast(levels: Sequence[object], call: Node | None, *, full: bool) -> tupl
     last = len(levels) - 1 if kind == "Sum" else 0
     left_out = last if reference is None else list(levels).index(reference)
     eye = np.eye(len(levels))
-    if full and kind == "Treatment":
+    if full and kind != "Sum":
         return eye, [str(level) for level in levels]
+    if kind == "Poly":
+        degrees = [".L", ".Q", ".C", *(f"^{k}" for k in range(4, len(levels)))]
+        return _polynomials(len(levels)), degrees[: len(levels) - 1]
     columns = [i for i in range(len(levels)) if i != left_out]
     matrix, labels = eye[:, columns], [str(levels[i]) for i in columns]
+    if kind == "Helmert":
+        return matrix * np.arange(1, len(levels)) - np.triu(np.ones_like(matrix)), labels
     if kind == "Sum":
         matrix[left_out] = -1
         if full:
@@ -118,16 +128,24 @@ def contrast(levels: Sequence[object], call: Node | None, *, full: bool) -> tupl
     return matrix, labels
 
 
+def _polynomials(n: int) -> Floats:
+    """Orthonormal polynomials of degree 1 to n - 1 at n equidistant levels, rising at the last: R's ``contr.poly``."""
+    if n > MOST_LEVELS:
+        raise ValueError(f"Poly takes at most {MOST_LEVELS} levels, got {n}")
+    q, r = np.linalg.qr(np.polynomial.legendre.legvander(np.linspace(-1, 1, n), n - 1))
+    return np.asarray((q * np.sign(np.diag(r)))[:, 1:], np.float64)
+
+
 def _coding(call: Node | None) -> tuple[str, Node | None]:
-    """Treatment or Sum, and the level that is left out, where it is given."""
+    """The name of a coding, and the level that is left out, where it is given."""
     arguments = [p.parts[0] if p.kind == "keyword" else p for p in call.parts[1:]] if call is not None else []
     if len(arguments) > 1 or (call is not None and not call.parts):
         raise ValueError(f"{call.value}() takes a column and a coding" if call else "")
     if call is None or call.value == "C":
         if not arguments:
             return "Treatment", None
-        if arguments[0].value not in ("Sum", "Treatment") or len(arguments[0].parts) > 1:
-            raise ValueError(f"{written(arguments[0])} is no coding: Treatment, Sum, Treatment('level'), Sum('level')")
-        inner = arguments[0].parts
-        return arguments[0].value, (inner[0].parts[0] if inner[0].kind == "keyword" else inner[0]) if inner else None
+        kind, inner = arguments[0].value, arguments[0].parts
+        if len(inner) > (1 if kind in ("Treatment", "Sum") else 0):
+            raise ValueError(f"{written(arguments[0])} is no coding: Treatment('level') and Sum('level') take a level")
+        return kind, (inner[0].parts[0] if inner[0].kind == "keyword" else inner[0]) if inner else None
     return ("Sum" if call.value == "S" else "Treatment"), (arguments[0] if arguments else None)
