@@ -7,12 +7,13 @@ from scipy import integrate, special, stats
 
 LOGIT = stats.logistic
 NORMAL = stats.norm
+GUMBEL = stats.gumbel_l
 
 
 def row_loss(kind, y, m, eta, hi, lo):
     """Minus the log likelihood of a row, without its constant."""
-    if kind in (0, 1):
-        F = (LOGIT, NORMAL)[kind]
+    if kind in (0, 1, 6):
+        F = {0: LOGIT, 1: NORMAL, 6: GUMBEL}[kind]
         return -(y * F.logcdf(eta) + (m - y) * F.logsf(eta))
     if kind == 2:
         return m * np.exp(eta) - y * eta
@@ -20,7 +21,7 @@ def row_loss(kind, y, m, eta, hi, lo):
         size, mean, each = np.exp(hi), np.exp(eta), round(y / m)
         chance = stats.nbinom.logpmf(each, size, size / (size + mean))
         return -m * (chance + special.gammaln(each + 1)) + 0.0
-    F = (LOGIT, NORMAL)[kind - 3]
+    F = {3: LOGIT, 4: NORMAL, 7: GUMBEL}[kind]
     a, b = hi - eta, lo - eta
     return -m * np.log(F.cdf(a) - F.cdf(b) if b < 0 else F.sf(b) - F.sf(a))
 

@@ -60,6 +60,8 @@ FAMILIES = [
     ("k ~ s + x + (1|g)", "poisson", "log", "free"),
     ("verdict ~ s + x + (1|g)", "cumulative", "logit", "free"),
     ("verdict ~ s + x + (1|g)", "cumulative", "probit", "symmetric"),
+    ("y ~ s + x + (1|g)", "binomial", "cloglog", "free"),
+    ("verdict ~ s + x + (1|g)", "cumulative", "cloglog", "free"),
     ("verdict ~ s + x + (1|g) + (1 + x|h)", "nominal", "logit", "free"),
 ]
 
@@ -74,7 +76,7 @@ def by_row(model, beta, tau, us, Ls, sigma):
             eta = eta + (L @ u[t.codes[i]]).reshape(model.predictors, -1) @ t.values[i]
         classes = np.append(0.0, eta)
         eta = eta if model.family == "nominal" else eta[0]
-        F = stats.norm if model.link == "probit" else stats.logistic
+        F = {"probit": stats.norm, "cloglog": stats.gumbel_l}.get(model.link, stats.logistic)
         if model.family == "gaussian":
             own = stats.norm.logpdf(d.y[i], eta, sigma)
         elif model.family == "poisson":
@@ -85,7 +87,8 @@ def by_row(model, beta, tau, us, Ls, sigma):
             own = classes[int(d.y[i])] - np.log(np.exp(classes).sum())
         else:
             cuts = np.concatenate([[-np.inf], model.thresholds.at(tau)[0], [np.inf]])
-            own = np.log(F.cdf(cuts[int(d.y[i]) + 1] - eta) - F.cdf(cuts[int(d.y[i])] - eta))
+            low, high = (cuts[int(d.y[i]) + k] - eta for k in (0, 1))
+            own = np.log(F.cdf(high) - F.cdf(low) if low < 0 else F.sf(low) - F.sf(high))
         total += d.count[i] * d.weights[i] * own
     return total
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import gumbel_l, norm
 
 from judgestats.errors import DesignError
 from judgestats.models.links import LINKS, class_averages
@@ -79,7 +79,10 @@ def test_the_average_of_a_logistic_is_its_integral(eta: float, sd: float) -> Non
     assert by_variance[0] == pytest.approx(own / (2 * sd), abs=1e-8)
 
 
-@pytest.mark.parametrize(("link", "F"), [("probit", norm.cdf), ("log", np.exp), ("identity", lambda x: x)])
+@pytest.mark.parametrize(
+    ("link", "F"),
+    [("probit", norm.cdf), ("cloglog", gumbel_l.cdf), ("log", np.exp), ("identity", lambda x: x)],
+)
 def test_closed_forms_are_integrals(link: str, F: object) -> None:
     for eta, v in ((-1.0, 0.5), (0.7, 2.0)):
         wanted = quad(lambda u, e=eta, s=v**0.5: F(e + s * u) * norm.pdf(u), -14, 14, epsabs=1e-13)[0]  # type: ignore[operator]
@@ -97,7 +100,7 @@ def test_mixed_variances_and_missing_rows() -> None:
     assert value[2] == pytest.approx(LINKS["logit"].average(eta[2:3], v[2:3])[0][0], abs=1e-13)
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "log", "identity"])
+@pytest.mark.parametrize("link", LINKS)
 def test_links_are_inverses(link: str) -> None:
     eta = np.array([-1.5, 0.2, 2.0])
     np.testing.assert_allclose(LINKS[link].forward(LINKS[link].inverse(eta)), eta, rtol=1e-12)

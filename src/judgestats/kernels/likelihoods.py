@@ -82,8 +82,26 @@ def _mills(t: float) -> float:
 
 
 @njit(cache=True)
+def _rate(x: float) -> float:
+    """exp(x), and a number whose powers are finite where the survival function exp(-exp(x)) is 0 or 1."""
+    return math.exp(min(max(x, -700.0), 100.0))
+
+
+@njit(cache=True)
+def _gumbel_category(a: float, b: float) -> tuple[float, float, float, float, float, float, float]:
+    """What :func:`_category` gives, for F(x) = 1 - exp(-exp(x))."""
+    u, v = _rate(a), _rate(b) if b > -math.inf else 0.0
+    left = max(-math.expm1(v - u), 1e-300)
+    qa, qb = (u * math.exp(v - u) / left if a < math.inf else 0.0), v / left
+    return math.log(left) - v, qa, (1 - u) * qa, ((1 - u) ** 2 - u) * qa, qb, (1 - v) * qb, ((1 - v) ** 2 - v) * qb
+
+
+@njit(cache=True)
 def _category(kind: int, a: float, b: float) -> tuple[float, float, float, float, float, float, float]:
     """Log of F(a) - F(b), and over it the density and its two derivatives at a, then at b."""
+    if kind == CUMULATIVE_CLOGLOG:
+        own: tuple[float, float, float, float, float, float, float] = _gumbel_category(a, b)
+        return own
     P = between(kind, a, b)
     if P > 1e-280:
         _, fa, fa1, fa2 = density(kind, a)
@@ -127,6 +145,16 @@ def _probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivat
 
 
 @njit(cache=True)
+def _cloglog_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    u = _rate(eta)
+    left, k = -math.expm1(-u), (m - y) * u
+    q = u * math.exp(-u) / left
+    s = u / 2 + u * u / 12 - u**4 / 720 if u < 0.01 else u + q - 1.0  # u + q - 1 without cancellation
+    w = q * s
+    return k - y * math.log(left), k - y * q, k + y * w, k + y * (q * (u - w) - w * s)
+
+
+@njit(cache=True)
 def _poisson_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
     mean = m * math.exp(min(eta, 500.0))
     return mean - y * eta, mean - y, mean, mean
@@ -149,6 +177,12 @@ def _cumulative_logit_row(y: float, m: float, eta: float, hi: float, lo: float) 
 @njit(cache=True)
 def _cumulative_probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
     result: Derivatives = _category_row(CUMULATIVE_PROBIT, m, eta, hi, lo)
+    return result
+
+
+@njit(cache=True)
+def _cumulative_cloglog_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    result: Derivatives = _category_row(CUMULATIVE_CLOGLOG, m, eta, hi, lo)
     return result
 
 
@@ -237,6 +271,12 @@ def _logit_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> By
 @njit(cache=True)
 def _probit_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
     result: ByThresholds = _threshold_row(CUMULATIVE_PROBIT, m, eta, hi, lo)
+    return result
+
+
+@njit(cache=True)
+def _cloglog_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
+    result: ByThresholds = _threshold_row(CUMULATIVE_CLOGLOG, m, eta, hi, lo)
     return result
 
 
@@ -339,8 +379,9 @@ KERNELS = (
     LikelihoodKernel(_cumulative_logit_row, _logit_threshold),
     LikelihoodKernel(_cumulative_probit_row, _probit_threshold),
     LikelihoodKernel(_negative_binomial_row, _size),
+    LikelihoodKernel(_cloglog_row),
+    LikelihoodKernel(_cumulative_cloglog_row, _cloglog_threshold),
 )
-BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(
-    len(KERNELS)
-)
+BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(6)
+BINOMIAL_CLOGLOG, CUMULATIVE_CLOGLOG = 6, 7
 FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(len(KERNELS)))

@@ -70,8 +70,9 @@ def fit(
         ``choice``, by log-odds of each against the first (``ml`` without random terms, ``pymc``). There ``(1|item)`` is
         an effect of each class but the first, correlated as in mclogit and in ``(1|p|item)`` of brms. ``(1|item)`` of
         brms has them independent, which depends on which class is the first.
-    link : {"logit", "probit", "identity", "log"}, optional
-        By default logit, identity or log.
+    link : {"logit", "probit", "cloglog", "identity", "log"}, optional
+        By default logit, identity or log. ``cloglog``: P(Y = 1) = 1 - exp(-exp η), of a cumulative model P(Y <= j) =
+        1 - exp(-exp(θ_j - η)), proportional hazards, as R's clm has it.
     engine : str or callable
         ``ml``: our own maximum likelihood, for any crossing and nesting. From statsmodels: ``glm``, ``gee``
         (marginal, cluster-robust), ``ordered``, ``mixedlm``, ``statsmodels`` (its Bayesian mixed GLM, with known

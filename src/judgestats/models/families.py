@@ -35,6 +35,8 @@ Tensor: TypeAlias = Any
 StatsmodelsFamily: TypeAlias = Any
 #: Rows with their sums, a :class:`judgestats.models.likelihood.compression.Compressed`, which is built on this module.
 RowSums: TypeAlias = Any
+#: Linear predictors of a complementary log-log link beyond which its likelihood is flat.
+FAR = (-700.0, 100.0)
 #: Rates beyond it are drawn as it: NumPy's Poisson variables are 64-bit integers.
 MOST_RATE = 1e15
 
@@ -180,9 +182,13 @@ class Binomial(Family):
     """Successes of trials."""
 
     name = "binomial"
-    links = ("logit", "probit")
+    links = ("logit", "probit", "cloglog")
     engines = ("ml", "glm", "gee", "lpm", "statsmodels", "pymc")
-    kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.BINOMIAL_LOGIT, "probit": kernels.BINOMIAL_PROBIT}
+    kernels: ClassVar[Mapping[str, int]] = {
+        "logit": kernels.BINOMIAL_LOGIT,
+        "probit": kernels.BINOMIAL_PROBIT,
+        "cloglog": kernels.BINOMIAL_CLOGLOG,
+    }
     has_trials = categorical = True
 
     def read(self, formula: Formula, values: Column, categories: Sequence[object] | None) -> Response:
@@ -193,7 +199,8 @@ class Binomial(Family):
 
     def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
         assert link.log_inverse is not None
-        return link.log_inverse(np.where(y > 0, 1.0, -1.0) * eta)
+        assert link.log_upper is not None
+        return np.where(y > 0, link.log_inverse(eta), link.log_upper(eta))
 
     def draw(self, rng: np.random.Generator, at: At) -> Floats:
         return rng.binomial(at.trials.astype(np.int64), at.link.inverse(at.eta)).astype(float)
@@ -214,13 +221,16 @@ class Binomial(Family):
     def potential(self, pt: ModuleType, rows: RowSums, eta: Tensor, link: str, shape: Tensor) -> Tensor:
         if link == "logit":
             return rows.y * eta - rows.m * pt.softplus(eta)
+        if link == "cloglog":
+            rate = pt.exp(pt.clip(eta, *FAR))
+            return rows.y * pt.log(-pt.expm1(-rate)) - (rows.m - rows.y) * rate
         return rows.y * _lcdf(pt, eta) + (rows.m - rows.y) * _lcdf(pt, -eta)
 
     def statsmodels(self, link: str) -> StatsmodelsFamily:
         from statsmodels.genmod import families
         from statsmodels.genmod.families import links
 
-        return families.Binomial(links.Probit() if link == "probit" else links.Logit())
+        return families.Binomial({"logit": links.Logit, "probit": links.Probit, "cloglog": links.CLogLog}[link]())
 
 
 class Gaussian(Family):
@@ -351,9 +361,13 @@ class Cumulative(Family):
     """Ordered categories, P(Y <= j) = F(θ_j - η)."""
 
     name = "cumulative"
-    links: tuple[str, ...] = ("logit", "probit")
+    links: tuple[str, ...] = ("logit", "probit", "cloglog")
     engines: tuple[str, ...] = ("ml", "ordered", "pymc")
-    kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.CUMULATIVE_LOGIT, "probit": kernels.CUMULATIVE_PROBIT}
+    kernels: ClassVar[Mapping[str, int]] = {
+        "logit": kernels.CUMULATIVE_LOGIT,
+        "probit": kernels.CUMULATIVE_PROBIT,
+        "cloglog": kernels.CUMULATIVE_CLOGLOG,
+    }
     ordered = categorical = True
     shape_title = "Thresholds, P(Y <= j) = F(threshold - eta)"
 
@@ -369,10 +383,11 @@ class Cumulative(Family):
         rows = np.arange(len(y))
         hi, lo = cuts[:, rows, place + 1] - eta, cuts[:, rows, place] - eta
         upper = hi + lo > 0
-        a, b = np.where(upper, -lo, hi), np.where(upper, -hi, lo)
         assert link.log_inverse is not None
-        with np.errstate(divide="ignore"):
-            high, low = link.log_inverse(a), link.log_inverse(b)
+        assert link.log_upper is not None
+        with np.errstate(divide="ignore", over="ignore"):
+            high = np.where(upper, link.log_upper(lo), link.log_inverse(hi))
+            low = np.where(upper, link.log_upper(hi), link.log_inverse(lo))
             return np.asarray(high + np.log1p(-np.exp(low - high)), np.float64)
 
     def draw(self, rng: np.random.Generator, at: At) -> Floats:
@@ -399,6 +414,10 @@ class Cumulative(Family):
             gap = pt.switch(pt.eq(hi, lo), 1.0, hi - lo)
             inner = -pt.softplus(-hi) - pt.softplus(lo) + pt.log1p(-pt.exp(-gap))
             lowest, highest = -pt.softplus(-hi), -pt.softplus(lo)
+        elif link == "cloglog":
+            high, low = pt.exp(pt.clip(hi, *FAR)), pt.exp(pt.clip(lo, *FAR))
+            inner = -low + pt.log(-pt.expm1(-pt.switch(pt.eq(high, low), 1.0, high - low)))
+            lowest, highest = pt.log(-pt.expm1(-high)), -low
         else:  # in the tail that is not near 1
             upper = pt.gt(hi + lo, 0)
             a, b = pt.switch(upper, -lo, hi), pt.switch(upper, -hi, lo)

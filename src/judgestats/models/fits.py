@@ -895,11 +895,11 @@ class Fit(Fitted):
 
         Notes
         -----
-        On the scale of the linear predictor a call has the variance π²/3 (logit), 1 (probit), ln(1 + 1/μ) (log; an
-        approximation, with μ the mean response over the rows and over the random effects) or the residual variance
-        (identity). A term with columns other than an intercept adds z'Σz, averaged over the rows, so the rows of a term
-        with slopes need not add up to its factor's: covariances are in the latter alone. A variance of zero has no
-        interval and ``singular fit``.
+        On the scale of the linear predictor a call has the variance π²/3 (logit), 1 (probit), π²/6 (cloglog), ln(1 +
+        1/μ) (log; an approximation, with μ the mean response over the rows and over the random effects) or the residual
+        variance (identity). A term with columns other than an intercept adds z'Σz, averaged over the rows, so the rows
+        of a term with slopes need not add up to its factor's: covariances are in the latter alone. A variance of zero
+        has no interval and ``singular fit``.
 
         Source: Nakagawa, Johnson and Schielzeth 2017, "The coefficient of determination R² and intra-class correlation
         coefficient from generalized linear mixed-effects models revisited and expanded", equations of table 1; Johnson

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import expit, log_expit, log_ndtr, logit, ndtr, ndtri, softma
 from judgestats.typing import Floats
 
 Averages = tuple[Floats, Floats, Floats]
-LinkName = Literal["logit", "probit", "identity", "log"]
+LinkName = Literal["logit", "probit", "cloglog", "identity", "log"]
 #: Values of an array held at once.
 MOST = 2_000_000
 #: A normal variable stays within, but for 2e-17.
@@ -31,7 +32,8 @@ class Link:
     forward: Callable[[Floats], Floats]
     # of means and variances of normal linear predictors: means of the response, and their derivatives by both
     average: Callable[[Floats, Floats], Averages]
-    log_inverse: Callable[[Floats], Floats] | None = None  # logarithm of a probability
+    log_inverse: Callable[[Floats], Floats] | None = None  # logarithm of a probability, and that of its complement
+    log_upper: Callable[[Floats], Floats] | None = None
     # ratio, base: what the exponential of a slope is, and that of an intercept; empty where it is nothing
     ratio: str = ""
     base: str = ""
@@ -60,29 +62,43 @@ def _probit(eta: Floats, variance: Floats) -> Averages:
     return ndtr(at), slope, -slope * eta * scale**2 / 2
 
 
-def _logistic(eta: Floats, variance: Floats) -> Averages:
-    """By the trapezoidal rule (Trefethen & Weideman 2014, section 5) to 1e-14, a block of distinct rows at a time."""
+def _logistic(x: Floats) -> Averages:
+    p = expit(x)
+    slope = p * expit(-x)
+    return p, slope, slope * (1 - 2 * p)
+
+
+def _gumbel(x: Floats) -> Averages:
+    rate = np.exp(np.minimum(x, 100.0))
+    slope = rate * np.exp(-rate)
+    return -np.expm1(-rate), slope, slope * (1 - rate)
+
+
+def _integrated(curve: Callable[[Floats], Averages], step: float, eta: Floats, variance: Floats) -> Averages:
+    """By the trapezoidal rule (Trefethen & Weideman 2014, section 5) to 1e-14, a block of distinct rows at a time.
+
+    `curve`: a response and its first two derivatives. It is bounded at a distance of 6 steps from the real axis.
+    """
     distinct, place = np.unique(eta + 1j * variance, return_inverse=True)
     mean, sd = distinct.real, np.sqrt(distinct.imag)
-    nodes, weights = _nodes(float(np.nanmax(sd)) if np.isfinite(sd).any() else 0.0)
+    nodes, weights = _nodes(float(np.nanmax(sd)) if np.isfinite(sd).any() else 0.0, step)
     result = np.empty((3, len(mean)))
     block = max(MOST // len(nodes), 1)
     for first in range(0, len(mean), block):
         own = slice(first, first + block)
-        p = expit(mean[own, None] + sd[own, None] * nodes)
-        slope = p * expit(-(mean[own, None] + sd[own, None] * nodes))
+        p, slope, bend = curve(mean[own, None] + sd[own, None] * nodes)
         result[0, own] = p @ weights
         result[1, own] = slope @ weights
-        result[2, own] = (slope * (1 - 2 * p)) @ weights / 2
+        result[2, own] = bend @ weights / 2
     value, by_eta, by_variance = result[:, place.reshape(-1)]
     return value, by_eta, by_variance
 
 
-def _nodes(sd: float) -> tuple[Floats, Floats]:
-    """Nodes and weights of a standard normal, close enough for the poles of a logistic with random effects of `sd`."""
+def _nodes(sd: float, step: float) -> tuple[Floats, Floats]:
+    """Nodes and weights of a standard normal, `step` apart on the scale of the linear predictor or closer."""
     if sd == 0:
         return np.zeros(1), np.ones(1)
-    step = min(0.7, 0.54 / sd)
+    step = min(0.7, step / sd)
     half = int(np.ceil(REACH / step))
     nodes: Floats = step * np.arange(-half, half + 1, dtype=np.float64)
     weights = np.exp(-(nodes**2) / 2)
@@ -136,12 +152,18 @@ LINKS = {
     link.name: link
     for link in (
         Link(
-            "logit", "probability", expit, logit, _logistic, log_expit, "odds ratio", "odds", "log-odds", np.pi**2 / 3,
-            "residual π²/3",
+            "logit", "probability", expit, logit, partial(_integrated, _logistic, 0.54), log_expit,
+            lambda x: log_expit(-x), "odds ratio", "odds", "log-odds", np.pi**2 / 3, "residual π²/3",
         ),
         Link(
-            "probit", "probability", ndtr, ndtri, _probit, log_ndtr, unit="probit", latent=1.0,
+            "probit", "probability", ndtr, ndtri, _probit, log_ndtr, lambda x: log_ndtr(-x), unit="probit", latent=1.0,
             latent_method="residual 1", prior_sd=1.5, extreme=4.0,
+        ),
+        Link(
+            "cloglog", "probability", lambda x: _gumbel(x)[0], lambda p: np.log(-np.log1p(-p)),
+            partial(_integrated, _gumbel, 0.27), lambda x: np.log(_gumbel(np.maximum(x, -700.0))[0]),
+            lambda x: -np.exp(x), unit="cloglog", latent=np.pi**2 / 6, latent_method="residual π²/6", prior_sd=1.8,
+            extreme=2.3,
         ),
         Link(
             "log", "count", np.exp, np.log, _log, ratio="rate ratio", base="rate", unit="log",

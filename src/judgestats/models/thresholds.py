@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import logit, ndtri
 
+from judgestats.models.links import LINKS
 from judgestats.typing import Floats, Ints
 
 
@@ -59,9 +59,9 @@ class Thresholds:
         table = np.bincount(part * (inner + 1) + category, weight, minlength=S * (inner + 1)).reshape(S, inner + 1)
         share = np.cumsum(table + 0.5, axis=1)
         share = share[:, :-1] / share[:, -1:]
-        wanted = ndtri(share) if self.link == "probit" else logit(share)
-        tau: Floats = np.linalg.lstsq(self.map.reshape(S * inner, T), wanted.ravel(), rcond=None)[0]
-        return tau
+        wanted = LINKS[self.link].forward(share)
+        tau = np.linalg.lstsq(self.map.reshape(S * inner, T), wanted.ravel(), rcond=None)[0]
+        return np.asarray(tau, np.float64)
 
 
 #: Of a model that is not cumulative.

@@ -101,11 +101,11 @@ def priors(
     is flat), ``thresholds`` or ``half-width``. For a fixed effect ``(mean, sd)`` is possible too.
 
     Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes normal(0, 2.5 s
-    / sd(x)), 1.5 for probit; the intercept, at the means of all predictors, normal(m, 2.5 s) with m = 0 (Gaussian: the
-    mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as ordered
-    independent normals; sds of random effects half-normal with the scale that the same column would have as a fixed
-    effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
-    same priors as its calls. In a nominal model each class but the baseline has these priors.
+    / sd(x)), 1.5 for probit, 1.8 for cloglog; the intercept, at the means of all predictors, normal(m, 2.5 s) with m =
+    0 (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds, at the same means, as
+    ordered independent normals; sds of random effects half-normal with the scale that the same column would have as a
+    fixed effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has
+    the same priors as its calls. In a nominal model each class but the baseline has these priors.
 
     Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
     bambi, except that the sd of a random intercept has scale 2.5 s, not the scale of the fixed intercept.

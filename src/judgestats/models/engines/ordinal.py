@@ -22,7 +22,7 @@ def fit_ordered(model: Model) -> Fitted:
     p, inner = d.X.shape[1], len(d.categories) - 1
 
     def run() -> tuple[Result, Floats]:
-        distribution = stats.norm if model.link == "probit" else stats.logistic
+        distribution = {"logit": stats.logistic, "probit": stats.norm, "cloglog": stats.gumbel_l}[model.link]
         ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
         estimate = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
         return estimate, _covariance(estimate)

@@ -251,7 +251,13 @@ def fit_diagnostics(fit: Fit, *, ax: canvas.Panels = None, title: str | None = N
 
 
 #: Unit of the linear predictor, by link.
-LINKS = {"logit": "log-odds", "probit": "probits", "log": "log of the mean", "identity": "units of the response"}
+LINKS = {
+    "logit": "log-odds",
+    "probit": "probits",
+    "cloglog": "complementary log-log",
+    "log": "log of the mean",
+    "identity": "units of the response",
+}
 
 
 def _binned(x: Floats, y: Floats, weight: Floats, sd: float | None = None) -> pd.DataFrame:
