@@ -79,3 +79,25 @@ def gaussian(y, X, Z, reml):
     df = n - p if reml else n
     twice = np.linalg.slogdet(V)[1] + df * (1 + np.log(2 * np.pi * squares / df))
     return (twice + (np.linalg.slogdet(M)[1] if reml else 0)) / 2
+
+
+def kenward_roger(X, S, G):
+    """Covariance of the estimates, adjusted, its derivatives by the variances and their covariance; rows of `S` = Σ σ_i G_i."""
+    inverse = np.linalg.inv(S)
+    plain = np.linalg.inv(X.T @ inverse @ X)
+    T = range(len(G))
+    P = [-X.T @ inverse @ g @ inverse @ X for g in G]
+    Q = [[X.T @ inverse @ g @ inverse @ h @ inverse @ X for h in G] for g in G]
+    trace = np.trace
+    information = np.array([
+        [
+            (trace(inverse @ G[i] @ inverse @ G[j]) - 2 * trace(plain @ Q[i][j])
+             + trace(plain @ P[i] @ plain @ P[j])) / 2
+            for j in T
+        ]
+        for i in T
+    ])  # fmt: skip
+    spread = np.linalg.inv(information)
+    extra = sum(spread[i, j] * (Q[i][j] - P[i] @ plain @ P[j]) for i in T for j in T)
+    slopes = np.array([-plain @ p @ plain for p in P])
+    return plain, plain + 2 * plain @ extra @ plain, slopes, spread

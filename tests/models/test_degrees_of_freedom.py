@@ -18,7 +18,7 @@ from judgestats.models.postestimation.mean_contrasts import Comparison, contrast
 from judgestats.models.postestimation.multiplicity import Inside, adjusted
 from judgestats.models.postestimation.reference_distributions import t_quantile, two_sided
 from judgestats.models.postestimation.reference_grids import GridCells
-from models.reference import data, results, spelled
+from models.reference import FOLDER, data, results, spelled
 
 #: lmerTest's degrees of freedom, and what is made of them.
 CLOSE = 1e-4
@@ -184,6 +184,125 @@ def test_variances_that_are_not_told_apart_leave_degrees_of_freedom():
     np.testing.assert_allclose(fit.tidy(effects="fixed")["df"], once.tidy(effects="fixed")["df"], rtol=1e-3)
 
 
+# ---- Kenward and Roger -----------------------------------------------------------------------------------------------
+
+ADJUSTED = {
+    "singular slopes": ("kenward_roger_calls", "score ~ s + (s | judge)"),
+    "singular slopes and length": ("kenward_roger_calls", "score ~ s * length + (s | judge)"),
+    "crossed": ("scores", "score ~ strategy + cot + length + (1 | judge) + (1 | item)"),
+    "nested": ("scores", "score ~ strategy + length + (1 | topic / item)"),
+    "slopes": ("sleepstudy", "Reaction ~ Days + (Days | Subject)"),
+    "phases": ("sleepstudy", "Reaction ~ phase + (phase | Subject)"),
+    "crossed slopes": ("scores", "score ~ strategy * cot + (cot | judge) + (1 | item)"),
+    "counts": ("kenward_roger_counts", "score ~ strategy + (1 | judge) + (1 | judge:strategy)"),
+}
+
+
+@cache
+def adjusted_fit(model):
+    name, formula = ADJUSTED[model]
+    own = pd.read_csv(FOLDER / f"{name}.csv") if name.startswith("kenward") else phased(name)
+    counts = "n" if model == "counts" else None
+    return js.fit(formula, own, family="gaussian", reml=True, df="kenward-roger", counts=counts)
+
+
+@pytest.mark.parametrize("model", ADJUSTED)
+def test_kenward_roger_is_pbkrtest(model):
+    fit = adjusted_fit(model)
+    expected = results("kenward_roger", model=model, quantity="coefficient")
+    covariance = results("kenward_roger", model=model, quantity="covariance")["estimate"].to_numpy()
+    found = fit.tidy(effects="fixed").set_index("term").loc[expected["term"].map(name_of)]
+    assert (found["method"] == "t, Kenward-Roger").all()
+    assert ("singular fit" in fit.notes) == model.startswith("singular")
+    for column in ("estimate", "std_error", "df"):
+        np.testing.assert_allclose(found[column], expected[column], rtol=1e-5)
+    p = two_sided(expected["estimate"] / expected["std_error"], expected["df"])
+    np.testing.assert_allclose(found["p_value"], p, rtol=1e-3, atol=1e-200)
+    scale = np.sqrt(np.outer(expected["std_error"], expected["std_error"]) ** 2)
+    np.testing.assert_allclose(fit.vcov() / scale, covariance.reshape(scale.shape) / scale, atol=1e-6)
+    names, n = expected["term"].tolist(), len(expected)
+    hypotheses = {
+        "s": ["s"], "s:length": ["s:length"], "slopes": names[1:], "strategy": [t for t in names if t[:-2] == "strategy"],
+        "length, cot": ["cotTRUE", "length"], "both": names, "all": names, "Days": ["Days"], "phase": names[1:],
+        "strategy:cot": [t for t in names if ":" in t],
+    }  # fmt: skip
+    for row in results("kenward_roger", model=model, quantity="F").itertuples():
+        test = fit.tests(np.eye(n)[[names.index(t) for t in hypotheses[row.term]]]).iloc[0]
+        assert test["method"] == "F, Kenward-Roger"
+        assert test["df"] == row.rows
+        np.testing.assert_allclose([test["statistic"], test["df_error"]], [row.statistic, row.df], rtol=1e-5)
+        np.testing.assert_allclose(test["p_value"], row.p_value, rtol=1e-3, atol=1e-200)
+
+
+@pytest.mark.parametrize("model", ["crossed", "nested", "phases", "counts"])
+def test_means_and_contrasts_by_kenward_roger_are_emmeans(model):
+    fit = adjusted_fit(model)
+    whole = results("kenward_roger", model=model)
+    whole = whole[whole["quantity"].isin(["mean", "contrast"])]
+    for (factor, quantity), own in whole.groupby(["term", "quantity"]):
+        found = fit.means(factor) if quantity == "mean" else fit.contrasts(factor, adjust="none")
+        for column in ("estimate", "std_error", "df", "conf_low", "conf_high"):
+            np.testing.assert_allclose(found[column], own[column], rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["crossed", "crossed slopes"])
+def test_type_ii_tests_by_kenward_roger_are_cars(model):
+    own = results("kenward_roger", model=model, quantity="II").set_index("term")
+    found = adjusted_fit(model).tests().set_index("term").loc[own.index]
+    np.testing.assert_allclose(found[["statistic", "df", "df_error"]], own[["statistic", "rows", "df"]], rtol=1e-5)
+    np.testing.assert_allclose(found["p_value"], own["p_value"], rtol=1e-3, atol=1e-200)
+
+
+def test_a_singular_fit_has_fewer_degrees_of_freedom_than_satterthwaites():
+    """Satterthwaite's take a slope that is estimated as 0 as known to be 0."""
+    fit = adjusted_fit("singular slopes")
+    adjusted, plain = (
+        f.tidy(effects="fixed").set_index("term").loc["s"] for f in (fit, fit.update(df="satterthwaite"))
+    )
+    assert adjusted["df"] < 7 < 16 < plain["df"]
+    assert adjusted["std_error"] > 1.04 * plain["std_error"]
+
+
+def test_counts_have_the_adjustment_of_the_expanded_table():
+    fit = adjusted_fit("counts")
+    table = pd.read_csv(FOLDER / "kenward_roger_counts.csv")
+    rows = table.loc[table.index.repeat(table["n"])].drop(columns="n")
+    expanded = js.fit(ADJUSTED["counts"][1], rows, family="gaussian", reml=True, df="kenward-roger")
+    assert expanded.n == fit.n == table["n"].sum() > 2 * len(table)
+    for one, other in ((fit.tidy(), expanded.tidy()), (fit.tests(), expanded.tests())):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-6)
+
+
+def test_kenward_roger_is_in_summary_margins_and_check():
+    fit = adjusted_fit("crossed")
+    tidy, margins = fit.tidy().set_index("term"), fit.margins().set_index("term")
+    for column in ("std_error", "df", "p_value", "conf_low"):
+        assert margins.loc["length", column] == pytest.approx(tidy.loc["length", column], rel=1e-6)
+    assert " Tests: t, Kenward-Roger" in fit.summary()
+    remedies = fit.check()["remedy"]
+    assert remedies.str.contains("(t, Kenward-Roger) hold", regex=False).any()
+    lpm = js.fit("correct ~ strategy + (1|judge)", phased("scores"), engine="lpm", df="kenward-roger")
+    same = js.fit("correct ~ strategy + (1|judge)", phased("scores"), family="gaussian", reml=True, df="kenward-roger")
+    np.testing.assert_allclose(lpm.tidy()["df"], same.tidy()["df"])
+
+
+def test_a_joint_test_without_degrees_of_freedom_says_so():
+    """Two judges show nothing of how two slopes vary together."""
+    own = phased("scores").query("judge in ['j1', 'j2']")
+    fit = js.fit("score ~ strategy + (strategy|judge)", own, family="gaussian", reml=True, df="kenward-roger")
+    test = fit.tests().iloc[0]
+    assert test[["statistic", "df_error", "p_value"]].isna().all()
+    assert "no degrees of freedom" in test["flag"]
+    assert (fit.tidy(effects="fixed")["df"] < 3).all()
+
+
+def test_a_perfect_fit_has_no_adjustment():
+    table = pd.DataFrame({"judge": list("aabbcc"), "x": [0, 1] * 3, "y": [1, 3] * 3})
+    fit = js.fit("y ~ x + (1|judge)", table, family="gaussian", reml=True, df="kenward-roger")
+    assert fit.tidy(effects="fixed")[["std_error", "df"]].isna().all(axis=None)
+    assert fit.tests()["p_value"].isna().all()
+
+
 # ---- joint distributions --------------------------------------------------------------------------------------------
 
 
@@ -285,6 +404,9 @@ def test_the_rank_counts_what_is_constant_within_judges():
         ({"df": "jugde"}, "Did you mean 'judge'"),
         ({"df": "strategy"}, "Allowed: 'normal', 'judge'"),
         ({"df": "satterthwaite"}, "df='judge'"),
+        ({"df": "kenward-roger"}, "df='kenward-roger' is for Gaussian mixed models"),
+        ({"df": "kenward-roger", "family": "gaussian"}, "of fits by REML; got reml=False. Pass reml=True"),
+        ({"df": "kenward", "family": "gaussian"}, "Allowed: 'satterthwaite', 'kenward-roger', 'normal', 'judge'"),
         ({"df": "judge", "engine": "pymc"}, "no degrees of freedom"),
     ],
 )

@@ -24,7 +24,7 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.formula import parse
 from judgestats.models.links import LinkName
-from judgestats.models.postestimation.degrees_of_freedom import NORMAL, refuse_df
+from judgestats.models.postestimation.degrees_of_freedom import KENWARD_ROGER, NORMAL, refuse_df
 from judgestats.models.postestimation.design_shortages import sparse
 from judgestats.models.postestimation.separation import separated
 from judgestats.models.specifications import Model
@@ -107,12 +107,14 @@ def fit(
         divided by the root of the share of information that the others have.
     df : str, optional
         Degrees of freedom of tests and intervals of fixed effects, by default those of the stratum in which an effect
-        varies. Gaussian mixed models (``ml``, ``lpm``): ``satterthwaite``; without random terms those of the residual.
-        Clusters: Satterthwaite's of CR2. Other mixed models (between-within): an effect that varies between the levels
-        of a grouping factor has as many as there are levels, less the rank of the effects that are constant within
-        them, of several factors the fewest; one that can be estimated within the levels of all has z. ``normal``: z and
-        χ² for all, as in lme4 and glmmTMB, and by clusters the sandwich without a correction, as in geepack. Or a
-        grouping factor, as ``judge``: between-within of this one alone. See docs/models.md.
+        varies. Gaussian mixed models (``ml``, ``lpm``): ``satterthwaite``, or by REML ``kenward-roger``, which also
+        allows for the estimated variances in the covariance (Kenward and Roger 1997; up to 5,000 random effects);
+        without random terms those of the residual. Clusters: Satterthwaite's of CR2. Other mixed models
+        (between-within): an effect that varies between the levels of a grouping factor has as many as there are levels,
+        less the rank of the effects that are constant within them, of several factors the fewest; one that can be
+        estimated within the levels of all has z. ``normal``: z and χ² for all, as in lme4 and glmmTMB, and by clusters
+        the sandwich without a correction, as in geepack. Or a grouping factor, as ``judge``: between-within of this one
+        alone. See docs/models.md.
     priors : mapping, optional
         For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
         named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
@@ -176,7 +178,7 @@ def fit(
         refuse_share(parse(formula), weights, has_trials=FAMILIES[family].has_trials)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     if df is not None:
-        refuse_df(df, coded, family, name)
+        refuse_df(df, coded, family, name, reml=reml)
     partition = Partition.of(kinds, coded.frame)
     _refuse_twice(partition, coded)
     shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
@@ -184,6 +186,9 @@ def fit(
     model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust, df == NORMAL)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
+    if df == KENWARD_ROGER and (adjusted := fitted.kenward_roger()) is not None:
+        fitted = replace(fitted, covariance=fitted.covariance.copy())
+        fitted.covariance[: fitted.n_fixed, : fitted.n_fixed] = adjusted.covariance
     options = replace(fitted.options, df=df, weights=weights)
     return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
 

@@ -268,16 +268,16 @@ class Fit(Fitted):
         Notes
         -----
         Statistics are t with the degrees of freedom of the stratum in which an effect varies (``df`` of
-        :func:`judgestats.models.fit`): of Gaussian mixed models Satterthwaite's (lmerTest's), of others between-within,
-        by clusters those of CR2, of the residual of a linear model. ``df`` is infinite where they are z: within all
-        levels, without random terms and clusters, and by ``fit(..., df="normal")``. ``method`` says which. Intervals
-        are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's, both with normal
-        quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest. Where the
-        logarithm of a standard deviation has an error above 1 that interval is uninformative, and is flagged so. What
-        sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given that
-        boundary. A coefficient that diverges to infinity has the flag ``separation`` and no standard error: its value
-        is where the search stopped. Cautions about the whole fit (no convergence, too few calls per level for Laplace's
-        approximation, standard errors of variational Bayes) is flagged in every row.
+        :func:`judgestats.models.fit`): of Gaussian mixed models Satterthwaite's (lmerTest's) or Kenward and Roger's, of
+        others between-within, by clusters those of CR2, of the residual of a linear model. ``df`` is infinite where
+        they are z: within all levels, without random terms and clusters, and by ``fit(..., df="normal")``. ``method``
+        says which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's,
+        both with normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of
+        interest. Where the logarithm of a standard deviation has an error above 1 that interval is uninformative, and
+        is flagged so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the
+        rest hold given that boundary. A coefficient that diverges to infinity has the flag ``separation`` and no
+        standard error: its value is where the search stopped. Cautions about the whole fit (no convergence, too few
+        calls per level for Laplace's approximation, standard errors of variational Bayes) is flagged in every row.
 
         Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard
         deviations, and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Flags
@@ -746,8 +746,9 @@ class Fit(Fitted):
         pandas.DataFrame
             ``term``, ``statistic``, ``df``, ``df_error``, ``p_value``, ``method``, ``flag``. F with ``df`` and
             ``df_error`` degrees of freedom where the fit has some (Gaussian models: Satterthwaite's, by Fai and
-            Cornelius, as in lmerTest; between-within: the fewest of the rows; by clusters: Hotelling's T², by
-            Pustejovsky and Tipton); else χ², and ``df_error`` is infinite.
+            Cornelius, as in lmerTest, or Kenward and Roger's with their factor of F, as in pbkrtest; between-within:
+            the fewest of the rows; by clusters: Hotelling's T², by Pustejovsky and Tipton); else χ², and ``df_error``
+            is infinite.
 
         Raises
         ------

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.kernels.clustered_scores import ClusterShares
+from judgestats.kernels.kenward_roger import KenwardRoger
 from judgestats.methods import TRAPEZOID, method_of
 from judgestats.models.designs import Design
 from judgestats.models.families import At, Family
@@ -120,6 +121,7 @@ class Fitted:
     `effects`: without arguments: the :class:`RandomEffects`, computed on request; None without random effects.
     `sensitivity`: of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model,
     its (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
+    `kenward_roger`: of nothing: the adjustment of a Gaussian mixed model; None elsewhere.
     `trace`: steps of the optimiser, as rows of :attr:`log`.
     `refinement`: of a fit by numerical integration.
     """
@@ -137,6 +139,7 @@ class Fitted:
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=_none, repr=False)
     sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=_none, repr=False)
+    kenward_roger: Callable[[], KenwardRoger | None] = field(default=_none, repr=False)
     trace: list[dict[str, object]] = field(default_factory=list, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
 

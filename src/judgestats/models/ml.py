@@ -12,6 +12,7 @@ import numpy as np
 from judgestats import flags, methods
 from judgestats.errors import DesignError
 from judgestats.kernels.elimination import Structure, cross, solve_many
+from judgestats.kernels.kenward_roger import KenwardRoger, kenward_roger
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile
@@ -325,9 +326,11 @@ def _fit_linear(model: Model) -> Fitted:
     loglik = -best.objective + (np.linalg.slogdet(turn)[1] if own.reml else 0.0)
     effects = Deferred(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
     moved = Deferred(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
+    adjusted = Deferred(partial(_kenward_roger, own, turn, best, x))
     method = methods.REML if own.reml else methods.ML
     fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
-    return refittable(replace(fitted, sensitivity=moved, trace=_trace(model, minimum)), fit_design)
+    fitted = replace(fitted, sensitivity=moved, kenward_roger=adjusted, trace=_trace(model, minimum))
+    return refittable(fitted, fit_design)
 
 
 def is_perfect(design: Design, variance: float) -> bool:
@@ -398,6 +401,14 @@ def _sensitivity(target: LinearObjective, turn: Floats, at: Floats, spread: Floa
     units = np.diag(steps)
     slopes = [(covariance(at + e) - covariance(at - e)) / (2 * h) for e, h in zip(units, steps, strict=True)]
     return np.array(slopes), spread
+
+
+@one_blas_thread()
+def _kenward_roger(target: LinearObjective, turn: Floats, best: Profile, theta: Floats) -> KenwardRoger:
+    """Kenward and Roger's adjustment at the optimum."""
+    scales, cells = target.scales, target.cells
+    pairs = zip(scales.column.tolist(), scales.row.tolist(), strict=True)
+    return kenward_roger(cells, target.layout, scales.spread(cells.z, theta), best, pairs).turned(turn)
 
 
 def _linear_posterior(

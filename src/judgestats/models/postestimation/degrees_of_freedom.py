@@ -1,11 +1,12 @@
 """Degrees of freedom of t and F tests: those of the stratum in which an effect varies.
 
-Satterthwaite's in linear mixed models; in others those between the levels of a grouping factor.
+Satterthwaite's or Kenward and Roger's in linear mixed models; in others those between the levels of a grouping factor.
 
 Source
 ------
 Satterthwaite 1946, Biometrics Bulletin 2, 110-114; Fai and Cornelius 1996, J. Stat. Comput. Simul. 54, 363-378 (tests
-of several rows); Kuznetsova, Brockhoff and Christensen 2017, J. Stat. Softw. 82(13) (lmerTest). Between-within:
+of several rows); Kuznetsova, Brockhoff and Christensen 2017, J. Stat. Softw. 82(13) (lmerTest). Kenward and Roger 1997,
+Biometrics 53, 983-997; Halekoh and Højsgaard 2014, J. Stat. Softw. 59(9) (pbkrtest). Between-within:
 Schluchter and Elashoff 1990, J. Stat. Comput. Simul. 37, 69-87; Li and Redden 2015, BMC Med. Res. Methodol. 15, 38
 (binary answers, few clusters).
 """
@@ -24,6 +25,11 @@ from judgestats.typing import Floats, Ints, Mask
 from judgestats.wording import Method
 
 SATTERTHWAITE, NORMAL, RESIDUAL, CLUSTERS, STRATA = "satterthwaite", "normal", "residual", "clusters", "between-within"
+KENWARD_ROGER = "kenward-roger"
+#: Rules that take all degrees of freedom from how well the variances of a linear mixed model are estimated.
+OF_VARIANCES = (SATTERTHWAITE, KENWARD_ROGER)
+#: Random effects of which matrices of the square of their number are affordable.
+MOST_EFFECTS = 5000
 #: A hypothesis whose part outside a space is shorter than this, by its own length, lies in it.
 TOLERANCE = 1e-7
 
@@ -39,22 +45,29 @@ def df_rule(fit: Fitted) -> str:
     return STRATA if fit.design.terms and fit.options.posterior is None else NORMAL
 
 
-def refuse_df(df: str, design: Design, family: str, engine: str) -> None:
+def refuse_df(df: str, design: Design, family: str, engine: str, *, reml: bool) -> None:
     """Refuse degrees of freedom that a fit will not have."""
     if df == NORMAL:
         return
     factors = _factors(design) if engine != "gee" else []
     linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
-    if df == SATTERTHWAITE and not linear:
+    if df in OF_VARIANCES and not linear:
         other = f"name a grouping factor, df={factors[0]!r}" if factors else "use engine='ml' and a random term"
         raise DesignError(
-            f"df='satterthwaite' is for Gaussian mixed models of the engines ml and lpm; got family={family!r}, "
+            f"df={df!r} is for Gaussian mixed models of the engines ml and lpm; got family={family!r}, "
             f"engine={engine!r}. Leave it out, or {other}."
         )
-    if df == SATTERTHWAITE:
+    if df == KENWARD_ROGER and engine == "ml" and not reml:
+        raise DesignError(f"df={df!r} is of fits by REML; got reml=False. Pass reml=True, or df={SATTERTHWAITE!r}.")
+    if df == KENWARD_ROGER and (effects := sum(len(t.levels) * len(t.names) for t in design.terms)) > MOST_EFFECTS:
+        raise DesignError(
+            f"df={df!r} takes matrices of the square of the number of random effects; got {effects:,}, allowed "
+            f"{MOST_EFFECTS:,}. Use df={SATTERTHWAITE!r}, or fewer levels."
+        )
+    if df in OF_VARIANCES:
         return
     if df not in factors:
-        allowed = [*([SATTERTHWAITE] if linear else []), NORMAL, *factors]
+        allowed = [*(OF_VARIANCES if linear else ()), NORMAL, *factors]
         raise DesignError(
             f"df={df!r} is no grouping factor of {design.formula.source!r}. Allowed: "
             f"{', '.join(map(repr, allowed))}.{suggestion(str(df), allowed)}"
@@ -73,7 +86,12 @@ def df_method(fit: Fitted, of_t: Method = methods.T) -> Method:
     if own == NORMAL:
         return methods.NORMAL if of_t == methods.T else methods.CHI2
     by = fit.options.clusters.columns if fit.options.clusters else ""
-    words = {SATTERTHWAITE: "Satterthwaite", RESIDUAL: "residual df", CLUSTERS: f"clustered by {by}"}
+    words = {
+        SATTERTHWAITE: "Satterthwaite",
+        KENWARD_ROGER: "Kenward-Roger",
+        RESIDUAL: "residual df",
+        CLUSTERS: f"clustered by {by}",
+    }
     return of_t.on(words.get(own, STRATA if own == STRATA else f"{STRATA} ({own})"))
 
 
@@ -84,7 +102,7 @@ def degrees(fit: Fitted, rows: Floats) -> Floats:
     """
     rows = np.asarray(rows, float)
     own = df_rule(fit)
-    if own == SATTERTHWAITE:
+    if own in OF_VARIANCES:
         return _satterthwaite(fit, rows[..., : fit.n_fixed])
     if own == RESIDUAL:
         return np.full(rows.shape[:-1], fit.n - fit.n_fixed)
@@ -123,14 +141,25 @@ def _clustered(fit: Fitted, contrasts: Floats) -> Floats:
     return clusters.shares.df(contrasts[..., : fit.n_fixed])
 
 
-def joint_df(fit: Fitted, rows: Floats) -> float:
-    """Degrees of freedom of the denominator of an F test that all rows (R, p) are 0; of clusters those of T²."""
-    if df_rule(fit) == CLUSTERS:
-        _, size, axes = np.linalg.svd(rows[:, : fit.n_fixed], full_matrices=False)
-        return float(_clustered(fit, axes[None, size > TOLERANCE * size[0]])[0])
-    if df_rule(fit) != SATTERTHWAITE:
-        return float(np.min(degrees(fit, rows), initial=np.inf))
-    L = rows[:, : fit.n_fixed]
+def denominator(fit: Fitted, rows: Floats) -> tuple[float, float]:
+    """Factor of the mean Wald statistic that makes it F, and degrees of freedom, of the test that rows (R, p) are 0."""
+    own, L = df_rule(fit), rows[:, : fit.n_fixed]
+    if own == SATTERTHWAITE:
+        return 1.0, _fai_cornelius(fit, L)
+    if own not in (CLUSTERS, KENWARD_ROGER):
+        return 1.0, float(np.min(degrees(fit, rows), initial=np.inf))
+    _, size, axes = np.linalg.svd(L, full_matrices=False)
+    axes = axes[size > TOLERANCE * size.max(initial=0.0)]
+    if own == KENWARD_ROGER:
+        adjusted = fit.kenward_roger()
+        return adjusted.f_test(axes) if adjusted is not None and len(axes) else (np.nan, np.nan)
+    of_all = float(_clustered(fit, axes[None])[0])  # Hotelling's T²
+    share = (of_all - len(axes) + 1) / of_all
+    return (share, of_all * share) if share > 0 else (np.nan, np.nan)
+
+
+def _fai_cornelius(fit: Fitted, L: Floats) -> float:
+    """Satterthwaite's degrees of freedom of several rows (R, p) together."""
     _, turn = np.linalg.eigh(L @ fit.covariance[: fit.n_fixed, : fit.n_fixed] @ L.T)
     rank = int(np.linalg.matrix_rank(L))
     dfs = _satterthwaite(fit, turn[:, ::-1][:, :rank].T @ L)
@@ -144,11 +173,14 @@ def joint_df(fit: Fitted, rows: Floats) -> float:
 
 def _satterthwaite(fit: Fitted, L: Floats) -> Floats:
     """2 v² / Var(v) of v = L C L', C depending on the estimated variances."""
-    sensitivity = fit.sensitivity()
+    C, sensitivity = fit.covariance[: fit.n_fixed, : fit.n_fixed], None
+    if df_rule(fit) == SATTERTHWAITE:
+        sensitivity = fit.sensitivity()
+    elif (adjusted := fit.kenward_roger()) is not None:
+        C, sensitivity = adjusted.plain, (adjusted.slopes, adjusted.spread)
     if sensitivity is None:
         return np.full(L.shape[:-1], np.nan)
     slopes, spread = sensitivity
-    C = fit.covariance[: fit.n_fixed, : fit.n_fixed]
     value = ((L @ C) * L).sum(axis=-1)
     by = np.stack([((L @ J) * L).sum(axis=-1) for J in slopes], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,8 +11,8 @@ from judgestats import flags
 from judgestats.models.fitted_models import Fitted, MarginalClusters
 from judgestats.models.postestimation.degrees_of_freedom import (
     CLUSTERS,
+    OF_VARIANCES,
     RESIDUAL,
-    SATTERTHWAITE,
     STRATA,
     df_rule,
     within,
@@ -81,12 +81,12 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
 def interval_flags(fit: Fitted, rows: Floats, df: Floats) -> list[str]:
     """Flags of intervals of functions (K, p) of the coefficients with `df` (K,), where few levels make them too short.
 
-    Between-within degrees of freedom allow for these, and Satterthwaite's after REML.
+    Between-within degrees of freedom allow for these, and those of the variances after REML.
     """
     rule, masks = df_rule(fit), [(str(flags.NO_DF), np.isnan(df))]
-    if rule == SATTERTHWAITE:
+    if rule in OF_VARIANCES:
         masks = []
-    if rule not in (RESIDUAL, CLUSTERS, STRATA) and (rule != SATTERTHWAITE or fit.method != "REML"):
+    if rule not in (RESIDUAL, CLUSTERS, STRATA) and (rule not in OF_VARIANCES or fit.method != "REML"):
         masks += [(flag, few) for flag, factor, few in between_few(fit, rows) if factor != rule]
     masks += [(flag, np.ones(len(df), bool)) for flag, _ in few_clusters(fit)]
     masks = [(flag, mask) for flag, mask in masks if mask.any()]

@@ -17,8 +17,8 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.degrees_of_freedom import (
     CLUSTERS,
     NORMAL,
+    OF_VARIANCES,
     RESIDUAL,
-    SATTERTHWAITE,
     degrees,
     degrees_of_means,
     df_method,
@@ -230,7 +230,7 @@ def _degrees(fit: Fitted, above: CodedRows, below: CodedRows, weights: Pool, slo
     Between levels by what it changes in each row: a mean may cancel.
     """
     moved, J = above.X - below.X, slope.shape[1]
-    if df_rule(fit) in (SATTERTHWAITE, RESIDUAL, CLUSTERS, NORMAL):
+    if df_rule(fit) in (*OF_VARIANCES, RESIDUAL, CLUSTERS, NORMAL):
         rows = weights @ moved
         df = degrees_of_means(fit, rows, slope).ravel()
         return df, interval_flags(fit, np.repeat(rows, J, axis=0), df)

@@ -14,7 +14,7 @@ from judgestats import flags
 from judgestats.errors import DesignError, choose
 from judgestats.methods import F
 from judgestats.models.fitted_models import Fitted
-from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, NORMAL, degrees, df_method, df_rule, joint_df
+from judgestats.models.postestimation.degrees_of_freedom import NORMAL, degrees, denominator, df_method, df_rule
 from judgestats.models.postestimation.delta_method import cautions, trusted
 from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.linear_hypotheses import hypothesis
@@ -68,11 +68,9 @@ def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
         return name, statistic, df, float("inf"), of_df
     if np.isnan(statistic):
         return name, statistic, df, float("nan"), of_df
-    error = joint_df(fit, location)
-    if df_rule(fit) == CLUSTERS:  # Hotelling's T²
-        share = (error - df + 1) / error
-        return name, *((statistic * share / df, df, error * share) if share > 0 else (np.nan, df, np.nan)), of_df
-    return name, statistic / max(df, 1), df, error, of_df
+    factor, error = denominator(fit, location)
+    of_df = flags.join(of_df, flags.NO_DF if df and np.isnan(error) else None)
+    return name, statistic * factor / max(df, 1), df, error, of_df
 
 
 def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
