@@ -178,6 +178,56 @@ def test_ordinal_means(model: str) -> None:
     assert ((found["conf_low"] > 0) & (found["conf_high"] < 1)).all()
 
 
+@pytest.mark.parametrize(("model", "rtol"), [("wine_clm", 1e-5), ("wine", 1e-4)])
+def test_mean_classes_cumulative_and_exceedance_probabilities_are_those_of_emmeans(model: str, rtol: float) -> None:
+    own, numbers = fitted(model), ("estimate", "std_error")
+    for scale, mode in (("cumulative", "cum.prob"), ("exceedance", "exc.prob")):
+        found = own.means("temp", scale=scale)
+        others = theirs(model, "mean", "cut|temp", mode)
+        agree(found, others, numbers, rtol)
+        assert (found["cut"] + "," + found["temp"].astype(str)).tolist() == others["level"].tolist()
+        assert found["method"].str.startswith(f"response, {scale}").all()
+        assert ((found["conf_low"] > 0) & (found["conf_high"] < 1)).all()
+    found = own.means("temp", scale="mean class")
+    agree(found, theirs(model, "mean", "temp", "mean.class"), numbers, rtol)
+    assert "category" not in found
+    at = own.means("temp", scale="mean class", at={"contact": "no"}, weights="proportional")
+    agree(at, theirs(model, "mean", "temp", "mean.class, contact no"), numbers, rtol)
+    found = own.contrasts("temp", scale="mean class")
+    agree(found, theirs(model, "contrast", "temp", "mean.class"), TESTED, rtol)
+
+
+def test_limits_of_means_of_classes_stay_where_classes_are() -> None:
+    """Nearly all answers in one class: estimate ± 1.96 errors goes beyond it."""
+    table = pd.DataFrame({"s": list("aaabbb"), "y": [1, 2, 5, 5, 4, 3], "n": [60, 1, 1, 60, 1, 1]})
+    own = fit("y ~ s", table, family="cumulative", counts="n")
+    found = own.means("s", scale="mean class")
+    plain = found["estimate"] + 1.96 * found["std_error"] * np.array([-1, 1])
+    assert plain[0] < 1 < found["conf_low"].iloc[0] < found["estimate"].iloc[0] < found["conf_high"].iloc[0]
+    assert plain[1] > 5 > found["conf_high"].iloc[1] > found["estimate"].iloc[1]
+    both = [own.means("s", scale=s) for s in ("cumulative", "exceedance")]
+    assert all(b[["conf_low", "conf_high"]].stack().between(0, 1).all() for b in both)
+    np.testing.assert_allclose(both[0]["estimate"] + both[1]["estimate"], 1)
+    np.testing.assert_allclose(both[0]["conf_low"] + both[1]["conf_high"], 1)
+    shares = own.means("s", scale="response")
+    wanted = (shares["estimate"] * shares["category"].astype(int)).groupby(shares["s"]).sum()
+    np.testing.assert_allclose(found["estimate"], wanted)
+    compared = own.contrasts("s", scale="exceedance")
+    steps = both[1]["estimate"].to_numpy().reshape(2, 4)
+    np.testing.assert_allclose(compared["estimate"], steps[0] - steps[1])
+    assert compared["cut"].tolist() == ["1|2", "2|3", "3|4", "4|5"]
+
+
+def test_mean_classes_over_random_effects_are_those_of_its_probabilities() -> None:
+    own = fitted("wine")
+    shares = own.means("temp", scale="response", random="average")
+    wanted = (shares["estimate"] * shares["category"].astype(int)).groupby(shares["temp"]).sum()
+    found = own.means("temp", scale="mean class", random="average")
+    np.testing.assert_allclose(found["estimate"], wanted)
+    assert found["method"].str.contains("mean class, averaged over random effects").all()
+    assert (own.means("temp", scale="mean class")["estimate"] - wanted.to_numpy()).abs().max() > 0.01
+
+
 def test_average_over_random_effects_is_that_of_predict() -> None:
     own = fitted("cbpp")
     average = own.means("period", scale="response", random="average")
@@ -265,6 +315,10 @@ def test_what_is_refused() -> None:
         (lambda: own.contrasts("period", adjust="dunnett"), "none of which follows"),
         (lambda: own.contrasts("period", method="baseline", baseline="9"), "baseline='9' is no level"),
         (lambda: fitted("cbpp_probit").contrasts("period", scale="odds ratio"), "is for link='logit'"),
+        (lambda: fitted("cbpp").means("period", scale="mean class"), "is for family='cumulative', got 'binomial'"),
+        (lambda: fitted("cbpp").contrasts("period", scale="cumulative"), "is for family='cumulative', got 'binomial'"),
+        (lambda: fitted("wine").means("temp", scale="mean.class"), "'exceedance'. Did you mean 'mean class'"),
+        (lambda: fitted("wine").means("temp", scale="exceedance", random="fitted"), "random='fitted' averages"),
         (lambda: own.contrasts("period", method={"mine": [1, -1, 0]}), "3 weights for 4 cells"),
         (lambda: own.means("period", random="average"), "is for scale='response'"),
         (lambda: fitted("sleepstudy_reml").contrasts("Days"), "nothing to compare"),

@@ -602,7 +602,7 @@ class Fit(Fitted):
         specs: By,
         *,
         by: By = None,
-        scale: Literal["link", "response"] = "link",
+        scale: Literal["link", "response", "mean class", "cumulative", "exceedance"] = "link",
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, object] | None = None,
         random: Literal["none", "average", "fitted"] = "none",
@@ -616,24 +616,28 @@ class Fit(Fitted):
             Columns whose levels, or combinations of levels, have a mean each.
         by : str or sequence of str, optional
             Further columns; the means are the same as with them in `specs`.
-        scale : {"link", "response"}
-            η, or the response at the mean η.
+        scale : {"link", "response", "mean class", "cumulative", "exceedance"}
+            η, or the response at the mean η. Of cumulative models ``link`` is emmeans' ``mode="latent"``, ``response``
+            the probability of each category (``"prob"``), ``mean class`` the mean of the category's number, 1 for the
+            lowest (``"mean.class"``), ``cumulative`` the probability of a category up to each threshold
+            (``"cum.prob"``), ``exceedance`` of one beyond it (``"exc.prob"``).
         weights : {"equal", "proportional"}
             Of the combinations of other factors that a mean averages over: alike, or as frequent as in the data.
         at : mapping, optional
             Column -> a value, or a list of values. Numbers are at their mean otherwise, an offset's too.
         random : {"none", "average", "fitted"}
-            On the response scale. ``none``: random effects at 0, as emmeans has them. ``average``: integrated out, the
-            mean over all levels that there might be. ``fitted``: the mean of the fitted responses of the levels in the
-            data (these items), which keep their other columns.
+            On all scales but ``link``. ``none``: random effects at 0, as emmeans has them. ``average``: integrated
+            out, the mean over all levels that there might be. ``fitted``: the mean of the fitted responses of the
+            levels in the data (these items), which keep their other columns.
         conf_level : float
             Coverage of the intervals.
 
         Returns
         -------
         pandas.DataFrame
-            The columns of `specs` and `by`, ``category`` (cumulative and nominal models), ``estimate``,
-            ``std_error``, ``df``, ``conf_low``, ``conf_high``, ``method``, ``flag``; ``df`` as in ``tidy()``.
+            The columns of `specs` and `by`, ``category`` (cumulative and nominal models; ``cut``, as ``1|2``, of
+            cumulative and exceedance probabilities), ``estimate``, ``std_error``, ``df``, ``conf_low``, ``conf_high``,
+            ``method``, ``flag``; ``df`` as in ``tidy()``.
 
         Raises
         ------
@@ -647,10 +651,11 @@ class Fit(Fitted):
         over the effect of its item given the data, by Laplace's approximation.
 
         Response scale: limits are those of η transformed; with ``average`` and ``fitted``, and for categories, from the
-        logit scale of the probability (a count: its logarithm). The mean of a category is the mean of its probabilities
-        over the grid, that of other responses the response at the mean η, as in emmeans. η of a cumulative model is
-        counted from the mean threshold (emmeans: ``mode="latent"``); those of a nominal one are log-odds of each class
-        against the baseline.
+        logit scale of the probability (a count: its logarithm; a mean class: its place between the lowest and the
+        highest), so that they stay within the range that there is. emmeans takes the estimate ± 1.96 errors. The mean
+        of a category is the mean of its probabilities over the grid, that of other responses the response at the mean
+        η, as in emmeans. η of a cumulative model is counted from the mean threshold (emmeans: ``mode="latent"``); those
+        of a nominal one are log-odds of each class against the baseline.
 
         Examples
         --------
@@ -672,7 +677,9 @@ class Fit(Fitted):
         method: Literal["pairwise", "baseline"] | Mapping[str, object] = "pairwise",
         baseline: object = None,
         adjust: Literal["holm", "tukey", "dunnett", "bonferroni", "none"] = "holm",
-        scale: Literal["link", "odds ratio", "rate ratio", "response"] = "link",
+        scale: Literal[
+            "link", "odds ratio", "rate ratio", "response", "mean class", "cumulative", "exceedance"
+        ] = "link",
         by: By = None,
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, object] | None = None,
@@ -695,8 +702,9 @@ class Fit(Fitted):
             Of the p values within each level of `by`, and of the intervals, which cover together. ``tukey`` is for
             pairs. ``dunnett`` uses the joint normal or t distribution of any contrasts none of which is a combination
             of the others. Intervals of ``holm`` are Bonferroni's.
-        scale : {"link", "odds ratio", "rate ratio", "response"}
-            ``response``: differences of probabilities, counts or scores, by the delta method.
+        scale : {"link", "odds ratio", "rate ratio", "response", "mean class", "cumulative", "exceedance"}
+            ``response``: differences of probabilities, counts or scores, by the delta method. ``mean class`` and the
+            others as in :meth:`judgestats.models.Fit.means`.
         by : str or sequence of str, optional
             Contrasts within each of their levels.
         weights, at, random

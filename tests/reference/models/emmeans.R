@@ -1,7 +1,7 @@
 # Marginal means and contrasts: emmeans.csv.
 #
 # quantity: mean, contrast; level: the cell, or "1 - 2"; term: the factor(s); scale: link, response (probabilities; contrasts
-# of a logit are odds ratios there), difference of probabilities, prob, mean.class, cum.prob, latent for ordinal fits; method: the adjustment of p_value and
+# of a logit are odds ratios there), difference of probabilities, prob, mean.class, cum.prob, exc.prob, latent for ordinal fits; method: the adjustment of p_value and
 # limits; weights: of the levels averaged over. All with df = Inf (asymptotic) unless `df` says otherwise: emmeans gives
 # glmmTMB's fits residual degrees of freedom by default, those are rows of engine "glmmTMB, residual df".
 # std_error and limits of "holm": emmeans gives Bonferroni limits there.
@@ -17,7 +17,7 @@ take <- function(object, model, engine, quantity, term, scale, method = "none", 
   level <- do.call(paste, c(lapply(s[labels], as.character), sep = ","))
   rows[[length(rows) + 1]] <<- data.frame(model = model, engine = engine, quantity = quantity, term = term, level = level, method = method,
     scale = scale, weights = weights,
-    estimate = first(c("emmean", "prob", "odds.ratio", "estimate", "rate", "ratio", "mean.class", "cumprob")),
+    estimate = first(c("emmean", "prob", "odds.ratio", "estimate", "rate", "ratio", "mean.class", "cumprob", "cum.prob", "exc.prob")),
     std_error = s$SE, conf_low = first(c("asymp.LCL", "lower.CL")), conf_high = first(c("asymp.UCL", "upper.CL")),
     statistic = first(c("z.ratio", "t.ratio")), df = s$df, p_value = first("p.value"))
 }
@@ -111,7 +111,10 @@ for (model in c("wine", "wine_clm")) {
   take(pairs(latent), model, engine, "contrast", "temp", "latent")
   take(emmeans(fit, ~ rating | temp, mode = "prob"), model, engine, "mean", "rating|temp", "prob")
   take(emmeans(fit, ~ cut | temp, mode = "cum.prob"), model, engine, "mean", "cut|temp", "cum.prob")
+  take(emmeans(fit, ~ cut | temp, mode = "exc.prob"), model, engine, "mean", "cut|temp", "exc.prob")
   take(emmeans(fit, ~temp, mode = "mean.class"), model, engine, "mean", "temp", "mean.class")
+  take(pairs(emmeans(fit, ~temp, mode = "mean.class")), model, engine, "contrast", "temp", "mean.class")
+  take(emmeans(fit, ~temp, mode = "mean.class", weights = "proportional", at = list(contact = "no")), model, engine, "mean", "temp", "mean.class, contact no")
   take(emmeans(fit, ~ rating | temp * contact, mode = "prob"), model, engine, "mean", "rating|temp,contact", "prob")
 }
 

@@ -21,6 +21,7 @@ from judgestats.models.postestimation.mean_responses import estimable, mean, row
 from judgestats.models.postestimation.prediction import conditional, limits, scale_of
 from judgestats.models.postestimation.reference_distributions import half_width
 from judgestats.models.postestimation.reference_grids import (
+    OF_CLASSES,
     WEIGHTS,
     Grid,
     GridCells,
@@ -40,8 +41,8 @@ def means(fit: Fitted, cells: GridCells, scale: str = "link", conf_level: float 
     if cells.random == "fitted":
         choose(cells.weights, WEIGHTS, "weights")
         return _fitted_means(fit, cells, scale, conf_level)
-    cells.refuse(scale, ("link", "response"))
-    averaging = cells.random == "average" and scale == "response"
+    cells.refuse(fit, scale, ("link", "response"))
+    averaging = cells.random == "average"
     laid = grid(fit, [*chain(*cells.columns())], cells, random=averaging)
     cell_means = marginal(fit, laid, scale, random=averaging)
     value = np.where(cell_means.estimable[:, None], cell_means.value, np.nan)
@@ -49,13 +50,15 @@ def means(fit: Fitted, cells: GridCells, scale: str = "link", conf_level: float 
     weights = eta_weights(fit, laid)
     df = degrees_of_means(fit, weights, cell_means.gradient)
     q = half_width(conf_level, df)
-    numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q)
+    low, width = (1, len(fit.design.categories) - 1) if scale == "mean class" else (0, 1)  # classes are 1 to J
+    numbers = limits((value - low) / width, error / width, "score" if scale == "link" else scale_of(fit), q) * width
+    numbers[..., [0, 2, 3]] += low
     if scale == "response" and not averaging and not fit.design.categories:
         numbers = _transformed(fit, laid, q[:, 0], cell_means.estimable)[:, None]
     J = value.shape[1]
     result = laid.cells.iloc[np.repeat(np.arange(len(value)), J)].reset_index(drop=True)
-    if J > 1 or fit.distribution.per_class:  # of η that of the baseline is 0 and left out
-        result["category"] = list(fit.design.categories[-J:]) * len(value)
+    if cell_means.labels:
+        result[label_column(scale)] = list(cell_means.labels) * len(value)
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
     result.insert(result.columns.get_loc("std_error") + 1, "df", df.ravel())
@@ -135,10 +138,16 @@ def _transformed(fit: Fitted, laid: Grid, q: Floats, is_estimable: Mask) -> Floa
     return np.where(is_estimable[:, None], np.column_stack([value, slope * error, *ends]), np.nan)
 
 
+def label_column(scale: str) -> str:
+    """Column of the labels of the numbers of a cell."""
+    return "cut" if scale in OF_CLASSES else "category"
+
+
 def means_method(fit: Fitted, scale: str, averaging: bool) -> Method:
     """Scale of the means, what becomes of the random effects, and what intervals rest on."""
-    method = methods.OF_SCALE.get(scale) or Method(scale)
-    if scale == "response" and (averaging or fit.design.terms):
+    response = scale == "response" or scale in OF_CLASSES
+    method = methods.OF_SCALE["response"].on(scale) if scale in OF_CLASSES else methods.OF_SCALE[scale]
+    if response and (averaging or fit.design.terms):
         method = method.on("averaged over random effects" if averaging else "random effects at 0")
     return method.on(df_method(fit), "; ")
 

@@ -18,7 +18,12 @@ from judgestats.models.postestimation.degrees_of_freedom import degrees_of_means
 from judgestats.models.postestimation.delta_method import normal_quantile, spread, trusted
 from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.marginal_effects import NUMBERS, inference
-from judgestats.models.postestimation.marginal_means import estimable_flags, eta_weights, means_method
+from judgestats.models.postestimation.marginal_means import (
+    estimable_flags,
+    eta_weights,
+    label_column,
+    means_method,
+)
 from judgestats.models.postestimation.mean_responses import estimable
 from judgestats.models.postestimation.multiplicity import ADJUSTMENTS, adjusted
 from judgestats.models.postestimation.reference_grids import Grid, GridCells, Means, grid, marginal
@@ -43,7 +48,7 @@ def contrasts(
     """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
     normal_quantile(conf_level)
     adjust = choose(comparison.adjust, ADJUSTMENTS, "adjust")
-    cells.refuse(scale, ("link", *RATIOS, "response"))
+    cells.refuse(fit, scale, ("link", *RATIOS, "response"))
     if scale in RATIOS and fit.link != RATIOS[scale]:
         raise DesignError(
             f"scale={scale!r} is for link={RATIOS[scale]!r}; this model has {fit.link!r}. Use scale='link'."
@@ -51,9 +56,9 @@ def contrasts(
     if adjust == "tukey" and comparison.method != "pairwise":
         raise DesignError("adjust='tukey' is for method='pairwise'. Use 'dunnett' for others, or 'holm'.")
     own, within = cells.columns()
-    averaging = cells.random == "average" and scale == "response"
+    averaging = cells.random == "average"
     laid = grid(fit, [*within, *own], cells, random=averaging)
-    cell_means = marginal(fit, laid, "response" if scale == "response" else "link", random=averaging)
+    cell_means = marginal(fit, laid, "link" if scale in RATIOS else scale, random=averaging)
     size = int(np.prod([laid.cells[c].nunique() for c in own]))
     weights = _weights(laid.cells[own].iloc[:size], comparison.method, comparison.baseline)
     tables = []
@@ -64,7 +69,7 @@ def contrasts(
             part.insert(0, name, [laid.cells[name].iloc[first]] * len(part))
         tables.append(part)
     result = pd.concat(tables, ignore_index=True).assign(adjust=adjust, method=means_method(fit, scale, averaging))
-    category = ["category"] if cell_means.value.shape[1] > 1 or fit.distribution.per_class else []
+    category = [label_column(scale)] if cell_means.labels else []
     return result[[*within, "term", *category, *NUMBERS, "adjust", "method", "flag"]]
 
 
@@ -98,8 +103,8 @@ def _family(
             numbers |= {**ratio, "std_error": ratio["estimate"] * error}
         flag = [flags.join(*pair) for pair in zip(estimable_flags(fit, is_estimable, error), of_df, strict=True)]
         part = pd.DataFrame({"term": names, **numbers, "flag": flag})
-        if fit.design.categories:
-            part["category"] = fit.design.categories[j - cell_means.value.shape[1]]
+        if cell_means.labels:
+            part[label_column(scale)] = cell_means.labels[j]
         tables.append(part)
     return pd.concat(tables, ignore_index=True)
 

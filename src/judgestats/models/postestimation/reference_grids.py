@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from judgestats.schema.columns import By, names
 from judgestats.typing import Floats, Mask
 
 WEIGHTS = ("equal", "proportional")
+#: Scales of a cumulative model beside its probabilities.
+OF_CLASSES = ("mean class", "cumulative", "exceedance")
 #: Weights of combinations in cells, at most.
 MOST = 50_000_000
 
@@ -53,12 +55,14 @@ class GridCells:
             )
         return own, within
 
-    def refuse(self, scale: str, scales: Iterable[str]) -> None:
+    def refuse(self, fit: Fitted, scale: str, scales: Iterable[str]) -> None:
         """Refuse a scale, weights or a treatment of random effects that are not allowed."""
-        choose(scale, scales, "scale")
+        choose(scale, (*scales, *OF_CLASSES), "scale")
+        if scale in OF_CLASSES and not fit.distribution.ordered:
+            raise DesignError(f"scale={scale!r} is for family='cumulative', got {fit.family!r}. Use scale='response'.")
         choose(self.weights, WEIGHTS, "weights")
         choose(self.random, ("none", "average"), "random")
-        if self.random == "average" and scale != "response":
+        if self.random == "average" and scale not in ("response", *OF_CLASSES):
             raise DesignError(
                 "random='average' is for scale='response': the mean of η does not depend on random effects."
             )
@@ -80,6 +84,7 @@ class Means:
     value: Floats  # (K, J)
     gradient: Floats  # (K, J, P)
     estimable: Mask  # (K,)
+    labels: tuple[str, ...] = ()  # of the J categories or thresholds; none of one number
 
 
 def grid(fit: Fitted, columns: Sequence[str], cells: GridCells, *, random: bool) -> Grid:
@@ -173,11 +178,18 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
         if fit.distribution.ordered:
             eta = eta - own.pool @ fit.thresholds.at(fit.tau).mean(axis=1)[rows.part]
             slope[:, 0, fit.n_fixed : fit.n_location] = -own.pool @ fit.thresholds.map.mean(axis=1)[rows.part]
-        return Means(eta.reshape(len(eta), K), slope, is_estimable)
+        classes = fit.design.categories[1:] if fit.distribution.per_class else ()  # η of the baseline is 0, left out
+        return Means(eta.reshape(len(eta), K), slope, is_estimable, classes)
     variance = rows.variance(fit)
     if fit.design.categories:
         responses = mean(fit, rows, rows.eta(fit), variance)
-        return Means(own.pool @ responses.value, gradient(fit, rows, responses, own.pool), is_estimable)
+        cells = Means(
+            own.pool @ responses.value,
+            gradient(fit, rows, responses, own.pool),
+            is_estimable,
+            fit.design.categories,
+        )
+        return cells if scale == "response" else _of_classes(cells, scale)
     value, by_eta, by_variance = LINKS[fit.link].average(eta, own.pool @ variance)
     nothing = Mean(
         np.zeros((len(variance), 1)),
@@ -187,6 +199,15 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     )
     moved = gradient(fit, rows, nothing, own.pool) if random else 0.0
     return Means(value[:, None], by_eta[:, None, None] * slope + by_variance[:, None, None] * moved, is_estimable)
+
+
+def _of_classes(cells: Means, scale: str) -> Means:
+    """Mean class, or probabilities up to each threshold or beyond it, from those of the J classes."""
+    J = len(cells.labels)
+    below = np.tri(J - 1, J)
+    sums = {"mean class": np.arange(1.0, J + 1)[None], "cumulative": below, "exceedance": 1 - below}[scale]
+    labels = () if scale == "mean class" else tuple(f"{a}|{b}" for a, b in pairwise(cells.labels))
+    return Means(cells.value @ sums.T, sums @ cells.gradient, cells.estimable, labels)
 
 
 def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> CodedRows:
