@@ -189,8 +189,8 @@ class Fit(Fitted):
         Notes
         -----
         Of ``a * b`` only ``a:b`` can go. The columns of a term are left out, the rest stays as it is coded; the rows
-        stay the same, though a column with missing values may go. Random terms stay: compare them by
-        :func:`judgestats.anova`. A Gaussian model by REML is fitted by ML, and flagged
+        stay the same, though a column with missing values may go. Random terms stay: see
+        :meth:`judgestats.models.Fit.ranova`. A Gaussian model by REML is fitted by ML, and flagged
         so. A term that separates the response has a sound test here, where Wald's has none.
 
         Examples
@@ -203,6 +203,42 @@ class Fit(Fitted):
         1  strategy   1 -122.1729  246.3457     9.6629   0.0019
         """
         return term_deletions.drop1(self)
+
+    def ranova(self) -> pd.DataFrame:
+        """Leave out random terms, each in turn, and compare by likelihood ratio.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of :meth:`judgestats.models.Fit.drop1`. The first row, ``<none>``, is the model itself.
+            ``(1|item)`` is left out; of ``(x + z|judge)`` each slope in turn: ``x in (1 + x + z|judge)``.
+
+        Raises
+        ------
+        FitError
+            If there is no random term, or an engine other than ``ml`` has fitted.
+
+        See Also
+        --------
+        judgestats.anova : Compare fits of your own choice.
+
+        Notes
+        -----
+        As in R's ``lmerTest::ranova``, for all families. Restricted likelihoods are compared where the fit is by REML,
+        for fixed effects are the same. ``(0 + s|judge)`` of a factor is reduced to ``(1|judge)``; of a number it is
+        left out, where lmerTest compares with ``(1|judge)``, which is not nested. A variance left out is 0, the end of
+        its range: p is too large, flagged ``p conservative: variance on the boundary``.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> calls = pd.DataFrame({"k": [1, 9, 2, 8], "size": 10, "item": list("abcd")})
+        >>> js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls).ranova().drop(columns="flag").round(4)
+               term  df   loglik      aic  statistic  p_value
+        0    <none>   0  -9.4139  22.8278        NaN      NaN
+        1  (1|item)   1 -15.5074  33.0148     12.187   0.0005
+        """
+        return term_deletions.ranova(self)
 
     def draws(self) -> pd.DataFrame:
         """Draws from the posterior distribution of the parameters.
