@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.flags import SINGULAR
 from judgestats.models.postestimation.effects import random_effects, variance_components
 from models.examples import example, fitted
-from models.reference import data, results
+from models.reference import FOLDER, data, results
 from refusals import refused
 
 NORMAL = 1.959963984540054
@@ -152,3 +154,55 @@ def test_a_tally_gives_what_its_rows_give():
     whole, counted = (fitted("y ~ x + (x|item)", table) for table in (calls, tally))
     pd.testing.assert_frame_equal(random_effects(whole), random_effects(counted), rtol=1e-6)
     pd.testing.assert_frame_equal(variance_components(whole), variance_components(counted), rtol=1e-6)
+
+
+R2 = results("r2")[["model", "engine", "quantity", "method"]].drop_duplicates().to_numpy().tolist()
+
+
+def of_r2(model: str, link: str, method: str) -> js.models.Fit:
+    name = {"Reaction": "sleepstudy", "score": "scores", "correct": "scores"}.get(model.split()[0], "cbpp")
+    table = pd.read_csv(FOLDER / "counts.csv") if model.startswith("y ~") else data(name)
+    family: Any = {"gaussian": "gaussian", "log": "poisson"}.get(link, "binomial")
+    own: Any = link if family == "binomial" else None
+    return js.fit(model, table, family=family, link=own, reml=method == "REML", n_quadrature=1)
+
+
+@pytest.mark.parametrize(("model", "engine", "link", "method"), R2)
+def test_r2_is_that_of_performance_and_of_the_paper(model: str, engine: str, link: str, method: str) -> None:
+    fit = of_r2(model, link, method)
+    expected = results("r2", model=model, engine=engine, quantity=link)
+    own = fit.r2(rate="median") if engine == "performance" else fit.r2()
+    assert own["term"].tolist() == expected["term"].tolist()
+    np.testing.assert_allclose(own["estimate"], expected["estimate"], atol=1e-5)
+    assert (own["conf_low"] < own["estimate"]).all()
+    assert (own["estimate"] < own["conf_high"]).all()
+    assert own["method"].iloc[0] in fit.variance_components()["method"].tolist()
+
+
+def test_r2_has_errors_by_the_delta_method() -> None:
+    fit = of_r2("score ~ strategy * length + (1|judge) + (1|item)", "gaussian", "REML")
+    scales = np.sqrt(np.diag(fit.covariance)) * 1e-4
+
+    def at(params: Any) -> Any:
+        return replace(fit, params=params).r2()["estimate"].to_numpy()
+
+    steps = scales * np.eye(len(scales))
+    J = np.column_stack([(at(fit.params + s) - at(fit.params - s)) / (2 * s.max()) for s in steps])
+    np.testing.assert_allclose(fit.r2()["std_error"], np.sqrt(np.diag(J @ fit.covariance @ J.T)), rtol=1e-5)
+
+
+def test_r2_counts_rows_and_says_what_it_cannot() -> None:
+    table = data("scores").assign(length=lambda t: t["length"].round(0))
+    formula = "correct ~ strategy + length + (1|judge)"
+    tally = table.groupby(["correct", "strategy", "length", "judge"], observed=True).size().rename("k").reset_index()
+    one, two = js.fit(formula, table), js.fit(formula, tally, counts="k")
+    np.testing.assert_allclose(two.r2()["estimate"], one.r2()["estimate"], rtol=1e-5)
+    noise = table.assign(g=np.arange(len(table)) % 30)
+    flat = js.fit("length ~ strategy + (1|g)", noise, family="gaussian").r2()
+    assert flat["flag"].str.contains("singular fit").all()
+    assert flat["estimate"].iloc[0] == pytest.approx(flat["estimate"].iloc[1], abs=1e-6)
+    refused(
+        DesignError,
+        (lambda: js.fit("correct ~ strategy", table).r2(), "no random terms, and R² of Nakagawa is of mixed models"),
+        (lambda: one.r2(rate="modal"), "Allowed: 'mean', 'median'"),  # type: ignore[arg-type]
+    )

@@ -963,6 +963,53 @@ class Fit(Fitted):
         """
         return effects.variance_components(self, conf_level=conf_level)
 
+    def r2(self, *, rate: Literal["mean", "median"] = "mean", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+        """R² of Nakagawa: what the fixed effects explain of the latent variance, and what all effects do.
+
+        Parameters
+        ----------
+        rate : {"mean", "median"}
+            Of counts, whose variance on the log scale depends on their rate: the expected count of the model without
+            fixed effects, over rows and random effects, as in the paper; or that at random effects and an offset of 0,
+            as in R's performance 0.10.
+        conf_level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``term`` (``marginal``: fixed effects; ``conditional``: fixed and random effects), ``estimate``,
+            ``std_error``, ``conf_low``, ``conf_high``, ``method`` (the residual variance), ``flag``.
+
+        Raises
+        ------
+        DesignError
+            If there is no random term, or the model is nominal.
+
+        Notes
+        -----
+        Variances are those of :meth:`judgestats.models.Fit.variance_components`, but for the residual of counts, and
+        that of the fixed part over the rows, without its offset. A random term with a level for each row of data is
+        overdispersion, and part of the residual. Errors are by the delta method, the rate of counts taken as fixed;
+        limits are computed on the logit scale, so that no interval has 0 in it: test the effects themselves.
+
+        Source: Nakagawa, Johnson and Schielzeth 2017, "The coefficient of determination R² and intra-class correlation
+        coefficient from generalized linear mixed-effects models revisited and expanded", table 1; Johnson 2014 for
+        slopes.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> k, s = [1, 9, 2, 8, 3, 9, 5, 9], list("uuuuvvvv")
+        >>> calls = pd.DataFrame({"k": k, "size": 10, "item": list("abcd") * 2, "s": s})
+        >>> fit = js.fit("cbind(k, size - k) ~ s + (1|item)", calls)
+        >>> fit.r2()[["term", "estimate", "std_error", "method"]].round(3)
+                  term  estimate  std_error         method
+        0     marginal     0.044      0.052  residual π²/3
+        1  conditional     0.448      0.193  residual π²/3
+        """
+        return effects.r2(self, rate, conf_level)
+
     def simulate(self, n: int = 1, *, seed: Seed = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """Draw responses from a fitted model, at its estimates.
 

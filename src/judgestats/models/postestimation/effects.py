@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from scipy.special import expit, logit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
-from judgestats.errors import DesignError
+from judgestats.errors import DesignError, choose
 from judgestats.models.designs import RandomTerm
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.formula import coder
 from judgestats.models.links import LINKS
+from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.coefficient_tables import tidy
-from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread
+from judgestats.models.postestimation.delta_method import cautions, delta, normal_quantile, spread
 from judgestats.models.postestimation.prediction import refuse_classes
 from judgestats.models.variance_parameters import RESIDUAL
 from judgestats.typing import Floats
@@ -121,6 +124,51 @@ def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> 
         row["variance"] = row["sd"] ** 2
         rows.append(row)
     return rows
+
+
+def r2(fit: Fitted, rate: str = "mean", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
+    """See :meth:`judgestats.models.Fit.r2`."""
+    z, d, link = normal_quantile(conf_level), fit.design, LINKS[fit.link]
+    choose(rate, ("mean", "median"), "rate")
+    refuse_classes(fit, "r2()", "tidy()")
+    if not d.terms:
+        raise DesignError(
+            f"{fit.formula!r} has no random terms, and R² of Nakagawa is of mixed models. Write (1|item)."
+        )
+    factors = {t.factor: len(t.levels) for t in d.terms}
+    of_calls = np.array([levels == d.n for levels in factors.values()])  # a level for each row: overdispersion
+    count = (
+        fit.distribution.latent(link, _null_rate(fit, rate), fit.shape(fit.params)) if link.scale == "count" else None
+    )
+
+    def shares(params: Floats) -> Floats:
+        variances, eta = contributions(fit, params), d.X @ params[: fit.n_fixed]
+        fixed = d.count @ (eta - d.count @ eta / d.n) ** 2 / (d.n - 1)
+        added = variances[-len(factors) :]
+        residual = variances[-len(factors) - 1] if count is None else count
+        explained = np.array([fixed, fixed + added[~of_calls].sum()])
+        return np.asarray(explained / (fixed + added.sum() + residual), np.float64)
+
+    share, jacobian = delta(shares, fit.params, fit.covariance)
+    error = spread(jacobian, fit.covariance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = z * error / (share * (1 - share))
+        columns = {"estimate": share, "std_error": error, "conf_low": expit(logit(share) - half)}
+        columns |= {"conf_high": expit(logit(share) + half), "method": link.latent_method}
+    flag = [flags.join(f, flags.SINGULAR if flags.SINGULAR in fit.notes else "") for f in cautions(fit, error)]
+    return pd.DataFrame({"term": ["marginal", "conditional"], **columns, "flag": flag})
+
+
+def _null_rate(fit: Fitted, rate: str) -> float:
+    """Expected count of the model without fixed effects: its mean over rows and random effects, or at effects of 0."""
+    d, one = fit.design, coder("1", fit.design.frame)
+    fixed = replace(d.fixed, coder=one, X=np.ones((len(d.y), 1)))
+    null = fit_design(replace(fit.model, design=replace(d, fixed=fixed)))
+    if rate == "median":
+        return float(np.exp(null.beta[0]))
+    random = contributions(null, null.params)[-len({t.factor for t in d.terms}) :].sum()
+    means = LINKS[fit.link].average(null.beta[0] + d.offset, np.full(len(d.y), random))[0]
+    return float(np.average(means, weights=d.count))
 
 
 def contributions(fit: Fitted, params: Floats) -> Floats:
