@@ -988,8 +988,8 @@ class Fit(Fitted):
 
         Notes
         -----
-        Variances are those of :meth:`judgestats.models.Fit.variance_components`, but for the residual of counts, and
-        that of the fixed part over the rows, without its offset. A random term with a level for each row of data is
+        Variances are those of :meth:`judgestats.models.Fit.variance_components`, except the residual of counts; that of
+        the fixed part is over the rows, without its offset. A random term with a level for each row of data is
         overdispersion, and part of the residual. Errors are by the delta method, the rate of counts taken as fixed;
         limits are computed on the logit scale, so that no interval has 0 in it: test the effects themselves.
 

@@ -78,7 +78,7 @@ def _restricted_loglik(fit: Fitted) -> float:
 
 
 def _last(terms: Collection[str]) -> list[str]:
-    """Terms that no other contains, but for the intercept."""
+    """Terms that no other contains, without the intercept."""
     return [t for t in terms if t != INTERCEPT and not any(_parts(t) < _parts(other) for other in terms)]
 
 
