@@ -91,6 +91,7 @@ test-real: $(READY_DEV)
 # version, with which this one is compared. Missing peers are named and skipped.
 bench: $(READY_DEV)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+	$(BIN)/python benchmarks/two_forms.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/peer_mixed.py --table
 	$(BIN)/python benchmarks/lake.py

@@ -27,6 +27,7 @@ NO_MODULE = {
     "test_notebooks.py": "the notebooks",
     "test_sweep.py": "every function and option, on small tables",
     "test_weight.py": "the table of what the package costs",
+    "test_two_forms.py": "the table of kernels that have two forms",
     "test_platforms.py": "what differs on Windows and macOS",
     "test_plain_words.py": "the words of all pages, notebooks and strings",
     "test_properties.py": "one property, every measure",

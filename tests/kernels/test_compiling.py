@@ -7,9 +7,11 @@ import tempfile
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
-from judgestats.kernels import compiling
+from judgestats.kernels import compiling, decomposition, deviation, proportions, resampling, variance
+from judgestats.kernels.compiling import TwoForms
 
 UNWRITABLE = """
 import pathlib, sys
@@ -156,3 +158,139 @@ def test_a_damaged_cache_is_no_cache(tmp_path):
         for path in kept:
             path.write_bytes(content)
         assert doubled(tmp_path) == "42\n"
+
+
+def draws() -> np.random.Generator:
+    return np.random.default_rng(51)
+
+
+N, CELLS, RNG = 5000, 400, draws()
+UNIT, CELL = (RNG.integers(0, CELLS, N).astype(np.int32) for _ in range(2))
+SCORE = np.where(RNG.random(N) < 0.05, np.nan, RNG.normal(7, 2, N))
+WEIGHT = RNG.integers(1, 9, N)
+SHARES = RNG.integers(0, 30, N).astype(float), RNG.integers(0, 30, N).astype(float)
+DF = np.arange(2.0, 52)[:, None]
+ANSWERS = RNG.integers(0, 5, (2, N)).astype(np.int8)
+COUNTS = RNG.normal(3, 1, (1100, 7))
+UNITS = deviation.UnitValues(UNIT, CELL, SCORE, WEIGHT.astype(float))
+MEANS = deviation.PairMeans(np.arange(CELLS) % 5, RNG.normal(size=CELLS), RNG.integers(0, 3, CELLS).astype(float))
+#: Kernels of two forms -> a call that goes through them, and whether the two forms give the same to the last bit.
+CALLS = {
+    ("CELL_MEANS",): (lambda: vars(deviation.cell_means(UNIT, SCORE, WEIGHT, CELLS)), False),
+    ("CONSENSUS",): (lambda: vars(deviation.consensus(CELL, SCORE, CELLS)), True),
+    ("CONSENSUS", "with oneself"): (lambda: vars(deviation.consensus(CELL, SCORE, CELLS, exclude_self=False)), True),
+    ("WEIGHTED_SUMS",): (lambda: deviation.weighted_means(UNIT, SCORE, WEIGHT.astype(float), CELLS), True),
+    ("CLUSTER_SCORES",): (lambda: deviation.cluster_scores(UNITS, MEANS, np.arange(CELLS) % 40, 5, 40), True),
+    ("TWO_WAY_SUMS",): (
+        lambda: vars(variance.mean_squares(np.nan_to_num(SCORE, nan=5.0).reshape(-1, 10), np.array([0, 7, 200]))),
+        False,
+    ),
+    ("WILSON",): (lambda: proportions.wilson(*SHARES), True),
+    ("WILSON", "by t"): (lambda: proportions.wilson(*SHARES, df=np.arange(2.0, N + 2)), True),
+    ("WILSON", "a table"): (lambda: proportions.wilson(SHARES[0].reshape(50, -1), np.full((1, 100), 29.0)), True),
+    ("WILSON", "of rows"): (lambda: proportions.wilson(*(x.reshape(50, -1) for x in SHARES), df=DF), True),
+    ("MATCHED",): (lambda: vars(decomposition.pair_orders(UNIT, WEIGHT > 4, ANSWERS[0] % 4, CELLS)), True),
+    ("CLASSES",): (lambda: vars(decomposition.decompose(*ANSWERS, WEIGHT.astype(float), UNIT, CELLS)), True),
+    ("TIMES",): (lambda: [resampling.times_drawn(draws(), 1100, 50), draws().random()], True),
+    ("TIMES", "of kinds"): (lambda: [resampling.times_drawn(draws(), N, 50, UNIT, CELLS)], True),
+    ("TOTALS",): (lambda: [resampling.resampled_totals(COUNTS, draws(), 100)], False),
+    ("TOTALS", "whole"): (lambda: [resampling.cluster_totals(np.rint(4 * COUNTS), draws(), 100)], True),
+    ("TWO_WAY",): (lambda: [resampling.two_way_totals(UNIT, CELL, SHARES[0][:, None], draws(), 60)], True),
+}
+MODULES = (decomposition, deviation, proportions, resampling, variance)
+TWO_FORMS = {name: x for module in MODULES for name, x in vars(module).items() if isinstance(x, TwoForms)}
+
+
+def test_each_kernel_of_two_forms_has_a_call():
+    assert {name for name, *_ in CALLS} == set(TWO_FORMS)
+
+
+@pytest.mark.parametrize("case", CALLS, ids=" ".join)
+def test_both_forms_of_a_kernel_give_the_same(case, monkeypatch):
+    call, exactly = CALLS[case]
+    results = []
+    for least in (10**9, 0):
+        monkeypatch.setattr(compiling, "COMPILED_FROM", least)
+        results.append(call())
+    for one, other in zip(*(x.values() if isinstance(x, dict) else x for x in results), strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        assert np.shape(one) == np.shape(other)
+        np.testing.assert_allclose(one, other, rtol=0 if exactly else 1e-12, atol=0)
+
+
+def test_the_number_of_rows_decides(monkeypatch):
+    forms = TwoForms(lambda: "NumPy", lambda: "compiled")
+    assert [forms.of(n)() for n in (0, 999, 1000, 10**6)] == ["NumPy", "NumPy", "compiled", "compiled"]
+
+
+#: What a user computes -> the call on tables of so many items, and the compiled kernels that it goes through.
+ORDINARY = {
+    "consensus deviation": ("js.consensus_deviation(ratings(n))", {"_consensus", "_weighted_sums", "_cluster_scores"}),
+    "of several runs": ("js.consensus_deviation(pd.concat([ratings(n), ratings(n)]))", {"_cell_means", "_consensus"}),
+    "ICC": ("js.icc(ratings(n))", {"_two_way_sums"}),
+    "Wilson's intervals": ("js.preference_rate(pairs(n // 2), by='item', cluster=False)", {"_wilson_ends"}),
+    "Δ0": ("js.delta0(pairs(n))", {"_matched"}),
+    "Δ0 with clusters": ("js.delta0(pairs(n), cluster='item')", {"_matched", "_classes"}),
+    "bootstrap": (
+        "js.gold_agreement(pairs(10 * n), cluster='task', interval='percentile', n_resamples=200)",
+        {"_totals"},
+    ),
+    "bootstrap of two clusters": (
+        "js.preference_rate(pairs(n), cluster=['item', 'judge'], interval='percentile', n_resamples=20)",
+        {"_times", "_two_way"},
+    ),
+}
+TABLES = """
+import sys
+import numpy as np, pandas as pd, judgestats as js
+
+def ratings(n):
+    judge, item = (x.ravel() for x in np.indices((3, n)))
+    score = np.random.default_rng(1).integers(1, 6, judge.size)
+    return pd.DataFrame({"judge": judge.astype(str), "item": item.astype(str), "system": "s", "score": score})
+
+def pairs(n):
+    item, order = (x.ravel() for x in np.indices((n, 2)))
+    rng = np.random.default_rng(2)
+    return pd.DataFrame({
+        "judge": rng.choice(["a", "b"], n)[item], "item": item.astype(str), "task": (item // 10).astype(str),
+        "first": np.where(order, "y", "x"), "second": np.where(order, "x", "y"), "stimulus": "same_subset",
+        "choice": rng.choice(["first", "second", "tie"], 2 * n), "gold": rng.choice(["x", "y"], n)[item],
+    })
+
+CALLED = set()
+
+def called():
+    names = {*CALLED}
+    CALLED.clear()
+    return names
+
+from judgestats.kernels.compiling import Kernel
+call = Kernel.__call__
+Kernel.__call__ = lambda self, *arguments: (CALLED.add(self.__name__), call(self, *arguments))[1]
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """What few rows load, and what many rows compile: a line for each call."""
+    few = [f"n = 30; {call}; print('numba' in sys.modules)" for call, _ in ORDINARY.values()]
+    many = [f"n = 2500; {call}; print('numba' in sys.modules, *called())" for call, _ in ORDINARY.values()]
+    whole = "n = 600; js.describe(pairs(n)); js.available_measures(pairs(n)); print('numba' in sys.modules)"
+    code = "\n".join([TABLES, *few, whole, *many])
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    calls = dict(zip(ORDINARY, zip(lines[: len(few)], lines[-len(many) :], strict=True), strict=True))
+    return calls | {"what can be measured": (lines[len(few)],)}
+
+
+@pytest.mark.parametrize("use", ORDINARY)
+def test_few_rows_load_no_numba_and_many_are_computed_by_the_compiled_kernels(use, loaded):
+    few, many = loaded[use]
+    assert few == ["False"]
+    assert many[0] == "True"
+    assert ORDINARY[use][1] <= set(many[1:])
+
+
+def test_what_data_are_and_support_is_said_without_numba(loaded):
+    assert loaded["what can be measured"] == (["False"],)

@@ -22,6 +22,7 @@ def units(draw, n_cells=4, n_judges=4):
     return np.array([p[0] for p in places], np.int32), np.array(scores, float)
 
 
+@pytest.mark.usefixtures("form")
 @given(units(), st.booleans())
 def test_consensus_equals_its_twin(data, exclude_self):
     cell, score = data
@@ -31,6 +32,7 @@ def test_consensus_equals_its_twin(data, exclude_self):
     np.testing.assert_array_equal(got.present, present)
 
 
+@pytest.mark.usefixtures("form")
 @given(units())
 def test_deviations_of_a_cell_sum_to_zero_and_shrink_when_the_judge_is_included(data):
     cell, score = data
@@ -44,12 +46,14 @@ def test_deviations_of_a_cell_sum_to_zero_and_shrink_when_the_judge_is_included(
         np.testing.assert_allclose(naive.deviation, (n - 1) / n * got.deviation, atol=1e-12)
 
 
+@pytest.mark.usefixtures("form")
 def test_alone_or_silent_has_no_deviation():
     got = kernel.consensus(np.array([0, 1, 1], np.int32), np.array([5.0, 7.0, np.nan]), 2)
     assert np.isnan(got.deviation).all()
     assert got.present.tolist() == [1, 1]
 
 
+@pytest.mark.usefixtures("form")
 def test_counts_beyond_32_bits():
     score, weight = np.array([1.0, 3.0, np.nan]), np.array([3_000_000_000, 1_000_000_000, 10**12])
     got = kernel.cell_means(np.zeros(3, np.int32), score, weight, 1)
@@ -60,6 +64,7 @@ def test_counts_beyond_32_bits():
 RUNS = st.lists(st.tuples(st.integers(0, 3), SCORES, st.integers(0, 3)), max_size=20)
 
 
+@pytest.mark.usefixtures("form")
 @given(RUNS, st.booleans())
 def test_cell_means_equal_their_twin(rows, weighted):
     unit = np.array([r[0] for r in rows], np.int32)
@@ -73,12 +78,14 @@ def test_cell_means_equal_their_twin(rows, weighted):
     np.testing.assert_array_equal(got.missing, missing)
 
 
+@pytest.mark.usefixtures("form")
 def test_squares_survive_a_large_offset():
     score = 1e8 + np.array([1.0, 2.0, 3.0])
     got = kernel.cell_means(np.zeros(3, np.int32), score, NONE.astype(np.int64), 1)
     assert got.squares[0] == pytest.approx(2.0, rel=1e-6)
 
 
+@pytest.mark.usefixtures("form")
 @given(st.lists(st.tuples(st.integers(0, 3), SCORES, st.floats(0.1, 3)), max_size=20), st.booleans())
 def test_weighted_means_equal_their_twin(rows, weighted):
     owner = np.array([r[0] for r in rows], np.int32)
@@ -95,6 +102,7 @@ def test_weighted_means_equal_their_twin(rows, weighted):
     st.lists(st.sampled_from([0.0, 0.5, -1.0]), min_size=3, max_size=3),
     st.booleans(),
 )
+@pytest.mark.usefixtures("form")
 def test_cluster_scores_equal_their_twin(rows, scale, weighted):
     pair, cell = (np.array([r[i] for r in rows], np.int32) for i in (0, 1))
     value = np.array([r[2] for r in rows], float)

@@ -26,17 +26,20 @@ WILSON = [
 ]
 
 
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize(("k", "n", "low", "high"), WILSON)
 def test_wilson_is_the_published_interval(k, n, low, high):
     assert kernel.wilson(k, n) == (pytest.approx(low, abs=1e-8), pytest.approx(high, abs=1e-8))
 
 
+@pytest.mark.usefixtures("form")
 def test_wilson_at_the_edges_is_exactly_0_and_1():
     assert float(kernel.wilson(0, 20)[0]) == 0.0
     assert float(kernel.wilson(38, 38)[1]) == 1.0
     assert all(math.isnan(x) for x in kernel.wilson(0, 0))
 
 
+@pytest.mark.usefixtures("form")
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), min_size=1, max_size=20))
 def test_wilson_equals_its_twin(pairs):
     k, n = np.array([min(p) for p in pairs], float), np.array([max(p) for p in pairs], float)
@@ -47,6 +50,7 @@ def test_wilson_equals_its_twin(pairs):
         np.testing.assert_allclose(got, want, atol=1e-12)
 
 
+@pytest.mark.usefixtures("form")
 @given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_wilson_is_statsmodels(n, data, level):
     k = data.draw(st.integers(0, n))

@@ -7,12 +7,20 @@ import pickle
 import stat
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, partial, update_wrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from judgestats.threads import wait_for
+
+#: Rows from which on the compiled one of two forms is called. It is faster for fewer, too (docs/benchmarks.md), but by
+#: microseconds, and loading numba takes 0.3 s.
+COMPILED_FROM = 1000
+_ARRAYS_ONLY: ContextVar[bool] = ContextVar("arrays_only", default=False)
 
 #: Held while a dispatcher is made: two threads make one.
 _MAKING = threading.RLock()
@@ -43,6 +51,31 @@ class Kernel:
         with _MAKING:
             self._made = self._made or _compiled(self._function, self._options)
         return self._made
+
+
+Form = TypeVar("Form")
+
+
+@dataclass(frozen=True)
+class TwoForms(Generic[Form]):
+    """One computation in two forms, equal but for rounding: in NumPy for few rows, and compiled for many."""
+
+    arrays: Form
+    compiled: Form
+
+    def of(self, rows: int) -> Form:
+        """The form for so many rows."""
+        return self.compiled if rows >= COMPILED_FROM and not _ARRAYS_ONLY.get() else self.arrays
+
+
+@contextmanager
+def arrays_only() -> Iterator[None]:
+    """Call NumPy's forms for any number of rows: what is tried once is not worth 0.3 s and 100 MB for numba."""
+    token = _ARRAYS_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _ARRAYS_ONLY.reset(token)
 
 
 def njit(**options: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judgestats.kernels.compiling import njit
+from judgestats.kernels.compiling import TwoForms, njit
 from judgestats.typing import Floats, Integers, Ints
 
 
@@ -46,6 +46,17 @@ class PairMeans(NamedTuple):
     scale: Floats  # (P,): what the estimate takes it times, over its sum of weights
 
 
+def _cell_means_arrays(unit, score, weight, mean, squares, runs, missing):  # type: ignore[no-untyped-def]
+    lacking, weight = np.isnan(score), weight if weight.size else np.ones(unit.size)
+    missing[:] = np.bincount(unit[lacking], weight[lacking], mean.size)
+    used = ~lacking & (weight != 0)
+    unit, score, weight = unit[used], score[used], weight[used]
+    runs[:] = np.bincount(unit, weight, mean.size)
+    mean[unit[::-1]] = score[::-1]  # the first run, the origin: that of runs alike is their mean
+    mean += np.bincount(unit, weight * (score - mean[unit]), mean.size) / runs
+    squares[:] = np.bincount(unit, weight * (score - mean[unit]) ** 2, mean.size)
+
+
 @njit(cache=True)
 def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ignore[no-untyped-def]
     for i in range(unit.size):
@@ -64,13 +75,26 @@ def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ign
         squares[u] += w * step * (score[i] - mean[u])
 
 
+#: Writes the mean of the runs of each unit, the sum of squares about it, and the numbers of runs and of NaN.
+CELL_MEANS = TwoForms(_cell_means_arrays, _cell_means)
+
+
 def cell_means(unit: Integers, score: Floats, weight: Ints, n_units: int) -> CellMeans:
     """Mean of the runs (N,) of each of U units, with NaN counted separately; an empty `weight` is 1 for each run."""
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
     runs, missing = np.zeros(n_units, np.int64), np.zeros(n_units, np.int64)
-    _cell_means(unit, score, weight, mean, squares, runs, missing)
+    with np.errstate(invalid="ignore"):
+        CELL_MEANS.of(unit.size)(unit, score, weight, mean, squares, runs, missing)
     return CellMeans(mean, squares, runs, missing)
+
+
+def _consensus_arrays(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-def]
+    scored = ~np.isnan(score)
+    present = np.bincount(cell[scored], minlength=n_cells)
+    total, others = np.bincount(cell[scored], score[scored], n_cells)[cell], (present - exclude_self)[cell]
+    deviation = score - (total - score if exclude_self else total) / others
+    return np.where(present[cell] < 2, np.nan, deviation), present
 
 
 @njit(cache=True)
@@ -97,14 +121,26 @@ def _consensus(cell, score, n_cells, exclude_self):  # type: ignore[no-untyped-d
     return deviation, present
 
 
+#: Deviations from the consensus (U,), and the judges present (C,).
+CONSENSUS = TwoForms(_consensus_arrays, _consensus)
+
+
 def consensus(cell: Integers, score: Floats, n_cells: int, *, exclude_self: bool = True) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
     `cell`, `score` (U,): a judge comes once in a cell. Without `exclude_self` the deviation, from the mean of all,
     shrinks by (n - 1)/n. Within a cell the deviations sum to 0.
     """
-    deviation, present = _consensus(cell, score, n_cells, exclude_self)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation, present = CONSENSUS.of(cell.size)(cell, score, n_cells, exclude_self)
     return Consensus(deviation, present)
+
+
+def _weighted_sums_arrays(owner, value, weight, n_owners):  # type: ignore[no-untyped-def]
+    used = ~np.isnan(value)
+    owner, value, weight = owner[used], value[used], weight[used] if weight.size else np.ones(np.count_nonzero(used))
+    total, size = (np.bincount(owner, x, n_owners).astype(np.float64) for x in (weight * value, weight))
+    return total, size
 
 
 @njit(cache=True)
@@ -119,11 +155,25 @@ def _weighted_sums(owner, value, weight, n_owners):  # type: ignore[no-untyped-d
     return total, size
 
 
+#: Weighted sums of the values of owners, and sums of weights, each (P,).
+WEIGHTED_SUMS = TwoForms(_weighted_sums_arrays, _weighted_sums)
+
+
 def weighted_means(owner: Integers, value: Floats, weight: Floats, n_owners: int) -> tuple[Floats, Floats]:
     """Weighted means (P,) of the values (U,) of each owner, without NaN, and sums of weights; empty: 1 each."""
-    total, size = _weighted_sums(owner, value, weight, n_owners)
+    total, size = WEIGHTED_SUMS.of(owner.size)(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total / size, size
+
+
+def _cluster_scores_arrays(units, means, cluster, width, n_codes):  # type: ignore[no-untyped-def]
+    used = (means.scale[units.pair] != 0) & ~np.isnan(units.value)
+    pair, value = units.pair[used], units.value[used]
+    scale, weight = means.scale[pair], units.weight[used] if units.weight.size else 1.0
+    code = means.owner[pair] * width + cluster[units.cell[used]]
+    added = scale * weight * (value - means.centre[pair]), scale * scale * weight
+    scores, size = (np.bincount(code, x, n_codes).astype(np.float64) for x in added)
+    return scores, size
 
 
 @njit(cache=True)
@@ -143,6 +193,10 @@ def _cluster_scores(units, means, cluster, width, n_codes):  # type: ignore[no-u
     return scores, size
 
 
+#: Sums of influence and of squared coefficients by owner and cluster.
+CLUSTER_SCORES = TwoForms(_cluster_scores_arrays, _cluster_scores)
+
+
 def cluster_scores(
     units: UnitValues, means: PairMeans, cluster: Integers, n_owners: int, n_clusters: int
 ) -> tuple[Floats, Floats]:
@@ -150,6 +204,7 @@ def cluster_scores(
 
     `cluster` (C,): of each cell. The sums are above 0 where a value went in.
     """
-    scores, size = _cluster_scores(units, means, cluster, n_clusters, n_owners * n_clusters)
+    sums = CLUSTER_SCORES.of(units.pair.size)
+    scores, size = sums(units, means, cluster, n_clusters, n_owners * n_clusters)
     shape = (n_owners, n_clusters)
     return scores.reshape(shape), size.reshape(shape)

@@ -13,6 +13,7 @@ from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.cluster_robust import ROUNDING, cluster_robust, clustered_ratio
 from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters
+from judgestats.kernels.compiling import TwoForms, njit
 from judgestats.typing import Floats, Mask
 
 #: One, or an array of them.
@@ -43,6 +44,17 @@ def wilson(
     """
     k, n = np.broadcast_arrays(np.asarray(k, dtype=float), np.asarray(n, dtype=float))
     z = normal_quantile(conf_level) if df is None else stdtrit(np.asarray(df, dtype=float), 0.5 + conf_level / 2)
+    low, high = WILSON.of(k.size)(k, n, np.asarray(z))
+    return low, high
+
+
+def _wilson_centre(p: Number, n: Number, z: Number) -> tuple[Number, Number]:
+    """Centre and half width of Wilson's interval, before it is cut at 0 and 1: of numbers or arrays."""
+    wider = 1 + z * z / n
+    return (p + z * z / (2 * n)) / wider, z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / wider
+
+
+def _wilson_arrays(k: Floats, n: Floats, z: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         p = k / n
         p = np.where((n > 0) & (p >= 0) & (p <= 1), p, np.nan)
@@ -51,10 +63,32 @@ def wilson(
     return np.where(p == 0, 0.0, low), np.where(p == 1, 1.0, high)
 
 
-def _wilson_centre(p: Number, n: Number, z: Number) -> tuple[Number, Number]:
-    """Centre and half width of Wilson's interval, before it is cut at 0 and 1: of numbers or arrays."""
-    wider = 1 + z * z / n
-    return (p + z * z / (2 * n)) / wider, z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / wider
+_centre = njit(cache=True)(_wilson_centre)
+
+
+@njit(cache=True)
+def _wilson_ends(k, n, z, low, high):  # type: ignore[no-untyped-def]
+    step = z.size > 1
+    for i in range(k.size):  # without branches, so that four shares are computed at a time
+        p = k[i] / n[i]
+        defined = (n[i] > 0) & (p >= 0) & (p <= 1)
+        centre, half = _centre(p, n[i], z[i * step])
+        below, above = centre - half, centre + half
+        below = 0.0 if (below < 0.0) | (p == 0) else below
+        above = 1.0 if (above > 1.0) | (p == 1) else above
+        low[i], high[i] = below if defined else np.nan, above if defined else np.nan
+
+
+def _wilson_compiled(k: Floats, n: Floats, z: Floats) -> tuple[Floats, Floats]:
+    shape = np.broadcast_shapes(k.shape, z.shape)
+    full = [x if x.shape == shape or (x is z and z.size == 1) else np.broadcast_to(x, shape) for x in (k, n, z)]
+    ends = np.empty((2, *shape))
+    _wilson_ends(*(np.require(x, np.float64, ["C", "W"]).ravel() for x in full), *ends.reshape(2, -1))  # of one type
+    return ends[0], ends[1]
+
+
+#: Ends of Wilson's intervals of shares (N,) by quantiles, one or (N,).
+WILSON = TwoForms(_wilson_arrays, _wilson_compiled)
 
 
 def clustered_wilson(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
 
 from judgestats.defaults import CONF_LEVEL
-from judgestats.kernels.compiling import njit
+from judgestats.kernels.compiling import TwoForms, njit
 from judgestats.typing import Floats, Integers, Ints
 
 #: Draws held in memory at a time.
@@ -24,7 +25,7 @@ _KINDS = 100
 #: A product of so many multiplications is worth looking for a faster way.
 _LARGE = 2**26
 #: From more columns of counts a product with how often each cluster is drawn is faster than adding up what is drawn.
-_WIDE = 4
+_WIDE = 40
 
 
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
@@ -39,6 +40,32 @@ def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
 
+def _draws(rng: np.random.Generator, n_clusters: int, n_resamples: int, size: int) -> Iterator[tuple[slice, Ints]]:
+    """Some resamples at a time, of whose draws a processor's cache holds the counts: `size` of each."""
+    step = max(_COUNTED // max(size, n_clusters, 1), 1)
+    for start in range(0, n_resamples, step):
+        rows = cluster_index(rng, n_clusters, min(step, n_resamples - start))
+        yield slice(start, start + len(rows)), rows
+
+
+def _times_arrays(index: Integers, times: Floats) -> None:
+    size = times.shape[1]
+    place = index + size * np.arange(len(index))[:, None]
+    times[:] = np.bincount(place.ravel(), minlength=times.size).reshape(times.shape)
+
+
+@njit(cache=True)
+def _times(index, times):  # type: ignore[no-untyped-def]
+    times[:] = 0.0
+    for b in range(index.shape[0]):
+        for i in range(index.shape[1]):
+            times[b, np.uint64(index[b, i])] += 1.0
+
+
+#: Writes how often each number is drawn (b, K), of draws (b, G).
+TIMES = TwoForms(_times_arrays, _times)
+
+
 def times_drawn(
     rng: np.random.Generator, n_clusters: int, n_resamples: int, kind: Integers | None = None, n_kinds: int = 0
 ) -> Floats:
@@ -46,13 +73,10 @@ def times_drawn(
 
     With `kind` (G,), 0 to K - 1, how often one of each kind is drawn, (B, K).
     """
-    size = n_clusters if kind is None else n_kinds
+    size, count = n_clusters if kind is None else n_kinds, TIMES.of(n_clusters)
     times = np.empty((n_resamples, size))
-    step = max(_COUNTED // max(size, n_clusters, 1), 1)
-    for start in range(0, n_resamples, step):
-        rows = cluster_index(rng, n_clusters, min(step, n_resamples - start))
-        place = (rows if kind is None else kind[rows]) + size * np.arange(len(rows))[:, None]
-        times[start : start + step] = np.bincount(place.ravel(), minlength=len(rows) * size).reshape(len(rows), size)
+    for part, rows in _draws(rng, n_clusters, n_resamples, size):
+        count(rows if kind is None else kind[rows], times[part])
     return times
 
 
@@ -73,25 +97,39 @@ def weighted_totals(weights: Floats, sums: Floats) -> Floats:
     return totals.reshape(len(weights), *sums.shape[1:])
 
 
-@njit(cache=True)
-def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
-    resamples, n_drawn = index.shape
-    width = counts.shape[1]
-    totals = np.zeros((resamples, width))
-    for b in range(resamples):
-        for i in range(n_drawn):
-            g = index[b, i]
-            for c in range(width):
-                totals[b, c] += counts[g, c]
-    return totals
+def _totals_arrays(columns, index, totals):  # type: ignore[no-untyped-def]
+    times = np.empty((len(index), columns.shape[1]))
+    _times_arrays(index, times)
+    totals[:] = times @ columns.T
+
+
+@njit(cache=True, fastmath={"reassoc"})
+def _totals(columns, index, totals):  # type: ignore[no-untyped-def]
+    times = np.empty(columns.shape[1])
+    for b in range(index.shape[0]):
+        times[:] = 0.0
+        for i in range(index.shape[1]):
+            times[np.uint64(index[b, i])] += 1.0
+        for c in range(columns.shape[0]):
+            total = 0.0
+            for g in range(times.size):
+                total += times[g] * columns[c, g]
+            totals[b, c] = total
+
+
+#: Writes the sums (b, P) of columns (P, G) over the clusters drawn (b, G).
+TOTALS = TwoForms(_totals_arrays, _totals)
 
 
 def resampled_totals(counts: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
     """Counts (B, P) of each resample of the clusters, whose counts are (G, P)."""
-    counts = np.ascontiguousarray(counts, dtype=np.float64)
-    if counts.shape[1] > _WIDE:
-        return weighted_totals(times_drawn(rng, len(counts), n_resamples), counts)
-    totals: Floats = _resampled_totals(counts, cluster_index(rng, len(counts), n_resamples))
+    clusters, width = counts.shape
+    if width > _WIDE:
+        return weighted_totals(times_drawn(rng, clusters, n_resamples), counts)
+    columns, add = np.array(counts.T, dtype=np.float64, order="C"), TOTALS.of(clusters)
+    totals = np.empty((n_resamples, width))
+    for part, rows in _draws(rng, clusters, n_resamples, clusters):
+        add(columns, rows, totals[part])
     return totals
 
 
@@ -157,6 +195,14 @@ def multinomial_totals(
     return resampled
 
 
+def _two_way_arrays(start, column, counts, row_weight, column_weight):  # type: ignore[no-untyped-def]
+    row, totals = np.repeat(np.arange(start.size - 1), np.diff(start)), np.empty((len(row_weight), counts.shape[1]))
+    step = max(_COUNTED // max(column.size, 1), 1)
+    for b in range(0, len(totals), step):
+        totals[b : b + step] = (row_weight[b : b + step, row] * column_weight[b : b + step, column]) @ counts
+    return totals
+
+
 @njit(cache=True)
 def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[no-untyped-def]
     resamples, rows = row_weight.shape
@@ -175,6 +221,10 @@ def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[
             for p in range(width):
                 totals[b, p] += row_weight[b, r] * inner[p]
     return totals
+
+
+#: Sums (B, P) over the cells of crossed factors, times the weights of their row and column.
+TWO_WAY = TwoForms(_two_way_arrays, _two_way)
 
 
 def two_way_totals(
@@ -196,7 +246,7 @@ def two_way_totals(
     for start in range(0, n_resamples, step):
         chunk = totals[start : start + step]
         weights = [times_drawn(rng, levels, len(chunk)) for levels in (n_rows, n_columns)]
-        chunk[:] = _two_way(begin, column, counts, *weights)
+        chunk[:] = TWO_WAY.of(column.size)(begin, column, counts, *weights)
     return totals
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
 from judgestats.kernels.cluster_robust import degrees_of_freedom, jackknife_interval
-from judgestats.kernels.compiling import njit
+from judgestats.kernels.compiling import TwoForms, njit
 from judgestats.typing import Floats, Ints, Mask
 
 #: Sum of squares of clusters but one, as a share of all, that is a rounding error.
@@ -45,9 +45,21 @@ class Correlations:
     p: Floats
 
 
+def _two_way_sums_arrays(scores: Floats, start: Ints) -> Floats:
+    n, k = np.diff(start, append=len(scores)), scores.shape[1]
+    largest = np.maximum.reduceat(np.abs(scores).max(axis=1), start)
+    rest = scores - np.repeat(scores[start, 0], n)[:, None]  # near the origin: no cancellation
+    mean = np.add.reduceat(rest, start, axis=0) / n[:, None]
+    rest -= np.repeat(mean, n, axis=0)
+    subject = rest.mean(axis=1)
+    rest -= subject[:, None]
+    subjects, residual = (np.add.reduceat(x, start) for x in (k * subject**2, np.einsum("sj,sj->s", rest, rest)))
+    raters = n * ((mean - mean.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return np.column_stack([subjects, raters, residual, largest])
+
+
 @njit(cache=True)
 def _two_way_sums(scores: Floats, start: Ints) -> Floats:
-    """Sums of squares between subjects, between raters and residual, and the largest size of a score, (G, 4)."""
     rows, k = scores.shape
     out = np.zeros((start.size, 4))
     mean = np.empty(k)
@@ -80,6 +92,10 @@ def _two_way_sums(scores: Floats, start: Ints) -> Floats:
     return out
 
 
+#: Sums of squares between subjects, between raters and residual, and the largest size of a score, (G, 4).
+TWO_WAY_SUMS = TwoForms(_two_way_sums_arrays, _two_way_sums)
+
+
 def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """Split the squares of complete subjects x raters tables (S, K), the groups adjacent from row `start` (G,) on.
 
@@ -87,7 +103,8 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """
     rows, k = scores.shape
     n = np.diff(np.append(start, rows)).astype(float)
-    sums = _two_way_sums(np.ascontiguousarray(scores, dtype=float), start)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = TWO_WAY_SUMS.of(scores.size)(np.ascontiguousarray(scores, dtype=float), start)
     ss_subjects, ss_raters, ss_residual, largest = sums.T
     noise = (16 * np.finfo(float).eps * largest) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):

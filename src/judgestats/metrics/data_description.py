@@ -10,6 +10,7 @@ from judgestats.counting.pairing import REPEATED
 from judgestats.counting.study import Study
 from judgestats.counting.tallies import count
 from judgestats.errors import DesignError, JudgestatsError
+from judgestats.kernels.compiling import arrays_only
 from judgestats.schema.classes import is_answer
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, answer_column, kind_of
@@ -18,6 +19,7 @@ from judgestats.typing import Column
 
 
 @engine_errors
+@arrays_only()
 def describe(data: IntoFrame) -> pd.DataFrame:
     """Describe the design of a data set: judges, items, orders and conditions.
 

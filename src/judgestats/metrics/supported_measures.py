@@ -11,6 +11,7 @@ from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.split_studies import split_study
 from judgestats.counting.study import Calls, Study
+from judgestats.kernels.compiling import arrays_only
 from judgestats.metrics.measure_registry import MeasureOptions, measures, measures_of
 from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.schema.columns import By, grouping, kind_of
@@ -96,6 +97,7 @@ def available_measures(
 
 
 @engine_errors
+@arrays_only()
 def tried(
     data: Calls,
     identity: Mapping[str, str] | None = None,

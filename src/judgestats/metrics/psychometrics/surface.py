@@ -133,15 +133,12 @@ def delta0(
     counts = count(calls, "delta0", by, cluster=cluster, stimulus=stimulus, merged=True).inferred(conf_level)
     groups = counts.groups
     slots = [counts.columns[c].recoded(dict(zip(SLOT_ANSWERS, range(5), strict=True))) for c in ("forward", "reverse")]
-    forward, reverse = (np.asarray(f.labels, dtype=int)[f.code] for f in slots)
-    patterns = np.zeros((len(forward), 5, 5))
-    patterns[np.arange(len(forward)), forward, reverse] = 1
-    pair_class = decompose(patterns).classes.argmax(axis=1)
+    forward, reverse = (np.asarray(f.labels, dtype=np.int8)[f.code] for f in slots)
+    codes = counts.columns.codes(groups)
+    pairs = decompose(forward, reverse, counts.n, codes.code, codes.size)
+    pair_class, classes = pairs.of_pattern, pairs.classes
     complete = pair_class != DROPPED
     commits = sum((~counts.among(c, "tie")).astype(float) for c in ("forward", "reverse"))
-    codes = counts.columns.codes(groups)
-    of_class = np.bincount(codes.code * 5 + pair_class, weights=counts.n, minlength=codes.size * 5)
-    classes = of_class.astype(float).reshape(-1, 5)  # pairs of each class, a row per group
     terms = {
         "raw_false_preference": counts.rates("raw_false_preference", commits / 2, complete, calls_per_count=2),
         "tie_rate": counts.rates("tie_rate", 1 - commits / 2, complete, calls_per_count=2),
