@@ -30,7 +30,7 @@ FUNCTIONS = ("exp", "center", "scale", "poly", "bs", "I", "C", "offset", "log", 
              "standardize", "cr", "cc", "tp", "S", "T", "cbind",
              "prop", "np.linalg.inv", "eval", "__import__", "B")  # fmt: skip
 NUMBERS = ("0", "1", "2", "3", "-1", "0.5", "1e9", "1e400", "100000", "9**9**9**9", "007", "٣", "9" * 5000, ".5", "2.")
-WORDS = ("True", "None", "'a'", '"p"', "Sum", "Treatment", "df", "nan", "class", "lambda")
+WORDS = ("True", "None", "'a'", '"p"', "Sum", "Treatment", "Helmert", "Poly", "df", "nan", "class", "lambda")
 BROKEN = ("~", "(", ")", "[", "]", "{", "}", "|", "||", "+", "-", "*", "**", "/", ":", ",", "=", "==", "<", "'", '"', "`", "^",
           "%in%", ".", "\\", "\n", "\0", "\ud800", "é", "\u200b", "@", ";", "#", "$", " ")  # fmt: skip
 

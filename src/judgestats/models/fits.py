@@ -990,8 +990,9 @@ class Fit(Fitted):
         -----
         Variances are those of :meth:`judgestats.models.Fit.variance_components`, except the residual of counts; that of
         the fixed part is over the rows, without its offset. A random term with a level for each row of data is
-        overdispersion, and part of the residual. Errors are by the delta method, the rate of counts taken as fixed;
-        limits are computed on the logit scale, so that no interval has 0 in it: test the effects themselves.
+        overdispersion, and part of the residual. A random slope without a fixed one counts among the random effects;
+        performance leaves it out. Errors are by the delta method, the rate of counts taken as fixed; limits are
+        computed on the logit scale, so that no interval has 0 in it: test the effects themselves.
 
         Source: Nakagawa, Johnson and Schielzeth 2017, "The coefficient of determination R² and intra-class correlation
         coefficient from generalized linear mixed-effects models revisited and expanded", table 1; Johnson 2014 for

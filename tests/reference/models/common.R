@@ -1,9 +1,10 @@
 # What the scripts of this folder share: data, models, the writer of results.
 #
 # R 4.2.2, lme4 1.1-31, glmmTMB 1.1.5, ordinal 2022.11-16, emmeans 1.8.4, car 3.1-1, broom.mixed 0.2.9.4, MASS 7.3-58.2,
-# mvtnorm 1.1-3, lmerTest 3.1-3, pbkrtest 0.5.2, TMB 1.9.2, statmod 1.5.0, numDeriv 2016.8-1.1 (Debian 12's packages).
+# mvtnorm 1.1-3, lmerTest 3.1-3, pbkrtest 0.5.2, performance 0.10.2, geepack 1.3.9, TMB 1.9.2, statmod 1.5.0, numDeriv 2016.8-1.1 (Debian 12's packages).
 #
-#   for name in fits emmeans tests confint predict margins console satterthwaite kenward_roger; do
+#   for name in fits emmeans tests confint predict margins console satterthwaite kenward_roger \
+#     contrasts cloglog ranova r2 console_more; do
 #     Rscript tests/reference/models/$name.R [folder]
 #   done
 #
