@@ -608,7 +608,7 @@ def test_classes_of_a_posterior_are_refused_where_one_number_is_needed():
         (
             lambda: js.fit("verdict ~ s", table, family="nominal", engine="pymc", cluster="g"),
             FitError,
-            r"takes no cluster=. Write \(1\|g\) in the formula, or use engine='ml'",
+            r"takes no cluster= of family='nominal'. Write \(1\|g\) in the formula, or use engine='ml'",
         ),
         (
             lambda: js.fit("verdict ~ s + offset(x) + (1|g)", table, family="nominal", engine="pymc"),

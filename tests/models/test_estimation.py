@@ -187,7 +187,7 @@ REFUSED = [
     ("y ~ s", {"engine": "gee"}, FitError, "needs one term"),
     ("y ~ s + (1|g) + (1|h)", {"engine": "gee"}, FitError, "needs one term"),
     ("y ~ s + (1|g)", {"engine": "gee", "cluster": "h"}, FitError, "beside cluster='h'"),
-    ("y ~ s", {"cluster": "g"}, FitError, "takes no cluster="),
+    ("y ~ s", {"cluster": "g", "engine": "lpm"}, FitError, "takes no cluster="),
     ("y ~ s", {"engine": "gee", "cluster": "gg"}, DesignError, "'gg' is no column.*Did you mean 'g'"),
     ("y ~ s", {"reml": True}, DesignError, "reml=True is for Gaussian models"),
     ("score ~ s", {"family": "gaussian", "engine": "glm", "reml": True}, DesignError, "reml=True"),

@@ -10,7 +10,7 @@ import numpy as np
 from judgestats.typing import Floats, Ints
 
 #: A direction of which a cluster leaves no more information than this is determined by that cluster alone.
-_ALONE = 1e-8
+ALONE = 1e-8
 #: Roots of clusters with up to this much of the information, in parameters, are sums of a series of so many terms.
 _SMALL, _TERMS = 0.25, 20
 #: Numbers that are held at once.
@@ -40,7 +40,7 @@ def middle(bread: Floats, score: Floats, information: Floats) -> Floats:
     root, inverse = axes * scales, (axes / scales).T
     share, vectors = np.linalg.eigh(root.T @ information[~small][:, free][:, :, free] @ root)
     left = 1.0 - share
-    alone = left < _ALONE
+    alone = left < ALONE
     scale = np.where(alone, 0.0, 1.0 / np.sqrt(np.where(alone, 1.0, left)))
     turned = (vectors.transpose(0, 2, 1) @ (score[~small][:, free] @ root)[:, :, None])[:, :, 0]
     scaled = (vectors @ (scale * turned)[:, :, None])[:, :, 0]
@@ -67,6 +67,38 @@ def degrees_of_freedom(leverage: Iterable[Floats], others: Floats) -> Floats:
         return np.asarray(1.0 / (squares + adjusted**2 - of_adjusted))
 
 
+class ClusterFactors(NamedTuple):
+    """What degrees of freedom are computed from, in coordinates in which the information of all data is the identity.
+
+    With the share K of a cluster in it, if the scores are divided by the root of I - K: K (I - K)^(-1/2), K / (I - K).
+    """
+
+    root: Floats  # (P, Q): the covariance of the model is root @ root.T
+    once: Floats  # (G, Q, Q): covariance of the adjusted score of a cluster with the score of all, by the model
+    twice: Floats  # (G, Q, Q): covariance of the adjusted score if the coefficients were known
+    alone: Floats  # (Q, Q): projections on what single clusters determine alone, summed
+
+    def df(self, contrasts: Floats) -> Floats:
+        """Degrees of freedom of the tests that contrasts (K, R, P) of independent rows, R together, are 0.
+
+        Of one row Satterthwaite's: 2 E(v)² / Var(v) of its variance v, if the model is true. Of several those of
+        Hotelling's T² whose matrix has as much variance in all. NaN where one cluster alone determines a contrast.
+
+        Pustejovsky, J. E., Tipton, E. (2018). Journal of Business & Economic Statistics 36, 672-683 (AHT).
+        """
+        with np.errstate(invalid="ignore"):
+            rows = contrasts @ self.root
+            lost = np.trace(rows @ self.alone @ rows.swapaxes(1, 2), axis1=1, axis2=2)
+            estimable = lost <= 1e-6 * (rows**2).sum(axis=(1, 2))
+        rows = rows[estimable]
+        expected = (self.twice - self.once @ self.once.swapaxes(1, 2)).sum(axis=0)
+        held = max(_BLOCK // max(self.once.size * rows.shape[1], 1), 1)
+        result = np.full(len(contrasts), np.nan)
+        parts = (rows[k : k + held] for k in range(0, len(rows), held))
+        result[estimable] = [df for part in parts for df in _hotelling(self.once, self.twice, expected, part)]
+        return result
+
+
 class ClusterShares(NamedTuple):
     """Coordinates in which the information of all data is the identity, and the share of each cluster in it."""
 
@@ -86,30 +118,20 @@ class ClusterShares(NamedTuple):
         return self.root @ middle(np.eye(self.root.shape[1]), score @ self.root, self.share) @ self.root.T
 
     def df(self, contrasts: Floats) -> Floats:
-        """Degrees of freedom of the tests that contrasts (K, R, P) of independent rows, R together, are 0.
-
-        Of one row Satterthwaite's: 2 E(v)² / Var(v) of its variance v, if the model is true. Of several those of
-        Hotelling's T² whose matrix has as much variance in all. NaN where one cluster alone determines a contrast.
-
-        Pustejovsky, J. E., Tipton, E. (2018). Journal of Business & Economic Statistics 36, 672-683 (AHT).
-        """
+        """Degrees of freedom of contrasts (K, R, P): :meth:`ClusterFactors.df`."""
         size, axes = np.linalg.eigh(self.share)
         left = 1.0 - size
-        scale = np.where(left < _ALONE, 0.0, 1.0 / np.sqrt(np.maximum(left, _ALONE)))
+        alone = (left < ALONE)[:, None]
+        scale = np.where(alone[:, 0], 0.0, 1.0 / np.sqrt(np.maximum(left, ALONE)))
         turned = axes.transpose(0, 2, 1)
         once, twice = (axes * (size * scale**k)[:, None] @ turned for k in (1, 2))
-        finite = np.isfinite(contrasts).all(axis=(1, 2))
-        rows = contrasts[finite] @ self.root
-        held = max(_BLOCK // max(self.share.size * rows.shape[1], 1), 1)
-        result = np.full(len(contrasts), np.nan)
-        result[finite] = [df for k in range(0, len(rows), held) for df in _hotelling(once, twice, rows[k : k + held])]
-        return result
+        return ClusterFactors(self.root, once, twice, (axes * alone @ turned).sum(axis=0)).df(contrasts)
 
 
-def _hotelling(once: Floats, twice: Floats, contrasts: Floats) -> Floats:
-    """Degrees of freedom from the shares K (G, Q, Q), as K (I - K)^(-1/2) and K / (I - K), and contrasts (K, R, Q)."""
+def _hotelling(once: Floats, twice: Floats, expected: Floats, contrasts: Floats) -> Floats:
+    """Degrees of freedom of contrasts (K, R, Q) from :class:`ClusterFactors` and the expected covariance (Q, Q)."""
     rows = contrasts.shape[1]
-    values, axes = np.linalg.eigh(contrasts @ contrasts.transpose(0, 2, 1))
+    values, axes = np.linalg.eigh(contrasts @ expected @ contrasts.transpose(0, 2, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = (axes / np.sqrt(values)[:, None]).transpose(0, 2, 1) @ contrasts
     # covariances of the adjusted scores of clusters i and j: those of i on the diagonal, less f f' everywhere
@@ -121,9 +143,8 @@ def _hotelling(once: Floats, twice: Floats, contrasts: Floats) -> Floats:
     for sign, matrix in ((1, own), (-1, squares)):
         trace = np.trace(matrix, axis1=2, axis2=3)
         variance = variance + sign * (trace**2 + (matrix * matrix).sum(axis=(2, 3))).sum(axis=0)
-    expected = np.trace(own, axis1=2, axis2=3).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(expected > rows * (1 - 1e-6), rows * (rows + 1) / variance, np.nan), np.float64)
+        return np.asarray(rows * (rows + 1) / variance, np.float64)
 
 
 def products(one: Floats, other: Floats, starts: Ints) -> Floats:

@@ -19,6 +19,8 @@ from judgestats.models.coding.factor_levels import labels
 from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import Design, design
 from judgestats.models.engines import ENGINES, Engine
+from judgestats.models.engines.clustered_errors import FAMILIES as CLUSTERED
+from judgestats.models.engines.clustered_errors import clustered, refuse_clusters
 from judgestats.models.families import FAMILIES, FamilyName
 from judgestats.models.fits import Fit
 from judgestats.models.fitted_models import Fitted
@@ -50,6 +52,7 @@ def fit(
     thresholds_by: str | Mapping[str, str] | None = None,
     categories: Sequence[object] | None = None,
     cluster: str | None = None,
+    vcov: Literal["CR2"] | None = None,
     df: str | None = None,
     priors: Mapping[str, object] | None = None,
     sampling: Sampling | None = None,
@@ -102,9 +105,13 @@ def fit(
     categories : sequence, optional
         Order of a cumulative response, lowest first; of a nominal one, whose first is the baseline.
     cluster : str, optional
-        For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula. For a nominal model the
-        column by which errors are clustered. Errors of both are CR2 (Bell and McCaffrey 2002): scores of a cluster are
-        divided by the root of the share of information that the others have.
+        The column by which errors are clustered. Engines ``ml`` and ``glm``: nominal models, Gaussian ones (mixed, too,
+        if the column contains the levels of every grouping factor), and binomial and Poisson ones without random
+        effects; estimates and likelihood do not change. For ``gee``, instead of ``(1|column)`` in the formula.
+    vcov : {"CR2"}, optional
+        What the errors by `cluster` are, and their default (Bell and McCaffrey 2002, as in R's clubSandwich): scores of
+        a cluster are divided by the root of the share of information that the others have. Named, they are CR2 with
+        ``df="normal"``, too.
     df : str, optional
         Degrees of freedom of tests and intervals of fixed effects, by default those of the stratum in which an effect
         varies. Gaussian mixed models (``ml``, ``lpm``): ``satterthwaite``, or by REML ``kenward-roger``, which also
@@ -164,7 +171,9 @@ def fit(
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
     link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
-    robust = cluster if FAMILIES[family].per_class and not run.samples else None
+    robust = cluster if run.robust and (FAMILIES[family].per_class or family in CLUSTERED) else None
+    if vcov is not None and choose(vcov, ("CR2",), "vcov") and cluster is None and not run.clusters:
+        raise DesignError(f"vcov={vcov!r} is of clustered errors: name their column, as in cluster='item'.")
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, None if robust else cluster)
     if run.samples:
         sampling_options(sampling)
@@ -178,14 +187,19 @@ def fit(
         refuse_share(parse(formula), weights, has_trials=FAMILIES[family].has_trials)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     if df is not None:
-        refuse_df(df, coded, family, name, reml=reml)
+        refuse_df(df, coded, family, name, reml=reml, cluster=robust)
+    if robust is not None:
+        refuse_clusters(coded, family, robust)
     partition = Partition.of(kinds, coded.frame)
     _refuse_twice(partition, coded)
     shape = FAMILIES[family].thresholds(partition, coded.categories, str(link), thresholds)
     part = partition.codes(coded.frame)
-    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust, df == NORMAL)
+    bare = df == NORMAL and vcov is None
+    model = Model(coded, family, str(link), reml, n_quadrature, shape, part, partition, robust, bare)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
+    if robust is not None and family in CLUSTERED:
+        fitted = clustered(fitted, robust)
     if df == KENWARD_ROGER and (adjusted := fitted.kenward_roger()) is not None:
         fitted = replace(fitted, covariance=fitted.covariance.copy())
         fitted.covariance[: fitted.n_fixed, : fitted.n_fixed] = adjusted.covariance
@@ -248,8 +262,10 @@ def _refuse_options(
     if weights is not None and not run.weights:
         raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
     if cluster is not None and not run.clusters:
-        other = "engine='ml'" if own.per_class else "engine='gee'"
-        raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use {other}.")
+        other = ", or use engine='ml'" if own.per_class or family in CLUSTERED else ""
+        raise FitError(
+            f"engine={name!r} takes no cluster= of family={family!r}. Write (1|{cluster}) in the formula{other}."
+        )
 
 
 def _threshold_columns(

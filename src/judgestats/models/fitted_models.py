@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 
-from judgestats.kernels.clustered_scores import ClusterShares
+from judgestats.kernels.clustered_scores import ClusterFactors, ClusterShares
 from judgestats.kernels.kenward_roger import KenwardRoger
 from judgestats.methods import TRAPEZOID, method_of
 from judgestats.models.designs import Design
@@ -72,7 +72,8 @@ class MarginalClusters:
     columns: str  # the columns that they are the levels of, ``item`` or ``item:system``
     n: int
     correlation: float  # of two calls of one cluster
-    shares: ClusterShares | None = field(default=None, repr=False, compare=False)  # None: the sandwich as it is
+    # of degrees of freedom; None: the sandwich as it is
+    shares: ClusterShares | ClusterFactors | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

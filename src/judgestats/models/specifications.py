@@ -29,7 +29,7 @@ class Model:
     thresholds: Thresholds = NONE
     part: Ints | None = None  # (N,): set of thresholds of each row of the design
     partition: Partition | None = None  # the sets, where thresholds vary by a column
-    cluster: str | None = None  # column whose levels robust errors of a nominal model are clustered by
+    cluster: str | None = None  # column whose levels robust errors are clustered by
     many_clusters: bool = False  # robust errors as they are with many clusters, without a correction for few
 
     @cached_property

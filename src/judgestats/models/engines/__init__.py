@@ -23,12 +23,13 @@ class Engine:
 
     fit: Callable[..., Fitted]  # function of a Model that returns a Fitted
     links: tuple[str, ...] = tuple(LINKS)
-    # reml, quadrature, weights, clusters, shapes, samples: whether it supports ``reml=``, ``n_quadrature=``,
-    # ``weights=``, ``cluster=``, restricted thresholds, and ``priors=`` with ``sampling=``
+    # reml, quadrature, weights, clusters, robust, shapes, samples: whether it supports ``reml=``, ``n_quadrature=``,
+    # ``weights=``, ``cluster=`` (of estimates; of errors alone), restricted thresholds, ``priors=`` with ``sampling=``
     reml: bool = False
     quadrature: bool = False
     weights: bool = False
     clusters: bool = False
+    robust: bool = False
     shapes: bool = False
     samples: bool = False
 
@@ -40,8 +41,8 @@ def fit_ml(model: Model) -> Fitted:
 
 #: Name -> engine. The records of families list the engines that fit them.
 ENGINES = {
-    "ml": Engine(fit_ml, reml=True, quadrature=True, weights=True, shapes=True),
-    "glm": Engine(fit_glm, weights=True),
+    "ml": Engine(fit_ml, reml=True, quadrature=True, weights=True, robust=True, shapes=True),
+    "glm": Engine(fit_glm, weights=True, robust=True),
     "gee": Engine(fit_gee, clusters=True),
     "ordered": Engine(fit_ordered),
     "mixedlm": Engine(fit_mixedlm, reml=True),

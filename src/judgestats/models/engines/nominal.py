@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from judgestats import flags
-from judgestats.errors import DesignError, FitError
+from judgestats.errors import FitError
 from judgestats.kernels.clustered_scores import ClusterShares, products
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.fitted_models import Fitted, MarginalClusters, Options
@@ -76,8 +76,6 @@ def fit_nominal(model: Model) -> Fitted:
     options, notes = Options(), []
     if model.cluster is not None:
         codes, levels = coded_levels(d.frame, [model.cluster])
-        if len(levels) < 2:
-            raise DesignError(f"cluster={model.cluster!r} has one level: nothing shows how much clusters differ.")
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         p, X, n = np.exp(own.logs(gamma))[place][order, 1:], own.X[place][order], weight[order, None]

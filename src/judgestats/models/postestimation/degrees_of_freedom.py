@@ -45,10 +45,14 @@ def df_rule(fit: Fitted) -> str:
     return STRATA if fit.design.terms and fit.options.posterior is None else NORMAL
 
 
-def refuse_df(df: str, design: Design, family: str, engine: str, *, reml: bool) -> None:
+def refuse_df(df: str, design: Design, family: str, engine: str, *, reml: bool, cluster: str | None) -> None:
     """Refuse degrees of freedom that a fit will not have."""
     if df == NORMAL:
         return
+    if cluster is not None:
+        raise DesignError(
+            f"df={df!r} is of errors by the model; those by cluster= have their own. Leave it out, or use df='normal'."
+        )
     factors = _factors(design) if engine != "gee" else []
     linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
     if df in OF_VARIANCES and not linear:

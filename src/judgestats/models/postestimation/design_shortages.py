@@ -11,6 +11,7 @@ from judgestats import flags
 from judgestats.models.fitted_models import Fitted, MarginalClusters
 from judgestats.models.postestimation.degrees_of_freedom import (
     CLUSTERS,
+    NORMAL,
     OF_VARIANCES,
     RESIDUAL,
     STRATA,
@@ -94,9 +95,9 @@ def interval_flags(fit: Fitted, rows: Floats, df: Floats) -> list[str]:
 
 
 def few_clusters(fit: Fitted) -> Iterator[tuple[str, MarginalClusters]]:
-    """Flag of clusters that are few for errors without a correction, and these."""
+    """Flag of clusters that are few for z, and these."""
     clusters = fit.options.clusters
-    if clusters is not None and clusters.shares is None and clusters.n < LEVELS:
+    if clusters is not None and df_rule(fit) == NORMAL and clusters.n < LEVELS:
         yield flags.FEW_GROUPS.of(least=LEVELS, factor=clusters.columns), clusters
 
 

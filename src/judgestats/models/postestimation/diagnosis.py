@@ -13,7 +13,7 @@ from judgestats.models.coding.factor_levels import labels
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import posterior_summaries
-from judgestats.models.postestimation.degrees_of_freedom import OF_VARIANCES, STRATA, df_method, df_rule
+from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, OF_VARIANCES, STRATA, df_method, df_rule
 from judgestats.models.postestimation.design_shortages import Shortage, few_clusters, shortages
 from judgestats.models.postestimation.mean_responses import parted
 from judgestats.models.variance_parameters import component_values, components
@@ -192,8 +192,8 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
     own = df_rule(fit)
     if own in (short.factor, STRATA):
         return f"Intervals of {what} use t on its levels; the profile of its sd is too short."
-    if own in OF_VARIANCES:
-        if fit.method == "REML":
+    if own in (*OF_VARIANCES, CLUSTERS):
+        if fit.method == "REML" or own == CLUSTERS:
             return f"Intervals of the fixed effects ({df_method(fit)}) hold; the profile of its sd is too short."
         return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
     within = "effects that vary within them are not affected"

@@ -68,6 +68,11 @@ def confint(
         return table.assign(method=methods.WALD if draws_of(fit) is None else methods.POSTERIOR.on("quantiles", " "))[
             list(COLUMNS)
         ]
+    if fit.model.cluster is not None:
+        raise DesignError(
+            f"method={method!r} ignores that errors are clustered by {fit.model.cluster!r}. Use method='wald', or fit "
+            "without cluster=."
+        )
     if flags.PERFECT_FIT in fit.notes:
         values = estimates(fit)
         rows = [_row(own, values[k], np.nan, np.nan, method, flags.PERFECT_FIT) for k, own in chosen]
