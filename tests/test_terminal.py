@@ -140,6 +140,17 @@ def test_what_takes_long_is_shown_in_a_terminal_only(terminal, after, shown):
     assert "\x07" not in console.file.getvalue()
 
 
+def test_work_inside_other_work_is_a_step_of_it():
+    console = Console(file=io.StringIO(), force_terminal=True, width=60)
+    with working("Reading", console, 0.0), working("fitting") as step:
+        for _ in range(100):
+            step("evaluation 7")
+            if "fitting: evaluation 7" in console.file.getvalue():
+                break
+            time.sleep(0.05)
+    assert "Reading: fitting: evaluation 7" in console.file.getvalue()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("command", [["report", "calls.csv"], ["audit", "dark_current"]])

@@ -578,6 +578,9 @@ SINGULAR = Flag("singular", "singular fit",
 SEPARATION = Flag("separation", "separation",
     "Some combination of predictors predicts the answer without error, so the estimate runs to infinity. Leave "
     "the term out, pool levels, or use engine='pymc' with a prior.", "invalid", said_of=MODEL)
+NO_OVERDISPERSION = Flag("no_overdispersion", "no overdispersion",
+    "The counts vary no more than Poisson's, so the size runs to infinity, where the model is a Poisson model. Pass "
+    "family='poisson'; the other estimates are the same.", "invalid", said_of=MODEL)
 PERFECT_FIT = Flag("perfect_fit", "essentially perfect fit",
     "The model gives every value, up to rounding: nothing is left from which errors could be estimated, and the "
     "likelihood has no maximum. Where repeats never differ, take one row of each.", "invalid", said_of=MODEL)

@@ -104,12 +104,20 @@ def _sturdy(stream: TextIO) -> TextIO:
     return io.TextIOWrapper(raw, stream.encoding, "judgestats.plain", line_buffering=stream.isatty())
 
 
+#: What says the step of work that is shown.
+_SHOWN: list[Callable[[str], None]] = []
+
+
 @contextmanager
 def working(what: str, console: Console | None = None, after: float = 2.0) -> Iterator[Callable[[str], None]]:
     """Show on standard error what is done and for how long, once it has taken so many seconds; only in a terminal.
 
-    Gives a function that says the step that the work has come to.
+    Gives a function that says the step that the work has come to. Work inside other work that is shown is a step of it.
     """
+    if _SHOWN:
+        outer = _SHOWN[-1]
+        yield lambda step: outer(f"{what}: {step}")
+        return
     from rich.console import Console
 
     console = console or Console(stderr=True)
@@ -124,9 +132,11 @@ def working(what: str, console: Console | None = None, after: float = 2.0) -> It
     timer = threading.Timer(after, progress.start)
     timer.daemon = True
     timer.start()
+    _SHOWN.append(lambda step: progress.update(task, description=visible(f"{what}: {step}")))
     try:
-        yield lambda step: progress.update(task, description=visible(f"{what}: {step}"))
+        yield _SHOWN[-1]
     finally:
+        _SHOWN.pop()
         timer.cancel()
         timer.join()
         progress.stop()

@@ -138,6 +138,44 @@ def test_estimating_equations_of_a_separated_response_end_where_rounding_does(mo
         fit("y ~ x + (1|g)", table.assign(y=np.arange(40) % 3 % 2), engine="gee")
 
 
+@pytest.mark.parametrize("family", ["binomial", "cumulative"])
+def test_levels_that_always_answer_alike(family: str) -> None:
+    """Their standard deviation is infinite, and with it every coefficient: no p-value and no interval."""
+    table = pd.DataFrame([(j, i, i % 3) for j in range(6) for i in range(12)], columns=["judge", "item", "y"])
+    if family == "binomial":
+        table["y"] = table["y"] % 2
+    own = fit("y ~ 1 + (1|item) + (1|judge)", table, family=family)
+    rows = own.tidy().set_index("term")
+    endless = rows.drop("sd(Intercept|judge)")
+    assert endless["flag"].eq("separation").all()
+    assert endless[["p_value", "conf_low", "std_error"]].isna().all(axis=None)
+    assert "separation" not in rows.loc["sd(Intercept|judge)", "flag"]
+    row = found(own, "fault").iloc[0]
+    assert (row["what"], row["column"], row["n"]) == (
+        "each level of item always has one answer: separation",
+        "item",
+        12,
+    )
+    mixed = fit("y ~ 1 + (1|item) + (1|judge)", table.assign(y=table["y"].where(table.index != 3, 1)), family=family)
+    assert "separation" not in mixed.notes
+
+
+def test_counts_without_overdispersion() -> None:
+    """The size runs to infinity, where the model is Poisson's: no interval of it, the others are those of Poisson's."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=200), "g": np.arange(200) % 20})
+    table["y"] = 1 + np.arange(200) % 3
+    own, limit = (fit("y ~ x + (1|g)", table, family=f) for f in ("negative_binomial", "poisson"))
+    rows = own.tidy().set_index("term")
+    assert rows.loc["log(size)", "flag"] == "no overdispersion"
+    assert rows.loc["log(size)", ["std_error", "conf_low"]].isna().all()
+    assert rows.loc["x", "flag"] == ""
+    theirs = limit.tidy().set_index("term")
+    assert rows.loc["x", "std_error"] == pytest.approx(theirs.loc["x", "std_error"], rel=1e-4)
+    assert "no overdispersion: log(size) is infinite" in found(own)["what"].tolist()
+    assert own.predict(table)["flag"].eq("").all()
+
+
 def test_separation_beside_random_effects() -> None:
     table = calls()
     table.loc[table["s"] == "c", "y"] = 1

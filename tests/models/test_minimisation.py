@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
+from judgestats.models.likelihood import minimisation
 from judgestats.models.likelihood.minimisation import hessian, minimise
 from judgestats.models.likelihood.objectives import Scales
 from judgestats.models.likelihood.starting_values import even
@@ -35,6 +39,26 @@ def test_points_that_are_not_allowed_are_stepped_around():
 def test_a_function_without_a_minimum_does_not_converge():
     found = minimise(lambda x: (float(-x.sum()), -np.ones(2)), np.zeros(2), np.eye(2), most=20)
     assert not found.converged
+
+
+def test_a_search_that_takes_long_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each evaluation after its time is a step of the work that is shown, and none of a short search."""
+    steps: list[str] = []
+
+    @contextmanager
+    def shown(what: str, *, after: float) -> Iterator[Callable[[str], None]]:
+        yield lambda step: steps.append(f"{what}: {step}")
+
+    monkeypatch.setattr(minimisation, "working", shown)
+    minimise(banana, np.array([-1.2, 1.0, 0.5]), np.eye(3) * 0.01)
+    assert steps == []
+    monkeypatch.setattr(minimisation, "SLOW", -1.0)
+    search = minimise(banana, np.array([-1.2, 1.0, 0.5]), np.eye(3) * 0.01)
+    assert len(steps) >= search.log[-1]["evaluations"]
+    assert (
+        steps[0]
+        == f"fitting: evaluation 1 of at most 1090, log-likelihood {-banana([-1.2, 1.0, 0.5])[0]:.3f} up to a constant"
+    )
 
 
 def test_hessian_by_differences_of_the_gradient():

@@ -127,7 +127,7 @@ def test_what_is_flagged() -> None:
     a, b = own("high ~ temp", "wine"), own("high ~ contact", "wine")
     assert anova(a, b)["flag"].tolist() == ["", SAME_SIZE]
     assert np.isnan(anova(a, b)["p_value"].iloc[1])
-    worse = own("high ~ contact + bottle", "wine")
+    worse = own("high ~ temp + bottle", "wine")
     lower = replace(worse, loglik=a.loglik - 1)
     table = anova(a, lower)
     assert NOT_NESTED in table["flag"].iloc[1]

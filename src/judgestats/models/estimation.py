@@ -28,7 +28,7 @@ from judgestats.models.formula import parse
 from judgestats.models.links import LinkName
 from judgestats.models.postestimation.degrees_of_freedom import KENWARD_ROGER, NORMAL, refuse_df
 from judgestats.models.postestimation.design_shortages import sparse
-from judgestats.models.postestimation.separation import separated
+from judgestats.models.postestimation.separation import separated, why_endless
 from judgestats.models.specifications import Model
 from judgestats.models.threshold_sets import THRESHOLDS, Partition, by_kind
 
@@ -217,7 +217,7 @@ def _noted(fitted: Fitted) -> Fitted:
     # priors bound estimates that would diverge
     runaway = separated(fitted) if fitted.options.posterior is None else ()
     few = any(sparse(fitted))
-    notes = (*fitted.notes, *([flags.SEPARATION] if runaway else []), *([flags.FEW_CALLS] if few else []))
+    notes = (*fitted.notes, *(why_endless(fitted, n) for n in runaway), *([flags.FEW_CALLS] if few else []))
     return replace(fitted, notes=tuple(dict.fromkeys(notes)), options=replace(fitted.options, separated=runaway))
 
 

@@ -85,6 +85,7 @@ class Family:
     categorical = False  # a call has one of a few answers, so that a level with few calls carries little information
     additive = True  # rows with equal predictors may be summed, for any responses
     holds = ""  # what a response may be, for the message; empty where any number is allowed
+    limit = ""  # the family that it is where its own parameter is infinite
     shape_title = ""  # heading of what is estimated of the shape, in a summary
 
     def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[object] | None = None) -> Response:
@@ -333,6 +334,7 @@ class NegativeBinomial(Poisson):
     engines = ("ml",)
     kernels: ClassVar[Mapping[str, int]] = {"log": kernels.NEGATIVE_BINOMIAL_LOG}
     additive = False
+    limit = "poisson"
     shape_title = "Dispersion, variance = mean + mean²/size"
 
     def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:

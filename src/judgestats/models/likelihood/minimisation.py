@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from judgestats.terminal import working
 from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats
 
@@ -19,6 +22,8 @@ Step = dict[str, Any]
 SADDLE, SADDLES = 1e-6, 5
 #: Evaluations in one search, and for each parameter, after which it ends where it is.
 EVALUATIONS, PER_PARAMETER = 1000, 30
+#: Seconds after which a search is shown.
+SLOW = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Minimum:
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
     """Minimise by BFGS, then by Newton's method, and go on from a saddle; `inverse` (P, P): first inverse Hessian."""
-    objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x))
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), ExitStack() as shown:
+        objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x), shown)
         minimum = _minimise(objective, x, inverse, most)
         for _ in range(SADDLES):
             starts = _beside(objective, minimum)
@@ -55,12 +60,20 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     return replace(minimum, converged=minimum.converged and not _downwards(minimum).size)
 
 
-def _bounded(objective: Objective, most: int) -> Objective:
-    """An objective that is infinite after so many evaluations, so that every search from there ends."""
-    evaluations = itertools.count(1)
+def _bounded(objective: Objective, most: int, shown: ExitStack) -> Objective:
+    """An objective that is infinite after so many evaluations, so that every search ends; a long one is shown."""
+    evaluations, begun, say = itertools.count(1), time.monotonic(), None
 
     def bounded(x: Floats) -> tuple[float, Floats]:
-        return objective(x) if next(evaluations) <= most else (np.inf, np.full(len(x), np.nan))
+        nonlocal say
+        if (number := next(evaluations)) > most:
+            return np.inf, np.full(len(x), np.nan)
+        value, gradient = objective(x)
+        if say is None and time.monotonic() - begun > SLOW:
+            say = shown.enter_context(working("fitting", after=0.0))
+        if say is not None:
+            say(f"evaluation {number} of at most {most}, log-likelihood {-value:.3f} up to a constant")
+        return value, gradient
 
     return bounded
 

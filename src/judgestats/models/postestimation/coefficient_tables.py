@@ -21,6 +21,7 @@ from judgestats.models.postestimation.degrees_of_freedom import degrees, df_meth
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread, trusted
 from judgestats.models.postestimation.design_shortages import interval_flags
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
+from judgestats.models.postestimation.separation import why_endless
 from judgestats.models.variance_parameters import Component, component_values, components
 from judgestats.typing import Floats
 
@@ -105,7 +106,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[CoefficientRow]:
     of_df, runaway = interval_flags(fit, each, df), fit.options.separated
     for k, name in enumerate(fit.names[: fit.n_location]):
         value, error = float(fit.params[k]), float(errors[k])
-        flag = flags.SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
+        flag = why_endless(fit, name) if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
         error = error if not flag else np.nan
         ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
         half = float(half_width(conf_level, df[k])) * error
@@ -129,9 +130,10 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
     parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
-        has_error = bool(np.isfinite(error) and error > 0)
-        vague = wide(float(error)) if own.is_sd else ""
-        held = flags.SINGULAR if _held(fit, own) else ""
+        endless = not {*fit.names[own.first : own.first + own.size]}.isdisjoint(fit.options.separated)
+        has_error = bool(np.isfinite(error) and error > 0 and not endless)
+        vague = wide(float(error)) if own.is_sd and not endless else ""
+        held = flags.SEPARATION if endless else flags.SINGULAR if _held(fit, own) else ""
         half = z * error if has_error else np.nan
         if own.is_sd:
             with np.errstate(over="ignore"):

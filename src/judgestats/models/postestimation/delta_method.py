@@ -54,6 +54,7 @@ def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
     elsewhere = (
         flags.SINGULAR,
         flags.FEW_CALLS,
+        flags.NO_OVERDISPERSION,
         *([flags.UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []),
     )
     general = flags.join(*(n for n in fit.notes if n not in elsewhere))

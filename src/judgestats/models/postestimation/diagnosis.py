@@ -16,6 +16,7 @@ from judgestats.models.postestimation import posterior_summaries
 from judgestats.models.postestimation.degrees_of_freedom import CLUSTERS, OF_VARIANCES, STRATA, df_method, df_rule
 from judgestats.models.postestimation.design_shortages import Shortage, few_clusters, shortages
 from judgestats.models.postestimation.mean_responses import parted
+from judgestats.models.postestimation.separation import constant_terms
 from judgestats.models.variance_parameters import component_values, components
 from judgestats.schema.columns import VOCABULARY
 from judgestats.typing import Floats
@@ -86,9 +87,21 @@ def _integration(fit: Fitted) -> Iterator[FitFinding]:
 
 def _separation(fit: Fitted) -> Iterator[FitFinding]:
     """Levels with one answer only; failing that, the parameters that diverge."""
+    if flags.NO_OVERDISPERSION in fit.notes:
+        what = f"{flags.NO_OVERDISPERSION}: log(size) is infinite"
+        yield FitFinding("caution", "", what, 1, "", flags.NO_OVERDISPERSION.explanation)
     if flags.SEPARATION not in fit.notes:
         return
     names = fit.options.separated
+    if constant := [fit.design.terms[t] for t in constant_terms(fit)]:
+        for term in constant:
+            what = f"each level of {term.factor} always has one answer: separation"
+            remedy = (
+                "Its standard deviation is infinite, and with it every coefficient. Leave the term out and count each "
+                f"{term.factor} once, or use engine='pymc', whose prior bounds it."
+            )
+            yield FitFinding("fault", term.factor, what, len(term.levels), term.levels[0], remedy)
+        return
     remedy = (
         "Its coefficient is infinite. Merge the level, drop the term, or make it a random effect, which is shrunk; "
         "a likelihood-ratio test (anova) still holds."

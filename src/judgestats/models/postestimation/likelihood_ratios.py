@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, FitError
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.delta_method import cautions
+from judgestats.models.postestimation.nested_models import refuse_unnested
 from judgestats.models.postestimation.wald_tests import _p_value
 from judgestats.typing import Floats
 
@@ -42,15 +43,16 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         A row for each model: ``formula``, ``df``, ``loglik``, ``aic``, ``bic``, and against the row above
         ``statistic``, ``df_difference``, ``p_value`` (χ²), ``flag``. Where the larger model has more variances, the
         smaller one has them at 0, the end of their range: χ² is too large a yardstick and p too large, flagged
-        ``p conservative: variance on the boundary``. Correlations alone, ``(x|g)`` against ``(x||g)``, are at no end.
+        ``p conservative: variance on the boundary``; so is a Poisson model beside a negative binomial one, whose size
+        is infinite there. Correlations alone, ``(x|g)`` against ``(x||g)``, are at no end.
         What was fitted again is flagged ``refitted by Laplace's approximation``, ``refitted by the trapezoidal rule``
         or ``refitted by ML``.
 
     Raises
     ------
     DesignError
-        If the models are of other data, another response, family or link, or if an engine other than ``ml``
-        approximates the likelihood differently.
+        If the models are of other data, another response, family or link, if the smaller is no special case of the
+        larger, or if an engine other than ``ml`` approximates the likelihood differently.
     FitError
         If an engine has no likelihood.
 
@@ -60,7 +62,10 @@ def anova(*fits: Fitted) -> pd.DataFrame:
 
     Notes
     -----
-    Whether the models are nested is not checked; a larger model that fits worse is flagged.
+    A model is nested in a larger one if, on its rows, each of its fixed effects (with thresholds and offset) is a
+    linear combination of the larger one's, and each random term one of the covariances that a term of the larger one
+    allows for: ``(1|g)`` of ``(x|g)``, and ``(1|g:h)`` of ``(0 + h|g)``. A column that the larger model lacks is
+    taken for no combination of others. A larger model that fits worse did not reach its maximum, and is flagged.
 
     Examples
     --------
@@ -97,6 +102,7 @@ def _compare(row: dict[str, object], small: Fitted, large: Fitted) -> list[str]:
     row["df_difference"] = float(difference)
     if difference == 0:
         return [flags.SAME_SIZE]
+    refuse_unnested(small, large)
     statistic = 2 * (large.loglik - small.loglik)
     row["statistic"] = statistic if statistic > -1e-4 else np.nan
     return [
@@ -106,8 +112,9 @@ def _compare(row: dict[str, object], small: Fitted, large: Fitted) -> list[str]:
 
 
 def _variances(fit: Fitted) -> Counter[frozenset[str]]:
-    """How many variances each grouping factor has: correlations are not counted, since 0 lies inside their range."""
-    return Counter(frozenset(t.columns) for t in fit.design.terms for _ in t.names)
+    """How many variances each grouping factor has, and calls: correlations are not, since 0 lies inside their range."""
+    of_calls = [frozenset[str]()] if fit.distribution.limit else []
+    return Counter([*of_calls, *(frozenset(t.columns) for t in fit.design.terms for _ in t.names)])
 
 
 def _refuse_unlike(fits: Sequence[Fitted]) -> None:
@@ -121,7 +128,7 @@ def _refuse_unlike(fits: Sequence[Fitted]) -> None:
             )
         for what, one, other in (
             ("response", first.design.formula.response, fit.design.formula.response),
-            ("family", first.family, fit.family),
+            ("family", first.distribution.limit or first.family, fit.distribution.limit or fit.family),
             ("link", first.link, fit.link),
             ("categories", first.design.categories, fit.design.categories),
         ):

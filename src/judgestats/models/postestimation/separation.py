@@ -1,4 +1,4 @@
-"""Separation: fixed effects and thresholds that diverge to infinity."""
+"""Separation, and other parameters that diverge to infinity."""
 
 from __future__ import annotations
 
@@ -6,21 +6,65 @@ from itertools import product
 
 import numpy as np
 
+from judgestats import flags
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.mean_responses import rows_of
+from judgestats.models.variance_parameters import components
 from judgestats.typing import Floats, Mask
 
 #: A gain below it, in the unit cube, is rounding error.
 TINY = 1e-6
 
 
-def separated(fit: Fitted) -> tuple[str, ...]:
-    """Fixed effects and thresholds that separate the response, completely or quasi-completely, and so diverge.
+#: A mean is this share of a size that has run off: the variance of a count is Poisson's but for it.
+NEGLIGIBLE = 1e-4
 
-    A direction separates if along it no observed answer becomes less probable and some more: a linear programme.
+
+def separated(fit: Fitted) -> tuple[str, ...]:
+    """Parameters that diverge.
+
+    Fixed effects and thresholds do where they separate the response, completely or quasi-completely: along a
+    direction no observed answer becomes less probable and some more, a linear programme. All do, with a term's standard
+    deviation, where each of its levels always answers alike; a size does where counts vary no more than Poisson's.
     """
-    if fit.distribution.linear or not fit.n_location or not _suspect(fit):
+    if fit.distribution.linear or not fit.n_location:
+        return ()
+    if fit.distribution.limit:
+        means = np.exp(rows_of(fit).eta(fit))
+        endless = bool(means.max() < NEGLIGIBLE * np.exp(fit.params[fit.n_fixed]))
+        return (*_predicting(fit), *(fit.thresholds.names if endless else ()))
+    constant = constant_terms(fit)
+    if not constant:
+        return _predicting(fit)
+    elements = [fit.names[own.first : own.first + own.size * (own.size + 1) // 2] for own in components(fit)]
+    of_terms = [own for own, part in zip(elements, components(fit), strict=True) if part.t in constant]
+    return tuple(dict.fromkeys([*fit.names[: fit.n_location], *(name for own in of_terms for name in own)]))
+
+
+def why_endless(fit: Fitted, name: str) -> flags.Flag:
+    """The flag of a parameter that diverges."""
+    return flags.NO_OVERDISPERSION if fit.distribution.limit and name in fit.thresholds.names else flags.SEPARATION
+
+
+def constant_terms(fit: Fitted) -> tuple[int, ...]:
+    """Random terms that run off because each of their levels always answers alike, by their number."""
+    d = fit.design
+    if not fit.distribution.categorical:
+        return ()
+    answer = np.where(d.y % d.trials == 0, d.y / d.trials, np.nan) if fit.distribution.has_trials else d.y
+    result = []
+    for t, (term, L) in enumerate(zip(d.terms, fit.factors(), strict=True)):
+        first = answer[np.unique(term.codes, return_index=True)[1]]
+        alike = bool((answer == first[term.codes]).all())
+        if alike and np.sqrt((L**2).sum(axis=1)).max() > LINKS[fit.link].extreme:
+            result.append(t)
+    return tuple(result)
+
+
+def _predicting(fit: Fitted) -> tuple[str, ...]:
+    """Fixed effects and thresholds that separate the response."""
+    if not _suspect(fit):
         return ()
     moves = runaway(_constraints(fit))
     return tuple(name for name, moves_off in zip(fit.names, moves, strict=False) if moves_off)
