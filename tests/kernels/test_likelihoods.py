@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,7 +26,8 @@ finite = st.floats(-6, 6)
 @given(eta=finite, middle=st.floats(-3, 3), gap=st.floats(0.05, 4), y=st.integers(0, 4))
 def test_loss_is_minus_the_log_likelihood(kind, eta, middle, gap, y):
     row = (total(kind, y, 4.0), 4.0, eta, middle + gap, middle - gap)
-    got = lk.loss(lk.FAMILIES[kind], *row)[0]
+    of_thresholds = lk.apart(kind, *(np.array([x]) for x in (4.0, middle + gap, middle - gap)))[0]
+    got = lk.loss(lk.FAMILIES[kind], *row)[0] + of_thresholds[0]
     assert got == pytest.approx(row_loss(kind, *row), rel=1e-8, abs=1e-10)
 
 
@@ -49,6 +52,30 @@ def test_derivatives_by_the_thresholds(kind, eta, middle, gap):
         for order in range(3):
             numeric = (up[order] - down[order]) / (2 * h)
             assert got[3 * side + order] == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", WITH_THRESHOLDS)
+def test_what_stands_apart_from_the_loss_moves_with_the_gap_of_the_thresholds(kind):
+    lo, gap, m, h = np.array([-3.0, 0.4, 2.0]), np.array([0.01, 0.7, 900.0]), np.full(3, 3.0), 1e-6
+    value, slope = lk.apart(kind, m, lo + gap, lo)
+    up, down = (lk.apart(kind, m, lo + gap * (1 + s * h), lo)[0] for s in (1, -1))
+    assert slope == pytest.approx((up - down) / (2 * h * gap), rel=1e-5, abs=1e-8)
+    for edge in ((np.inf, 1.0), (1.0, -np.inf)):
+        assert [float(x[0]) for x in lk.apart(kind, np.ones(1), *(np.array([e]) for e in edge))] == [0.0, 0.0]
+    assert (value[1] > 0) == (kind == lk.CUMULATIVE_LOGIT)
+
+
+@pytest.mark.parametrize("eta", [-800.0, -40.0, 0.3, 40.0, 800.0])
+def test_a_category_far_from_the_linear_predictor(eta):
+    """Log P(lo < Y* < hi) of the logistic distribution in both tails, where the share itself is 0 in double precision."""
+    with localcontext(prec=800):
+        hi, lo = (1 / (1 + (Decimal(eta) - Decimal(x)).exp()) for x in (1.5, 0.5))
+        wanted = float(-(hi - lo).ln())
+    value, r, w, _ = lk.loss(lk.FAMILIES[lk.CUMULATIVE_LOGIT], 0.0, 1.0, eta, 1.5, 0.5)
+    more = lk.apart(lk.CUMULATIVE_LOGIT, np.ones(1), np.array([1.5]), np.array([0.5]))[0][0]
+    assert value + more == pytest.approx(wanted, rel=1e-12)
+    assert r == pytest.approx(np.clip(eta - 1, -1, 1), abs=0.4)
+    assert w >= 0
 
 
 def test_open_categories_have_one_threshold():

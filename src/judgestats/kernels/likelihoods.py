@@ -3,6 +3,9 @@
 Signs are those of a loss: ``loss`` is minus the log likelihood without its constant, ``r``, ``w``, ``w1`` its first,
 second and third derivative by η. For cumulative models P(Y = y) = F(hi - η) - F(lo - η), with hi and lo the thresholds
 on either side of the category. For the negative binomial family hi is the logarithm of the size, lo is not used.
+
+A term of the loss that depends on the thresholds alone stands apart, and is no part of ``loss``: it is the same at all
+nodes of a quadrature rule. By the logistic F, P(Y = y) = F(hi - η) (1 - F(lo - η)) (1 - exp(lo - hi)).
 """
 
 from __future__ import annotations
@@ -169,9 +172,18 @@ def _category_row(kind: int, m: float, eta: float, hi: float, lo: float) -> Deri
 
 
 @njit(cache=True)
+def _sides(hi: float, lo: float) -> tuple[float, float, float, float, float]:
+    """1 - F(hi) and F(lo), the densities there, and -log F(hi) - log(1 - F(lo)), for the logistic F."""
+    s, t = math.exp(-abs(hi)), math.exp(-abs(lo))
+    u, v = 1.0 / (1.0 + s), 1.0 / (1.0 + t)
+    soft = max(-hi, 0.0) + max(lo, 0.0) + math.log((1.0 + s) * (1.0 + t))
+    return (s * u if hi > 0 else u), (v if lo > 0 else t * v), s * u * u, t * v * v, soft
+
+
+@njit(cache=True)
 def _cumulative_logit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
-    result: Derivatives = _category_row(CUMULATIVE_LOGIT, m, eta, hi, lo)
-    return result
+    above, below, f, g, soft = _sides(hi - eta, lo - eta)
+    return m * soft, m * (above - below), m * (f + g), m * (f * (1 - 2 * above) - g * (1 - 2 * below))
 
 
 @njit(cache=True)
@@ -264,8 +276,8 @@ def _threshold_row(kind: int, m: float, eta: float, hi: float, lo: float) -> ByT
 
 @njit(cache=True)
 def _logit_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
-    result: ByThresholds = _threshold_row(CUMULATIVE_LOGIT, m, eta, hi, lo)
-    return result
+    above, below, f, g, _ = _sides(hi - eta, lo - eta)
+    return -m * above, -m * f, m * f * (2 * above - 1), m * below, -m * g, m * g * (1 - 2 * below)
 
 
 @njit(cache=True)
@@ -301,6 +313,17 @@ def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG00
     if own is None:
         return lambda family, y, m, eta, hi, lo: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
     return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
+
+
+def apart(kind: int, m: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats]:
+    """The loss by thresholds alone of every row, and its derivative by `hi`, minus that by `lo`, (N,) each."""
+    own = KERNELS[kind].apart
+    return (np.zeros(len(m)), np.zeros(len(m))) if own is None else own(m, hi, lo)
+
+
+def _logit_apart(m: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats]:
+    left = -np.expm1(lo - hi)
+    return -m * np.log(left), -m * np.exp(lo - hi) / left
 
 
 def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
@@ -369,6 +392,7 @@ class LikelihoodKernel(NamedTuple):
     row: Callable[[float, float, float, float, float], Derivatives]  # the loss of a row
     thresholds: Callable[[float, float, float, float, float], ByThresholds] | None = None  # its derivatives by them
     by_numpy: Callable[[Floats, Floats, Floats, Floats], None] | None = None  # the loss of many rows, as fast
+    apart: Callable[[Floats, Floats, Floats], tuple[Floats, Floats]] | None = None  # what stands apart from the loss
 
 
 #: Families and links in the order of their numbers.
@@ -376,7 +400,7 @@ KERNELS = (
     LikelihoodKernel(_logit_row, by_numpy=_logit),
     LikelihoodKernel(_probit_row),
     LikelihoodKernel(_poisson_row, by_numpy=_poisson),
-    LikelihoodKernel(_cumulative_logit_row, _logit_threshold),
+    LikelihoodKernel(_cumulative_logit_row, _logit_threshold, apart=_logit_apart),
     LikelihoodKernel(_cumulative_probit_row, _probit_threshold),
     LikelihoodKernel(_negative_binomial_row, _size),
     LikelihoodKernel(_cloglog_row),

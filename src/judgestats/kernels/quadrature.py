@@ -15,7 +15,7 @@ change that is small by chance, far below the square of the one before, does not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -83,7 +83,7 @@ class ByRow(NamedTuple):
     zl: Floats
     hi: Floats
     lo: Floats
-    slope: Floats  # of the row's loss at one node
+    node: Floats  # (3, N): of the row's loss at one node, by η, hi and lo
 
 
 @njit(cache=True)
@@ -218,7 +218,7 @@ def _reach(family, y, m, eta0, hi, lo, zl, first, last, u, base, side, reach):  
 
 @njit(cache=True)
 def _sweep(  # type: ignore[no-untyped-def]
-    family, y, m, eta0, hi, lo, zl, first, last, base, at, step, count, slope, by_eta, by_zl, by_hi, by_lo
+    family, y, m, eta0, hi, lo, zl, first, last, base, at, step, count, node, by_eta, by_zl, by_hi, by_lo
 ):
     """Sum of the integrand over equidistant nodes, its top 1; sums of the weighted derivatives of each row."""
     area = 0.0
@@ -226,19 +226,19 @@ def _sweep(  # type: ignore[no-untyped-def]
         u = at + k * step
         value = 0.5 * u * u
         for i in range(first, last):
-            own, slope[i], _, _ = loss(family, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
+            eta = eta0[i] + zl[i] * u
+            own, node[0, i], _, _ = loss(family, y[i], m[i], eta, hi[i], lo[i])
             value += own
+            if has_thresholds(family):
+                node[1, i], _, _, node[2, i], _, _ = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
         share = np.exp(base - value)
         area += share
         for i in range(first, last):
-            by_eta[i] += share * slope[i]
-            by_zl[i] += share * slope[i] * u
-        if has_thresholds(family):
-            for i in range(first, last):
-                eta = eta0[i] + zl[i] * u
-                direct = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
-                by_hi[i] += share * direct[0]
-                by_lo[i] += share * direct[3]
+            by_eta[i] += share * node[0, i]
+            by_zl[i] += share * node[0, i] * u
+            if has_thresholds(family):
+                by_hi[i] += share * node[1, i]
+                by_lo[i] += share * node[2, i]
     return area
 
 
@@ -249,7 +249,7 @@ def _trapezoid(
     """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place."""
     u, left, right, intervals = ranges
     family, y, m, eta0, hi, lo, zl = rows
-    by_eta, by_zl, by_hi, by_lo, slope = by
+    by_eta, by_zl, by_hi, by_lo, node = by
     by_eta[:], by_zl[:], by_hi[:], by_lo[:] = 0.0, 0.0, 0.0, 0.0
     total = 0.0
     for g in range(len(u)):
@@ -265,20 +265,20 @@ def _trapezoid(
         right[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, 1.0, right[g])
         low, width = u[g] - left[g], left[g] + right[g]
         area, n, count, gap, at = 0.0, FIRST, FIRST - 1, width / FIRST, u[g] - left[g] + width / FIRST
-        more, settled, expected = extra, False, 0.0
+        more, settled, expected = extra, same == np.inf, 0.0
         while True:
             before = area
             area += _sweep(
-                family, y, m, eta0, hi, lo, zl, first, last, base, at, gap, count, slope, by_eta, by_zl, by_hi, by_lo
+                family, y, m, eta0, hi, lo, zl, first, last, base, at, gap, count, node, by_eta, by_zl, by_hi, by_lo
             )
             if n > FIRST:
                 change = abs(area - 2.0 * before) / area
                 settled = settled or max(change, expected) <= same or n >= MOST
                 expected = change * change
-                if settled and more == 0:
-                    break
-                if settled:
-                    more -= 1
+            if settled and more == 0:
+                break
+            if settled:
+                more -= 1
             count, gap, at = n, width / n, low + 0.5 * width / n
             n *= 2
         intervals[g] = n
@@ -325,7 +325,7 @@ class Trapezoid:
     data: LikelihoodRows  # with one column in z
     start: Ints  # (G + 1,): first row of each group
     often: Floats  # (G,): how often each group counts
-    same: float  # relative change of a group's integral at which halving ends
+    same: float  # relative change of a group's integral at which halving ends; infinite where the first sum is taken
     extra: int  # how often the step is halved beyond that
     ranges: Ranges  # at the parameters evaluated last, as the derivatives
     by: ByRow
@@ -336,7 +336,12 @@ class Trapezoid:
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
         ranges = Ranges(np.zeros(G), np.zeros(G), np.zeros(G), np.zeros(G, np.int64))
-        return cls(data, start, often, same, extra, ranges, ByRow(*(np.empty(N) for _ in range(5))))
+        by = ByRow(*(np.empty(N) for _ in range(4)), np.empty((3, N)))
+        return cls(data, start, often, same, extra, ranges, by)
+
+    def rough(self) -> Trapezoid:
+        """The first sum alone."""
+        return replace(Trapezoid.of(self.data, self.start, self.often), same=np.inf)
 
     @property
     def exhausted(self) -> bool:

@@ -21,7 +21,7 @@ from judgestats.models.designs import Design
 from judgestats.models.fitted_models import Deferred, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.conditional_modes import ConditionalEffects
-from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
+from judgestats.models.likelihood.minimisation import NEARLY, Minimum, descend, hessian, minimise
 from judgestats.models.likelihood.objectives import (
     GeneralisedObjective,
     LinearObjective,
@@ -42,6 +42,8 @@ FLAT = 1e-6
 #: Residual variance, as a share of the mean square of the response, that is rounding (as in R's summary of an lm, with
 #: room for our arithmetic); and as a share of its variance, in a mixed model whose search runs towards 0.
 ROUNDING, VANISHING = 1e-26, 1e-9
+#: Difference of log likelihoods below which two rules have one Hessian.
+ALIKE = 1e-3
 #: How often the whole trapezoidal rule is doubled where it does not stand still.
 MOST_EXTRA = 2
 
@@ -81,7 +83,7 @@ def _fit_generalised(model: Model) -> Fitted:
     free = len(beta) + len(tau)
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)
-    minimum = _once_more(own, minimise(own, start, guess), guess)
+    minimum = _searched(own, start, guess)
     if not minimum.converged and isinstance(own.kernel, Trapezoid) and own.kernel.exhausted:
         coarse = _fit_generalised(replace(model, n_quadrature=1))
         return replace(coarse, notes=(*coarse.notes, flags.LAPLACE_INSTEAD))
@@ -102,6 +104,18 @@ def _fit_generalised(model: Model) -> Fitted:
     fitted = Fitted(model, "ml", method, params, covariance, loglik, minimum.converged, notes, effects=effects)
     trace = _trace(model, replace(minimum, log=steps))
     return refittable(replace(fitted, objective=target, trace=trace, refinement=refinement), fit_design)
+
+
+def _searched(own: GeneralisedObjective, start: Floats, guess: Floats) -> Minimum:
+    """The minimum; of a trapezoidal rule it is looked for with the first sum, and from there with the whole rule."""
+    if isinstance(own.kernel, Trapezoid):
+        rough = replace(own, kernel=own.kernel.rough())
+        with np.errstate(over="ignore", invalid="ignore"):
+            near = descend(rough, start, guess, near=NEARLY)
+            alike = abs(own(near.x)[0] - near.value) < ALIKE
+        if alike:
+            return _once_more(own, minimise(own, near.x, near.inverse, curved=rough), guess)
+    return _once_more(own, minimise(own, start, guess), guess)
 
 
 def _estimates(

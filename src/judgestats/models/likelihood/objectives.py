@@ -14,6 +14,7 @@ import numpy as np
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.laplace import Adjoint, Laplace, LikelihoodRows
+from judgestats.kernels.likelihoods import apart
 from judgestats.kernels.linear_mixed import Profile, ResponseCells, profile
 from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
@@ -114,7 +115,11 @@ class GeneralisedObjective:
         if not np.isfinite(value):
             return np.inf, np.full(len(params), np.nan)
         by = self.kernel.adjoint(eta, zl, hi, lo)
-        by_tau = cuts.gradient(by.hi, by.lo, d.category, d.part) if cuts.names else np.zeros(0)
+        by_tau = np.zeros(0)
+        if cuts.names:
+            more, slope = apart(d.kind, d.m * d.times, hi, lo)
+            value += float(more.sum())
+            by_tau = cuts.gradient(by.hi + slope, by.lo - slope, d.category, d.part)
         return value, np.concatenate([d.X.T @ by.eta, by_tau, self.scales.gradient(d.z, by.scale)])
 
 
