@@ -94,10 +94,9 @@ def test_probit_is_good_in_both_tails(x):
 
 
 def test_between_does_not_cancel_in_the_upper_tail():
-    from scipy.stats import logistic, norm
+    from scipy.stats import norm
 
-    assert lk.between(4, 9.0, 8.0) == pytest.approx(norm.sf(8) - norm.sf(9), rel=1e-12)
-    assert lk.between(3, 40.0, 39.0) == pytest.approx(logistic.sf(39) - logistic.sf(40), rel=1e-12)
+    assert lk.between(9.0, 8.0) == pytest.approx(norm.sf(8) - norm.sf(9), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

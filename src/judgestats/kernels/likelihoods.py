@@ -55,25 +55,20 @@ def _probit_loss(x: float) -> tuple[float, float, float, float]:
 
 
 @njit(cache=True)
-def density(kind: int, x: float) -> tuple[float, float, float, float]:
-    """Cumulative distribution F at x, which may be infinite, its density and the density's first two derivatives."""
+def _normal(x: float) -> tuple[float, float, float, float]:
+    """Φ at x, which may be infinite, the density and its first two derivatives."""
     if math.isinf(x):
         return (1.0 if x > 0 else 0.0), 0.0, 0.0, 0.0
-    if kind == CUMULATIVE_LOGIT:
-        t = math.exp(-abs(x))
-        F = 1.0 / (1.0 + t) if x > 0 else t / (1.0 + t)
-        f = t / (1.0 + t) ** 2
-        return F, f, f * (1 - 2 * F), f * (1 - 6 * f)
     f = math.exp(-0.5 * x * x) / _ROOT_2PI
     return 0.5 * math.erfc(-x / _ROOT_2), f, -x * f, (x * x - 1) * f
 
 
 @njit(cache=True)
-def between(kind: int, hi: float, lo: float) -> float:
-    """F(hi) - F(lo), without cancellation in the upper tail; at least 1e-300."""
+def between(hi: float, lo: float) -> float:
+    """Φ(hi) - Φ(lo), without cancellation in the upper tail; at least 1e-300."""
     if lo > 0:
         hi, lo = -lo, -hi
-    share: float = density(kind, hi)[0] - density(kind, lo)[0]
+    share: float = _normal(hi)[0] - _normal(lo)[0]
     return max(share, 1e-300)
 
 
@@ -101,31 +96,24 @@ def _gumbel_category(a: float, b: float) -> tuple[float, float, float, float, fl
 
 @njit(cache=True)
 def _category(kind: int, a: float, b: float) -> tuple[float, float, float, float, float, float, float]:
-    """Log of F(a) - F(b), and over it the density and its two derivatives at a, then at b."""
+    """Log of F(a) - F(b), and over it the density and its two derivatives at a, then at b; F is not the logistic."""
     if kind == CUMULATIVE_CLOGLOG:
         own: tuple[float, float, float, float, float, float, float] = _gumbel_category(a, b)
         return own
-    P = between(kind, a, b)
+    P = between(a, b)
     if P > 1e-280:
-        _, fa, fa1, fa2 = density(kind, a)
-        _, fb, fb1, fb2 = density(kind, b)
+        _, fa, fa1, fa2 = _normal(a)
+        _, fb, fb1, fb2 = _normal(b)
         return math.log(P), fa / P, fa1 / P, fa2 / P, fb / P, fb1 / P, fb2 / P
     side = 1.0 if b > 0 else -1.0  # so far out in a tail that only exponents are left
     near, far = (b, a) if b > 0 else (-a, -b)
-    if kind == CUMULATIVE_LOGIT:
-        drop = math.exp(near - far)
-        left = max(1.0 - drop, 1e-300)
-        area, q, other = math.log(left) - near, 1.0 / left, drop / left
-        near = far = side
-        bend = 1.0
-    else:
-        drop = math.exp(0.5 * (near - far) * (near + far))
-        left = max(_mills(near) - drop * _mills(far), 1e-300)
-        area, q, other = math.log(left / _ROOT_2PI) - 0.5 * near * near, 1.0 / left, drop / left
-        far = far if other > 0 else 0.0
-        near, far, bend = side * near, side * far, 0.0
-    q1, q2 = -near * q, (near * near - 1 + bend) * q
-    other1, other2 = -far * other, (far * far - 1 + bend) * other
+    drop = math.exp(0.5 * (near - far) * (near + far))
+    left = max(_mills(near) - drop * _mills(far), 1e-300)
+    area, q, other = math.log(left / _ROOT_2PI) - 0.5 * near * near, 1.0 / left, drop / left
+    far = far if other > 0 else 0.0
+    near, far = side * near, side * far
+    q1, q2 = -near * q, (near * near - 1) * q
+    other1, other2 = -far * other, (far * far - 1) * other
     if b > 0:
         return area, other, other1, other2, q, q1, q2
     return area, q, q1, q2, other, other1, other2

@@ -336,7 +336,7 @@ class Trapezoid:
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
         ranges = Ranges(np.zeros(G), np.zeros(G), np.zeros(G), np.zeros(G, np.int64))
-        by = ByRow(*(np.empty(N) for _ in range(4)), np.empty((3, N)))
+        by = ByRow(np.empty(N), np.empty(N), np.empty(N), np.empty(N), np.empty((3, N)))
         return cls(data, start, often, same, extra, ranges, by)
 
     def rough(self) -> Trapezoid:
