@@ -171,6 +171,9 @@ def test_fleiss_1971_diagnoses():
     row = kappa(scores_of(matrix), pairs="fleiss").iloc[0]
     assert row["estimate"] == pytest.approx(0.4302445, abs=1e-7)
     assert row["z"] == pytest.approx(17.65183, abs=1e-5)
+    # kappam.fleiss(diagnoses, exact = TRUE) and kappam.light(diagnoses) of irr print 0.442 and 0.459
+    assert kappa(scores_of(matrix), pairs="conger")["estimate"].item() == pytest.approx(0.442, abs=5e-4)
+    assert kappa(scores_of(matrix), pairs="average")["estimate"].item() == pytest.approx(0.459, abs=5e-4)
 
 
 # brute force and peers
@@ -338,7 +341,6 @@ def test_the_mean_of_pairs():
     each = kappa(table)["estimate"]
     row = kappa(table, pairs="average").iloc[0]
     assert (row["estimate"], row["pairs"], row["n"]) == (pytest.approx(each.mean()), 3, 270)
-    assert math.isnan(row["conf_low"])
     drawn = kappa(table, pairs="average", interval="percentile").iloc[0]
     assert drawn["estimate"] == row["estimate"]
     rng = np.random.default_rng(7)
@@ -349,6 +351,36 @@ def test_the_mean_of_pairs():
     whole = kappa(table, pairs="average", interval="percentile", cluster="item").iloc[0]
     assert whole["std_error"] == pytest.approx(drawn["std_error"], rel=0.1)
     assert "item" in whole["method"]
+
+
+@pytest.mark.parametrize("pairs", ["average", "conger"])
+@pytest.mark.parametrize("weights", [None, "linear"])
+@pytest.mark.parametrize("cluster", [False, "item"])
+def test_the_kappa_of_all_pairs_by_leaving_units_out(pairs, weights, cluster):
+    """Units, or clusters, are left out with the answers of all judges, some of which are missing."""
+    rng = np.random.default_rng(3)
+    base = np.arange(96) % 3
+    matrix = np.where(rng.random((4, 96)) < 0.5, base, rng.integers(0, 3, (4, 96)))
+    table = scores_of(matrix)
+    if cluster:
+        place = table["item"].str[-3:].astype(int)
+        table = table.assign(system="s" + (place % 4).astype(str), item="i" + (place // 4).astype(str))
+    table = table[rng.random(len(table)) < 0.9].reset_index(drop=True)
+
+    def value(part):
+        return kappa(part, pairs=pairs, weights=weights, cluster=False)["estimate"].item()
+
+    row = kappa(table, pairs=pairs, weights=weights, cluster=cluster).iloc[0]
+    assert row["estimate"] == pytest.approx(value(table), rel=1e-12)
+    unit = table["item"].astype(str) if cluster else table["system"].astype(str) + table["item"].astype(str)
+    without = np.arctanh([value(table[unit != u]) for u in unit.unique()])
+    G = len(without)
+    assert row["std_error"] == pytest.approx(
+        (1 - row["estimate"] ** 2) * math.sqrt((G - 1) * np.var(without)), rel=1e-9
+    )
+    half = stats.t.ppf(0.975, freedom(without)) * math.sqrt((G - 1) * np.var(without))
+    ends = np.tanh(np.arctanh(row["estimate"]) + np.array([-half, half]))  # but for the skewness of the values
+    assert row[["conf_low", "conf_high"]].tolist() == pytest.approx(ends.tolist(), abs=5e-3)
 
 
 def cohen_4(pair):
@@ -437,9 +469,12 @@ def test_frame_and_tally_agree(verdicts, options, by):
     verdicts = verdicts.drop(columns=[] if by else "topic")  # of which independent counts know nothing
     counted = tally(verdicts, "kappa", by)
     assert list(counted.columns) == [*([by] if by else []), "judge", "other", "answer", "other_answer", "n"]
-    pd.testing.assert_frame_equal(
-        but_for_clustering(kappa(counted, by=by, **options)), kappa(verdicts, by=by, **options)
-    )
+    of_counts, of_calls = but_for_clustering(kappa(counted, by=by, **options)), kappa(verdicts, by=by, **options)
+    if "pairs" in options:  # a tally knows no units with the answers of all judges
+        assert of_counts["conf_low"].isna().all()
+        interval = ["std_error", "conf_low", "conf_high", "method", "flag"]
+        of_counts, of_calls = of_counts.drop(columns=interval), of_calls.drop(columns=interval)
+    pd.testing.assert_frame_equal(of_counts, of_calls)
 
 
 def test_tally_of_ratings_and_with_clusters(verdicts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,20 +51,29 @@ def _complete(expected: Floats) -> Mask:
     return result
 
 
-def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Floats) -> Floats:
-    """Cohen's kappa (B,) of B tables, given by totals (B, P) of cells at `row`, `column` (P,); NaN where undefined."""
-    m = len(weights)
+def corrected(observed: Floats, expected: Floats) -> Floats:
+    """Agreement beyond chance as a share of what there can be; NaN where chance agreement is complete."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = totals / totals.sum(axis=1, keepdims=True)
-        one, two = (shares @ np.eye(m)[i] for i in (row, column))
-        expected = ((one @ weights) * two).sum(axis=1)
-        observed = shares @ weights[row, column]
         kappa: Floats = (observed - expected) / np.where(_complete(expected), np.nan, 1 - expected)
     return kappa
 
 
+def cell_agreement(totals: Floats, row: Integers, column: Integers, weights: Floats) -> tuple[Floats, Floats]:
+    """Observed and expected agreement (B,) of B tables, given by totals (B, P) of cells at `row`, `column` (P,)."""
+    m = len(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = totals / totals.sum(axis=1, keepdims=True)
+    one, two = (shares @ np.eye(m)[i] for i in (row, column))
+    return shares @ weights[row, column], ((one @ weights) * two).sum(axis=1)
+
+
+def weighted_kappa(totals: Floats, row: Integers, column: Integers, weights: Floats) -> Floats:
+    """Cohen's kappa (B,) of B tables as :func:`cell_agreement` takes them; NaN where undefined."""
+    return corrected(*cell_agreement(totals, row, column, weights))
+
+
 def kappa_sums(row: Integers, column: Integers, n: Floats, unit: Integers, size: int, weights: Floats) -> Floats:
-    """Contribution of each of `size` units to the totals of :func:`kappa_of_sums`: (size, 2 + 2m).
+    """Contribution of each of `size` units to the totals of :func:`agreement_of_sums`: (size, 2 + 2m).
 
     `row`, `column`, `n`, `unit` (R,): the two answers of each thing, how many there are of it, and its unit.
     """
@@ -73,12 +83,28 @@ def kappa_sums(row: Integers, column: Integers, n: Floats, unit: Integers, size:
     return np.column_stack([*scalars, *margins]).astype(np.float64)
 
 
-def kappa_of_sums(totals: Floats, weights: Floats) -> Floats:
-    """Cohen's kappa (B,) of totals (B, 2 + 2m): things, agreement and the margins of both; NaN where undefined."""
+def agreement_of_sums(totals: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Observed and expected agreement (B,) of totals (B, 2 + 2m): things, agreement and the margins of both."""
     m = len(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = totals / totals[:, :1]
-        one, two = shares[:, 2 : 2 + m], shares[:, 2 + m :]
-        expected = ((one @ weights) * two).sum(axis=1)
-        kappa: Floats = (shares[:, 1] - expected) / np.where(_complete(expected), np.nan, 1 - expected)
-    return kappa
+    one, two = shares[:, 2 : 2 + m], shares[:, 2 + m :]
+    return shares[:, 1], ((one @ weights) * two).sum(axis=1)
+
+
+def kappa_of_sums(totals: Floats, weights: Floats) -> Floats:
+    """Cohen's kappa (B,) of totals as :func:`agreement_of_sums` takes them; NaN where undefined."""
+    return corrected(*agreement_of_sums(totals, weights))
+
+
+def kappa_of_all(agreement: Sequence[tuple[Floats, Floats]], coefficient: str) -> Floats:
+    """Kappa (B,) of all judges from observed and expected agreement (B,) of each pair; pairs without one are left out.
+
+    `coefficient`: ``light``, the mean of Cohen's, or ``conger``, of the mean observed and the mean expected agreement.
+    """
+    observed, expected = (np.array(side) for side in zip(*agreement, strict=True))
+    each = corrected(observed, expected)
+    there = np.isfinite(each)
+    with np.errstate(invalid="ignore"):
+        means = [np.where(there, x, 0.0).sum(axis=0) / there.sum(axis=0) for x in (each, observed, expected)]
+    return np.asarray(means[0] if coefficient == "light" else corrected(means[1], means[2]), np.float64)

@@ -32,9 +32,19 @@ from judgestats.errors import DesignError, choose
 from judgestats.estimate import jackknifed, student, varies
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
 from judgestats.kernels.cluster_sums import sums_within
-from judgestats.kernels.cohens_kappa import cohen_kappa, kappa_of_sums, kappa_sums, weighted_kappa
+from judgestats.kernels.cohens_kappa import (
+    agreement_of_sums,
+    cell_agreement,
+    cohen_kappa,
+    corrected,
+    kappa_of_all,
+    kappa_of_sums,
+    kappa_sums,
+    weighted_kappa,
+)
 from judgestats.kernels.coincidences import Units
 from judgestats.metrics.agreement.rated_units import (
+    OfPair,
     UnitGroup,
     by_criterion,
     drawing_units,
@@ -99,41 +109,75 @@ def unit_bootstrap(counts: Counts, added: Floats, statistic: Statistic, plan: Bo
     return {**cells, "method": drawing_units(cells["method"]), "flag": flags.join(cells["flag"], small)}
 
 
-def mean_intervals(
-    data: Study | IntoFrame, groups: list[str], weights: Weights | None, plan: Bootstrap
+def joint_intervals(
+    data: Study | IntoFrame,
+    groups: list[str],
+    weights: Weights | None,
+    coefficient: str,
+    plan: Bootstrap | None,
+    column: str | None,
+    conf_level: float,
 ) -> dict[tuple[str, ...], Record]:
-    """Bootstrap cells of the mean kappa of each group: units are drawn with the answers of all judges."""
+    """Interval of the kappa of all pairs of each group: units, or clusters, are left out or drawn with all answers."""
     intervals = {}
-    cluster = plan.cluster[0] if plan.cluster else None
-    judge_answers = answer_panel(data, groups, [cluster] if cluster else [])
+    judge_answers = answer_panel(data, groups, [column] if column else [])
     w = agreement_weights(positions(judge_answers.answers), weights)
-    for key, table, pairs in units_of_pairs(judge_answers, groups, cluster):
-        blocks, tables, n = [], [], table["n"].to_numpy(dtype=float)
-        differs = np.zeros(len(table), dtype=bool)
-        for unit, one, two, share in pairs:
-            used, cell = np.unique(one * len(w) + two, return_inverse=True)
-            blocks.append(np.zeros((len(table), used.size)))
-            np.add.at(blocks[-1], (unit, cell), n[unit] * share)
-            tables.append((used // len(w), used % len(w)))
-            differs[unit[one != two]] = True
-        if not tables:
+    for key, table, pairs in units_of_pairs(judge_answers, groups, column):
+        if not pairs:
             continue
-        ends = np.cumsum([0, *(len(row) for row, _ in tables)])
-
-        def mean(totals: Floats, tables: list[tuple[Ints, Ints]] = tables, ends: Ints = ends) -> Floats:
-            each = [
-                weighted_kappa(totals[:, a:b], t[0], t[1], w) for t, a, b in zip(tables, ends, ends[1:], strict=False)
-            ]
-            values = np.column_stack(each)
-            defined = np.isfinite(values).sum(axis=1)
-            result: Floats = np.nansum(values, axis=1) / np.where(defined > 0, defined, np.nan)
-            return result
-
-        counts = np.concatenate(blocks, axis=1)
-        cells = unit_bootstrap(Counts.of(table), counts, mean, plan, key)
+        if plan is None:
+            cells = _left_out(table, pairs, w, coefficient, column, conf_level)
+        else:
+            cells = _drawn_pairs(table, pairs, w, coefficient, plan, key)
+        n, differs = table["n"].to_numpy(dtype=float), np.zeros(len(table), dtype=bool)
+        for unit, one, two, _ in pairs:
+            differs[unit[one != two]] = True
         few = few_disagreements(cells, float(n[differs].sum()))
         intervals[plain(key)] = {**cells, "flag": flags.join(cells["flag"], few)}
     return intervals
+
+
+def _left_out(
+    table: pd.DataFrame, pairs: Sequence[OfPair], w: Floats, coefficient: str, column: str | None, conf_level: float
+) -> Record:
+    """Interval from the jackknife of units, or of clusters."""
+    n = table["n"].to_numpy(dtype=float)
+    if column is None:
+        row, alike, size, often = np.arange(n.size), n, np.ones(n.size), np.ones(n.size)
+    else:
+        clusters = codes_of(table, [column])
+        row, often, size = clusters.code, n, np.bincount(clusters.code, n, clusters.size)
+        alike = np.ones(clusters.size)
+    sums = [kappa_sums(one, two, often[unit] * share, row[unit], size.size, w) for unit, one, two, share in pairs]
+    totals = [alike @ own for own in sums]
+    whole = [agreement_of_sums(total[None], w) for total in totals]
+    without = [agreement_of_sums(total - own, w) for total, own in zip(totals, sums, strict=True)]
+    value, others = (kappa_of_all(each, coefficient) for each in (whole, without))
+    estimate = jackknifed(float(value[0]), others, size, column or "", conf_level, alike=alike)
+    perfect = flags.PERFECT_AGREEMENT if value[0] > 1 - 1e-12 else ""
+    cells = {**estimate.flagged(flags.SMALL_N if n.sum() < 30 else "").interval}
+    cells.pop("p_value", None)
+    return {**cells, "flag": flags.join(perfect, cells["flag"])}
+
+
+def _drawn_pairs(
+    table: pd.DataFrame, pairs: Sequence[OfPair], w: Floats, coefficient: str, plan: Bootstrap, key: Record
+) -> Record:
+    """Interval from a bootstrap of units, or of clusters."""
+    n, blocks, cells = table["n"].to_numpy(dtype=float), [], []
+    for unit, one, two, share in pairs:
+        used, cell = np.unique(one * len(w) + two, return_inverse=True)
+        blocks.append(np.zeros((len(table), used.size)))
+        np.add.at(blocks[-1], (unit, cell), n[unit] * share)
+        cells.append(np.divmod(used, len(w)))
+    ends = np.cumsum([0, *(len(row) for row, _ in cells)])
+
+    def of_all(totals: Floats) -> Floats:
+        parts = zip(cells, ends, ends[1:], strict=False)
+        each = [cell_agreement(totals[:, a:b], row, column, w) for (row, column), a, b in parts]
+        return kappa_of_all(each, coefficient)
+
+    return unit_bootstrap(Counts.of(table), np.concatenate(blocks, axis=1), of_all, plan, key)
 
 
 def panel(
@@ -236,7 +280,7 @@ def _coefficient_row(
         agreement, shares = agreement_parts(units, w)
         counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
 
-        def corrected(totals: Floats) -> Floats:
+        def of_units(totals: Floats) -> Floats:
             with np.errstate(divide="ignore", invalid="ignore"):
                 observed = totals[:, 1] / totals[:, 0]
                 expected = chance_agreement(totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True), w, coefficient)
@@ -244,12 +288,12 @@ def _coefficient_row(
             return result
 
         if plan is not None:
-            cells |= unit_bootstrap(Counts.of(group.table), counts, corrected, plan, group.key)
+            cells |= unit_bootstrap(Counts.of(group.table), counts, of_units, plan, group.key)
         else:
             assert column is not None
             unit = codes_of(group.table, [column])
             sums = sums_within(counts, unit.code, unit.size)
-            cells |= _over_clusters(fit.estimate, sums, corrected, column, conf_level)
+            cells |= _over_clusters(fit.estimate, sums, of_units, column, conf_level)
     cells["flag"] = flags.join(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
         cells |= {"z": math.nan, "p_value": math.nan} if column else _fleiss_test(units, group.n, fit, w)
@@ -333,6 +377,8 @@ def _noted(rows: pd.DataFrame, weights: Weights | None, repeats: OfRepeats, by: 
 
 
 Interval = Literal["asymptotic", "percentile", "bca"]
+#: ``pairs=`` -> the kappa of all judges that is made from those of pairs.
+JOINT = {"average": "light", "conger": "conger"}
 
 
 @Measure(
@@ -355,7 +401,7 @@ def kappa(
     *,
     reference: Any = None,
     weights: Weights | None = None,
-    pairs: Literal["all", "average", "fleiss"] = "all",
+    pairs: Literal["all", "average", "conger", "fleiss"] = "all",
     repeats: Repeats = "single",
     by: By = (),
     average_over: By = (),
@@ -383,9 +429,10 @@ def kappa(
     weights : {None, 'linear', 'quadratic'}
         Partial agreement of different answers, by the distance of their values (scores) or of their ranks (lower id,
         tie, higher id). ``method`` names them; None is ``unweighted``.
-    pairs : {'all', 'average', 'fleiss'}
-        A row for each pair of judges; or the mean kappa of all pairs (Light); or Fleiss's kappa of all judges, with
-        Gwet's treatment of missing answers.
+    pairs : {'all', 'average', 'conger', 'fleiss'}
+        A row for each pair of judges; or one of all judges: the mean kappa of all pairs (Light); Conger's, from the
+        mean observed and the mean expected agreement of all pairs, where each judge has its own distribution of
+        answers; or Fleiss's, where all have one, with Gwet's treatment of missing answers.
     repeats : {'single', 'majority'}
         Of several answers of a judge to one unit (``replicate``). By default the agreement of single answers: all pairs
         of answers of two judges count, each 1 / (repeats of one times those of the other), whatever their numbers;
@@ -398,7 +445,8 @@ def kappa(
         Columns whose values are treated as repeats, as in :func:`score_matrix`: a column that splits the ratings and is
         neither here nor in `by` is an error.
     interval : {'asymptotic', 'percentile', 'bca'}
-        Large-sample, or a bootstrap of the units. The mean kappa has a bootstrap only.
+        Large-sample, or a bootstrap of the units. For a mean of pairs, and for Conger's kappa, the first is t from the
+        jackknife of units with the answers of all judges; a tally of pairs, or a reference, gives no interval of these.
     cluster : "auto", str or False
         Column that units share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it in
         ``method``. False treats all units as independent, with a flag where they are not. The asymptotic interval is
@@ -412,7 +460,8 @@ def kappa(
     -------
     pandas.DataFrame
         Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the units that both answered
-        (for Fleiss, two judges or more), and the flag those without two valid answers. Further columns: ``observed``
+        (of all pairs together where there is one row of them; for Fleiss, two judges or more), and the flag those
+        without two valid answers. Further columns: ``observed``
         and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that kappa is 0, with the standard error
         under that hypothesis (with clusters, p of t with the standard error of the interval). Kappa is NaN, flagged,
         where both always gave the same single answer, and for two judges without a common unit (``n`` is 0).
@@ -439,7 +488,8 @@ def kappa(
     References
     ----------
     Cohen (1960, 1968); standard errors: Fleiss, Cohen and Everitt (1969). Mean of pairs: Light (1971). Several judges:
-    Fleiss (1971); its standard error: Gwet (2008). Debiasing paper, Table 6.
+    Conger (1980, Psychological Bulletin 88, 322-328); Fleiss (1971); its standard error: Gwet (2008). Debiasing paper,
+    Table 6.
 
     Examples
     --------
@@ -463,18 +513,22 @@ def kappa(
         return _noted(panel(answers, "kappa", "fleiss", weights, None, by, cluster, drawing), weights, said, by)
     answers, reference, said = _answers_and_reference(data, reference, weights, by, repeats)
     counts = _pair_counts(answers, by, cluster, reference)
+    joint = pairs in JOINT
     by_unit = counts.clusters.columns == (UNIT,)
-    clusters = () if by_unit and pairs == "average" else counts.clusters.columns  # units of all judges are drawn
+    clusters = () if by_unit and joint else counts.clusters.columns  # units of all judges are left out or drawn
     plan = planned_or_none(interval, clusters, n_resamples, seed, conf_level)
     column, dependent = counts.clusters.column if plan is None else None, counts.clusters.flag
     groups = list(dict.fromkeys(names(by)))
-    if pairs == "average":
-        if plan is not None and (reference is not None or _is_kappa_tally(answers)):
+    if joint:
+        alone = reference is not None or _is_kappa_tally(answers)
+        if plan is not None and alone:
             raise DesignError(
-                "The interval of a mean of pairs needs the answers of all judges. Give preferences or ratings, and "
+                f"The interval of pairs={pairs!r} needs the answers of all judges. Give preferences or ratings, and "
                 "leave reference= out."
             )
-        rows = list(_mean_kappa_rows(counts, answers, groups, weights, plan, dependent))
+        of, unit = JOINT[pairs], clusters[0] if clusters else None
+        intervals = {} if alone else joint_intervals(answers, groups, weights, of, plan, unit, conf_level)
+        rows = list(_joint_kappa_rows(counts, groups, weights, of, intervals, dependent))
         return _noted(estimates(rows, groups, ["observed", "expected", "pairs"]), weights, said, groups)
     rows = []
     keys = [*groups, "judge", "other"]
@@ -790,16 +844,15 @@ def _kappa_bootstrap(part: Counts, row: Ints, column: Ints, w: Floats, plan: Boo
     return unit_bootstrap(part, counts, lambda totals: weighted_kappa(totals, one, two, w), plan, key)
 
 
-def _mean_kappa_rows(
+def _joint_kappa_rows(
     counts: Counts,
-    data: Study | IntoFrame,
     groups: list[str],
     weights: Weights | None,
-    plan: Bootstrap | None,
+    coefficient: str,
+    intervals: dict[tuple[str, ...], Record],
     dependent: str,
 ) -> Iterator[Record]:
-    """Mean kappa of all pairs of judges, per group."""
-    intervals = {} if plan is None else mean_intervals(data, groups, weights, plan)
+    """Kappa of all pairs of judges, per group: their mean (Light), or Conger's."""
     codes, values = _answer_codes(counts, weights)
     for key, at in counts.grouped(groups).rows_of_groups():
         pairs = (at[p] for _, p in counts.where(at).grouped(["judge", "other"]).rows_of_groups())
@@ -807,8 +860,12 @@ def _mean_kappa_rows(
             _cohen_cells(counts.where(p), codes[p], values, weights, None, None, CONF_LEVEL, {}) for p in pairs
         ]
         rows = pd.DataFrame(pair_cells).reindex(columns=["estimate", "observed", "expected", "n"])
-        defined = int(rows["estimate"].notna().sum())
+        there = rows["estimate"].notna()
         cells = intervals.get(plain(key), {"method": methods.MEAN_OF_PAIRS, "flag": ""})
-        flag = flags.join(cells["flag"], flags.UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)
-        means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}
-        yield {**key, "term": "kappa", **cells, **means, "pairs": float(defined), "n": rows["n"].sum(), "flag": flag}
+        flag = flags.join(cells["flag"], flags.UNDEFINED.of(float((~there).sum()), what="pair(s)"), dependent)
+        means = {c: rows.loc[there, c].mean() for c in ("observed", "expected")}
+        value = rows["estimate"].mean()
+        if coefficient == "conger":
+            value = corrected(np.array(means["observed"]), np.array(means["expected"]))
+        cells |= {"estimate": float(value), **means, "pairs": float(there.sum()), "n": rows["n"].sum(), "flag": flag}
+        yield {**key, "term": "kappa", **cells}

@@ -134,7 +134,7 @@ def _units_with_repeats(first: Ints, answer: Integers, judge: Integers, share: F
     return Units(start, codes % size, times, Repeats(unit[differing][begin], own))
 
 
-class _OfPair(NamedTuple):
+class OfPair(NamedTuple):
     """Pairs of answers of two judges."""
 
     row: Ints  # of the table of units
@@ -145,7 +145,7 @@ class _OfPair(NamedTuple):
 
 def units_of_pairs(
     panel: AnswerPanel, by: Sequence[str], cluster: str | None
-) -> Iterator[tuple[Record, pd.DataFrame, list[_OfPair]]]:
+) -> Iterator[tuple[Record, pd.DataFrame, list[OfPair]]]:
     """Key and table (``n``, the cluster) of the units of each group, and the answers of each two judges with some."""
     judges, shares = len(panel.judges), panel.entries
     for key, things, entries in panel.each_group(by):
@@ -173,7 +173,7 @@ def units_of_pairs(
             left, right = same_code(unit[one], unit[two])
             a, b = one[left], two[right]
             if a.size:
-                pairs.append(_OfPair(unit[a], answer[a], answer[b], share[a] * share[b]))
+                pairs.append(OfPair(unit[a], answer[a], answer[b], share[a] * share[b]))
         yield key, table, pairs
 
 
