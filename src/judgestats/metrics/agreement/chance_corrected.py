@@ -386,7 +386,7 @@ JOINT = {"average": "light", "conger": "conger"}
     "agreement",
     "P, R, counts",
     "asymptotic; clustered: t, jackknife; bootstrap",
-    "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
+    "Cohen 1960, 1968; Light 1971; Fleiss 1971; Conger 1980; debiasing, Table 6",
     plot="kappa_matrix",
     frames=("preferences",),
     needs=(pairs_of_judges,),

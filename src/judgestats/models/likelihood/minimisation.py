@@ -24,7 +24,7 @@ SADDLE, SADDLES = 1e-6, 5
 NEAR, NEARLY = 1e-8, 1e-4
 #: Evaluations in one search, and for each parameter, after which it ends where it is.
 EVALUATIONS, PER_PARAMETER = 1000, 30
-#: Seconds after which a search is shown.
+#: Seconds after which a search is display.
 SLOW = 2.0
 
 
@@ -64,8 +64,8 @@ def minimise(
 
     `inverse` (P, P): first inverse Hessian. `curved`: an objective that is cheaper, and has the same Hessian.
     """
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), ExitStack() as shown:
-        objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x), shown)
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), ExitStack() as display:
+        objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x), display)
         minimum = _polish(objective, curved or objective, descend(objective, x, inverse, most))
         for _ in range(SADDLES):
             starts = _beside(objective, minimum)
@@ -81,8 +81,8 @@ def minimise(
     return replace(minimum, converged=minimum.converged and not _downwards(minimum).size)
 
 
-def _bounded(objective: Objective, most: int, shown: ExitStack) -> Objective:
-    """An objective that is infinite after so many evaluations, so that every search ends; a long one is shown."""
+def _bounded(objective: Objective, most: int, display: ExitStack) -> Objective:
+    """An objective that is infinite after so many evaluations, so that every search ends; a long one is display."""
     evaluations, begun, say = itertools.count(1), time.monotonic(), None
 
     def bounded(x: Floats) -> tuple[float, Floats]:
@@ -91,7 +91,7 @@ def _bounded(objective: Objective, most: int, shown: ExitStack) -> Objective:
             return np.inf, np.full(len(x), np.nan)
         value, gradient = objective(x)
         if say is None and time.monotonic() - begun > SLOW:
-            say = shown.enter_context(working("fitting", after=0.0))
+            say = display.enter_context(working("fitting", after=0.0))
         if say is not None:
             say(f"evaluation {number} of at most {most}, log-likelihood {-value:.3f} up to a constant")
         return value, gradient
