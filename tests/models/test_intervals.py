@@ -202,7 +202,7 @@ def test_the_bootstrap_repeats_by_its_seed_and_counts_failures():
         return fit.refit(design, rows)
 
     table = confint(replace(fit, refit=failing), method="bootstrap", n_resamples=40)
-    assert (table["flag"] == "10 of 40 refits failed").all()
+    assert table["flag"].str.startswith("10 of 40 refits failed").all()
 
 
 def test_resamples_that_agree_give_no_interval():
