@@ -201,6 +201,12 @@ def judgebench(real_data):
     return calls, _first_screen(js.read(files), cluster="item")
 
 
+@pytest.fixture(scope="module")
+def judgebench_for_other_tasks(judgebench, real_data):
+    """The same decisions, and the first screen of their page as it comes."""
+    return judgebench[0], _first_screen(js.read(sorted((real_data / "judgebench").glob("dataset*.jsonl.gz"))))
+
+
 def t_interval(values):
     half = stats.t.ppf(0.975, len(values) - 1) * values.std() / np.sqrt(len(values))
     return values.mean() - half, values.mean() + half
@@ -426,7 +432,43 @@ def check_judgebench(calls, summary):
     assert right[apart] < 0.5 == summary.columns[0].reference
 
 
-CHECKS = {"trec": check_trec, "judgebench": check_judgebench}
+def check_judgebench_for_other_tasks(calls, summary):
+    """The page as it comes: who is best is said of tasks like these 17, by which no two of the first five are apart."""
+    valid = calls[calls["said"].notna()].assign(right=lambda d: (d["said"] == d["gold"]).astype(float))
+    share = valid.groupby(valid["judge"].str.replace("_", "/", n=1))["right"].mean()
+    judges = list(summary.groups[0].judges)
+    same(column(summary, "accuracy").rename(lambda j: j.replace("_", "/", 1)).sort_index(), share.sort_index())
+    assert judges == share[judges].sort_values(ascending=False, kind="stable").index.tolist()
+    best, alike = judges[0], [judges[0]]
+    by_call = valid.assign(name=valid["judge"].str.replace("_", "/", n=1)).pivot_table(
+        index=["pair", "task", "turned"], columns="name", values="right"
+    )
+    for row in summary.differences["right"].pairs.itertuples():
+        gap = (by_call[row.judge] - by_call[row.other]).dropna()
+        sums = (gap - gap.mean()).groupby(level="task").sum()
+        half, se = (row.conf_high - row.conf_low) / 2, np.sqrt(17 / 16 * (sums**2).sum()) / len(gap)
+        assert row.clusters == len(sums) == 17
+        assert 1.96 * se <= half <= 6 * se + 0.02
+        assert row.estimate == pytest.approx(gap.mean(), abs=1e-9)
+        if best in (row.judge, row.other) and row.conf_low < 0 < row.conf_high:
+            alike.append(row.other if row.judge == best else row.judge)
+    alike = [j for j in judges if j in alike]
+    assert len(alike) == 5
+    assert re.fullmatch(
+        rf"Use {', '.join(alike[:3])} and 2 more: they are not distinguishable\. "
+        rf"About \d+ more tasks would separate {best} from {alike[1]}\.",
+        summary.verdict,
+    )
+    cards = {c.kind: c for c in summary.cards}
+    ends = f"{100 * share[judges].min():.0f} to {100 * share[judges].max():.0f}\u202f%"
+    assert cards["right"].claim == f"All but {judges[-1]}, {ends}"
+
+
+CHECKS = {
+    "trec": check_trec,
+    "judgebench": check_judgebench,
+    "judgebench_for_other_tasks": check_judgebench_for_other_tasks,
+}
 
 
 @pytest.mark.real
@@ -465,7 +507,7 @@ def _altered_texts(text):
 
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", ["trec", "judgebench"])  # of which every sentence is checked
 def test_a_number_that_is_altered_is_noticed(name, request):
     raw, summary = request.getfixturevalue(name)
     unnoticed, mutants = [], 0
