@@ -109,7 +109,7 @@ UNMET = {
     ],
     "of no call of a test": [
         *("no_clustered_test", "mean_squares", "not_settled", "same_gain", "not_fitted", "no_errors"),
-        *("not_converged",),
+        *("not_nested",),
         *("refits_undefined", "larger_worse", "unlike"),
     ],
 }
