@@ -28,6 +28,7 @@ from judgestats.models.postestimation import (
     mean_contrasts,
     prediction,
     predictive_intervals,
+    rater_agreement,
     simulated_responses,
     summaries,
     term_deletions,
@@ -962,6 +963,60 @@ class Fit(Fitted):
         2      item  ICC(latent)     3.201  0.493
         """
         return effects.variance_components(self, conf_level=conf_level)
+
+    def agreement(
+        self, of: str = "item", *, weights: Literal["linear", "quadratic"] | None = None, conf_level: float = CONF_LEVEL
+    ) -> pd.DataFrame:
+        """Agreement beyond chance of many raters by this model, which does not depend on how frequent the classes are.
+
+        Parameters
+        ----------
+        of : str
+            Grouping factor of what is judged. All other random effects are disagreement.
+        weights : {None, "linear", "quadratic"}
+            Partial agreement, by the distance of two classes or its square.
+        conf_level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row: ``term`` (``kappa``), ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``method`` (the
+            link), ``flag``.
+
+        Raises
+        ------
+        DesignError
+            If the answers are neither binary nor ordered, no random term is ``(1|of)``, or one has slopes.
+
+        See Also
+        --------
+        judgestats.kappa : Agreement of the answers as they are.
+
+        Notes
+        -----
+        Two raters of one item answer by its effect, which they share, by effects and errors of their own, and by
+        thresholds. With those thresholds at which each of J classes is equally frequent, agreement by chance is 1/J,
+        the least there can be, and kappa depends on the variances alone; Cohen's and Fleiss's kappa fall as one class
+        becomes frequent. With two classes and a probit link it is 2 arcsin(ρ)/π, ρ the share of the items' variance.
+        Errors are by the delta method; limits are computed on the logit scale. By Laplace's approximation the variance
+        of items is far too large, and so is agreement, where answers beside the most frequent one are fewer than the
+        items: ``rarer answer less than once per level``.
+
+        Source: Nelson and Edwards 2015, "Measures of agreement between many raters for ordinal classifications",
+        Statistics in Medicine 34, 3116-3132 (there with a probit link).
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> table = pd.DataFrame({"judge": list("abc") * 8, "item": [f"i{k // 3}" for k in range(24)],
+        ...                       "score": [1, 1, 2, 3, 3, 3, 2, 1, 2, 1, 1, 1, 3, 2, 3, 2, 2, 2, 1, 2, 1, 3, 3, 2]})
+        >>> fit = js.fit("score ~ 1 + (1|item) + (1|judge)", table, family="cumulative", link="probit")
+        >>> fit.agreement()[["term", "estimate", "method"]].round(2)
+            term  estimate  method
+        0  kappa      0.41  probit
+        """
+        return rater_agreement.agreement(self, of, weights, conf_level)
 
     def r2(self, *, rate: Literal["mean", "median"] = "mean", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """R² of Nakagawa: what the fixed effects explain of the latent variance, and what all effects do.

@@ -61,11 +61,15 @@ def _calls(fit: Fitted) -> Iterator[Shortage]:
 
 
 def _answers(fit: Fitted) -> Iterator[Shortage]:
-    """Factors with more levels than there are answers of the rarer kind."""
+    """Factors with more levels than there are answers of another kind than the most frequent one."""
     d = fit.design
-    if fit.method != "Laplace" or not fit.distribution.has_trials:
+    if fit.method != "Laplace" or not (fit.distribution.has_trials or fit.distribution.ordered):
         return
-    rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
+    if fit.distribution.ordered:
+        answers = np.bincount(d.y.astype(np.int64), d.count)
+    else:
+        answers = np.array([d.count @ d.y, d.count @ (d.trials - d.y)])
+    rarer = float(answers.sum() - answers.max())
     for term in d.terms:
         if rarer < len(term.levels):
             yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
