@@ -194,6 +194,21 @@ def test_the_first_sum_alone_is_near_and_leaves_the_whole_rule_as_it_was(kind):
     assert (kernel.ranges.intervals > FIRST).all()
 
 
+@pytest.mark.parametrize("kind", range(5))
+def test_nodes_that_are_held_give_the_integral_and_its_derivatives_nearby(kind):
+    rows, start = grouped(kind)
+    kernel, again = (Trapezoid.of(rows, start, np.ones(6)) for _ in range(2))
+    value = kernel.value(*one_term(rows, PARAMS))[0]
+    ranges = [a.copy() for a in kernel.ranges]
+    held = kernel.held()
+    assert held.value(*one_term(rows, PARAMS))[0] == pytest.approx(value, rel=1e-13)
+    moved = one_term(rows, PARAMS + 0.01)
+    assert held.value(*moved)[0] == pytest.approx(again.value(*moved)[0], abs=1e-8)
+    np.testing.assert_allclose(held.by.zl, again.by.zl, atol=1e-7)
+    for own, before in zip(kernel.ranges, ranges, strict=True):
+        np.testing.assert_array_equal(own, before)
+
+
 def test_no_mode_is_an_infinite_integral():
     rows, start = grouped(0)
     eta0, zl, hi, lo = one_term(rows, PARAMS)

@@ -244,9 +244,12 @@ def _sweep(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _trapezoid(
-    rows: Integrand, start: Ints, often: Floats, same: float, extra: int, ranges: Ranges, by: ByRow
+    rows: Integrand, start: Ints, often: Floats, same: float, extra: int, held: bool, ranges: Ranges, by: ByRow
 ) -> float:
-    """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place."""
+    """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place.
+
+    Where the nodes are `held`, the ranges and the numbers of intervals are those that are stored.
+    """
     u, left, right, intervals = ranges
     family, y, m, eta0, hi, lo, zl = rows
     by_eta, by_zl, by_hi, by_lo, node = by
@@ -254,15 +257,17 @@ def _trapezoid(
     total = 0.0
     for g in range(len(u)):
         first, last = start[g], start[g + 1]
-        converged, u[g], h = _group_mode(family, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
-        if not converged:
-            u[g] = left[g] = right[g] = 0.0
-            return np.inf
-        if left[g] == 0.0:
-            left[g] = right[g] = np.sqrt(2.0 * (DROP + 1.0) / h)
+        if not held:
+            converged, u[g], h = _group_mode(family, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
+            if not converged:
+                u[g] = left[g] = right[g] = 0.0
+                return np.inf
+            if left[g] == 0.0:
+                left[g] = right[g] = np.sqrt(2.0 * (DROP + 1.0) / h)
         base = _fall(family, y, m, eta0, hi, lo, zl, first, last, u[g])[0]
-        left[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, -1.0, left[g])
-        right[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, 1.0, right[g])
+        if not held:
+            left[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, -1.0, left[g])
+            right[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, 1.0, right[g])
         low, width = u[g] - left[g], left[g] + right[g]
         area, n, count, gap, at = 0.0, FIRST, FIRST - 1, width / FIRST, u[g] - left[g] + width / FIRST
         more, settled, expected = extra, same == np.inf, 0.0
@@ -271,11 +276,13 @@ def _trapezoid(
             area += _sweep(
                 family, y, m, eta0, hi, lo, zl, first, last, base, at, gap, count, node, by_eta, by_zl, by_hi, by_lo
             )
-            if n > FIRST:
+            if held:
+                settled = n >= intervals[g]
+            elif n > FIRST:
                 change = abs(area - 2.0 * before) / area
                 settled = settled or max(change, expected) <= same or n >= MOST
                 expected = change * change
-            if settled and more == 0:
+            if settled and (held or more == 0):
                 break
             if settled:
                 more -= 1
@@ -329,6 +336,7 @@ class Trapezoid:
     extra: int  # how often the step is halved beyond that
     ranges: Ranges  # at the parameters evaluated last, as the derivatives
     by: ByRow
+    fixed: bool = False  # whether the nodes stay where they are
 
     @classmethod
     def of(cls, data: LikelihoodRows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
@@ -343,6 +351,10 @@ class Trapezoid:
         """The first sum alone."""
         return replace(Trapezoid.of(self.data, self.start, self.often), same=np.inf)
 
+    def held(self) -> Trapezoid:
+        """The rule with the nodes that it had at the parameters evaluated last: smooth, for derivatives there."""
+        return replace(self, fixed=True)
+
     @property
     def exhausted(self) -> bool:
         """Whether some integral, at the parameters evaluated last, took as many intervals as there may be."""
@@ -351,7 +363,8 @@ class Trapezoid:
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """The objective, and `eta0` for :meth:`adjoint`; `zl` (N, 1): θ z."""
         rows = Integrand.of(self.data, eta0, zl, hi, lo)
-        return _trapezoid(rows, self.start, self.often, self.same, self.extra, self.ranges, self.by), eta0
+        own = self.same, self.extra, self.fixed, self.ranges, self.by
+        return _trapezoid(rows, self.start, self.often, *own), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002
         """Derivatives where :meth:`value` was evaluated last, which found them."""
