@@ -102,7 +102,7 @@ UNMET = {
     "of 100,000 clusters": ["not_drawn"],
     "in the column of methods": ["naive"],
     "in a sentence of check()": ["rare"],
-    "of a call that takes a function": ["no_same_decision", "studies_without_interval"],
+    "of a call that takes a function": ["no_same_decision", "studies_without_interval", "refits_failed"],
     "of a Bayesian model that is sampled for more than some seconds": [
         *("draws_agree", "incomplete_design", "selected", "unknown_joint", "hub", "divergent", "heavy", "outside"),
         *("one_call", "net_only", "no_step", "between"),
