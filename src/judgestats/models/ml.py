@@ -21,7 +21,7 @@ from judgestats.models.designs import Design
 from judgestats.models.fitted_models import Deferred, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.conditional_modes import ConditionalEffects
-from judgestats.models.likelihood.minimisation import NEARLY, Minimum, descend, hessian, minimise
+from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
 from judgestats.models.likelihood.objectives import (
     GeneralisedObjective,
     LinearObjective,
@@ -42,8 +42,6 @@ FLAT = 1e-6
 #: Residual variance, as a share of the mean square of the response, that is rounding (as in R's summary of an lm, with
 #: room for our arithmetic); and as a share of its variance, in a mixed model whose search runs towards 0.
 ROUNDING, VANISHING = 1e-26, 1e-9
-#: Difference of log likelihoods below which a search goes on from where one with another rule ended.
-ALIKE = 1e-3
 #: How often the whole trapezoidal rule is doubled where it does not stand still.
 MOST_EXTRA = 2
 
@@ -108,14 +106,10 @@ def _fit_generalised(model: Model) -> Fitted:
 
 def _searched(own: GeneralisedObjective, start: Floats, guess: Floats) -> Minimum:
     """The minimum; of a trapezoidal rule it is looked for with the first sum, and from there with the whole rule."""
-    if not isinstance(own.kernel, Trapezoid):
-        return _once_more(own, minimise(own, start, guess), guess)
-    rough, held = (replace(own, kernel=kernel) for kernel in (own.kernel.rough(), own.kernel.held()))
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = descend(rough, start, guess, near=NEARLY)
-        alike = abs(own(near.x)[0] - near.value) < ALIKE
-    first = (near.x, near.inverse) if alike else (start, guess)
-    return _once_more(own, minimise(own, *first, curved=held), guess)
+    rough = held = None
+    if isinstance(own.kernel, Trapezoid):
+        rough, held = (replace(own, kernel=kernel) for kernel in (own.kernel.rough(), own.kernel.held()))
+    return _once_more(own, minimise(own, start, guess, rough=rough, curved=held), guess)
 
 
 def _estimates(

@@ -22,6 +22,8 @@ Step = dict[str, Any]
 SADDLE, SADDLES = 1e-6, 5
 #: Fall of the objective that the gradient promises at the end of BFGS; and where another search follows.
 NEAR, NEARLY = 1e-8, 1e-4
+#: Difference of two objectives below which the search goes on from where the rough one ended.
+ALIKE = 1e-3
 #: Evaluations in one search, and for each parameter, after which it ends where it is.
 EVALUATIONS, PER_PARAMETER = 1000, 30
 #: Seconds after which a search is display.
@@ -58,15 +60,27 @@ class Descent(NamedTuple):
 
 
 def minimise(
-    objective: Objective, x: Floats, inverse: Floats, *, most: int = 200, curved: Objective | None = None
+    objective: Objective,
+    x: Floats,
+    inverse: Floats,
+    *,
+    most: int = 200,
+    rough: Objective | None = None,
+    curved: Objective | None = None,
 ) -> Minimum:
     """Minimise by BFGS, then by Newton's method, and go on from a saddle.
 
-    `inverse` (P, P): first inverse Hessian. `curved`: an objective that is cheaper, and has the same Hessian.
+    `inverse` (P, P): first inverse Hessian. `rough`, `curved`: objectives that are cheaper, to come near with, and with
+    the same Hessian.
     """
+    bound = EVALUATIONS + PER_PARAMETER * len(x)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), ExitStack() as display:
-        objective = _bounded(objective, EVALUATIONS + PER_PARAMETER * len(x), display)
-        minimum = _polish(objective, curved or objective, descend(objective, x, inverse, most))
+        if rough is not None:
+            near = _descend(_bounded(rough, bound, display), x, inverse, most, NEARLY)
+            if abs(objective(near.x)[0] - near.value) < ALIKE:
+                x, inverse = near.x, near.inverse
+        objective = _bounded(objective, bound, display)
+        minimum = _polish(objective, curved or objective, _descend(objective, x, inverse, most))
         for _ in range(SADDLES):
             starts = _beside(objective, minimum)
             if not starts:
@@ -74,7 +88,7 @@ def minimise(
             size, axes = np.linalg.eigh(minimum.hessian)
             inverse = axes / np.maximum(np.abs(size), SADDLE * size[-1]) @ axes.T
             best = min(
-                (_polish(objective, objective, descend(objective, start, inverse, most)) for start in starts),
+                (_polish(objective, objective, _descend(objective, start, inverse, most)) for start in starts),
                 key=lambda m: m.value,
             )
             minimum = minimum.followed_by(best)
@@ -82,7 +96,7 @@ def minimise(
 
 
 def _bounded(objective: Objective, most: int, display: ExitStack) -> Objective:
-    """An objective that is infinite after so many evaluations, so that every search ends; a long one is display."""
+    """An objective that is infinite after so many evaluations, so that every search ends; a long one is shown."""
     evaluations, begun, say = itertools.count(1), time.monotonic(), None
 
     def bounded(x: Floats) -> tuple[float, Floats]:
@@ -116,7 +130,7 @@ def _beside(objective: Objective, minimum: Minimum) -> list[Floats]:
     return [x for x in lower if x is not None]
 
 
-def descend(objective: Objective, x: Floats, inverse: Floats, most: int = 200, near: float = NEAR) -> Descent:
+def _descend(objective: Objective, x: Floats, inverse: Floats, most: int, near: float = NEAR) -> Descent:
     """Minimise by BFGS, until the gradient promises less than `near`."""
     value, gradient = objective(x)
     log: list[Step] = []
