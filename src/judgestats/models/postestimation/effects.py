@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -19,7 +18,7 @@ from judgestats.models.links import LINKS
 from judgestats.models.ml import fit_design
 from judgestats.models.postestimation.coefficient_tables import tidy
 from judgestats.models.postestimation.delta_method import cautions, delta, normal_quantile, spread
-from judgestats.models.postestimation.prediction import refuse_classes
+from judgestats.models.postestimation.prediction import ESTIMATES, limits, refuse_classes
 from judgestats.models.variance_parameters import RESIDUAL
 from judgestats.typing import Floats
 
@@ -92,8 +91,9 @@ def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.Da
 
     with np.errstate(divide="ignore", invalid="ignore"):
         share, jacobian = delta(shares, fit.params, fit.covariance)
-        half = z * spread(jacobian, fit.covariance) / (share * (1 - share))
-        low, high = expit(logit(share) - half), expit(logit(share) + half)
+        error = spread(jacobian, fit.covariance)
+        half = error / (share * (1 - share))
+    low, high = limits(share, error, "probability", z)[:, 2:].T
     rows = _own_rows(fit, labels, conf_level)
     added = contributions(fit, fit.params)[len(labels) :]
     factors = dict.fromkeys(t.factor for t in fit.design.terms)
@@ -151,10 +151,8 @@ def r2(fit: Fitted, rate: str = "mean", conf_level: float = CONF_LEVEL) -> pd.Da
 
     share, jacobian = delta(shares, fit.params, fit.covariance)
     error = spread(jacobian, fit.covariance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        half = z * error / (share * (1 - share))
-        columns = {"estimate": share, "std_error": error, "conf_low": expit(logit(share) - half)}
-        columns |= {"conf_high": expit(logit(share) + half), "method": link.latent_method}
+    cells = limits(share, error, "probability", z)
+    columns = {**dict(zip(ESTIMATES[:4], cells.T, strict=True)), "method": link.latent_method}
     flag = [flags.join(f, flags.SINGULAR if flags.SINGULAR in fit.notes else "") for f in cautions(fit, error)]
     return pd.DataFrame({"term": ["marginal", "conditional"], **columns, "flag": flag})
 

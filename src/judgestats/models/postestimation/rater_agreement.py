@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
 
 from judgestats import flags
 from judgestats.defaults import CONF_LEVEL
@@ -13,6 +12,7 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.delta_method import cautions, delta, normal_quantile, spread
 from judgestats.models.postestimation.design_shortages import shortages
+from judgestats.models.postestimation.prediction import ESTIMATES, limits
 from judgestats.typing import Floats
 
 #: Nodes over the effects of the items.
@@ -40,10 +40,8 @@ def agreement(
 
     value, jacobian = delta(kappa, fit.params, fit.covariance)
     error = spread(jacobian, fit.covariance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        half = z * error / (value * (1 - value))
-        ends = {"conf_low": expit(logit(value) - half), "conf_high": expit(logit(value) + half)}
-    columns = {"term": "kappa", "estimate": value, "std_error": error, **ends}
+    cells = limits(value, error, "probability", z)
+    columns = {"term": "kappa", **dict(zip(ESTIMATES[:4], cells.T, strict=True))}
     few = [short.flag for short in shortages(fit)]
     singular = flags.SINGULAR if flags.SINGULAR in fit.notes else ""
     flag = [flags.join(f, singular, *few) for f in cautions(fit, error)]
