@@ -153,11 +153,9 @@ def _left_out(
     whole = [agreement_of_sums(total[None], w) for total in totals]
     without = [agreement_of_sums(total - own, w) for total, own in zip(totals, sums, strict=True)]
     value, others = (kappa_of_all(each, coefficient) for each in (whole, without))
-    estimate = jackknifed(float(value[0]), others, size, column or "", conf_level, alike=alike)
-    perfect = flags.PERFECT_AGREEMENT if value[0] > 1 - 1e-12 else ""
-    cells = {**estimate.flagged(flags.SMALL_N if n.sum() < 30 else "").interval}
+    cells = _without_each(float(value[0]), others, size, column or "", conf_level, alike)
     cells.pop("p_value", None)
-    return {**cells, "flag": flags.join(perfect, cells["flag"])}
+    return cells
 
 
 def _drawn_pairs(
@@ -284,8 +282,7 @@ def _coefficient_row(
             with np.errstate(divide="ignore", invalid="ignore"):
                 observed = totals[:, 1] / totals[:, 0]
                 expected = chance_agreement(totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True), w, coefficient)
-                result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
-            return result
+            return corrected(observed, expected)
 
         if plan is not None:
             cells |= unit_bootstrap(Counts.of(group.table), counts, of_units, plan, group.key)
@@ -327,9 +324,14 @@ def _student_cells(fit: Chance, n: Floats, conf_level: float) -> Record:
 def _over_clusters(value: float, sums: Floats, statistic: Statistic, column: str, conf_level: float) -> Record:
     """Interval of a coefficient, and the test of 0; `sums` (G, 2 or more): units, agreement and others of a cluster."""
     without = statistic(sums.sum(axis=0) - sums)
-    estimate = jackknifed(value, without, sums[:, 0], column, conf_level)
+    return _without_each(value, without, sums[:, 0], column, conf_level, np.ones(len(sums)))
+
+
+def _without_each(value: float, without: Floats, size: Floats, column: str, conf_level: float, alike: Floats) -> Record:
+    """Interval of a coefficient from its values without each cluster of `size` units, `alike` of each."""
+    estimate = jackknifed(value, without, size, column, conf_level, alike=alike)
     perfect = flags.PERFECT_AGREEMENT if value > 1 - 1e-12 else ""
-    flag = flags.join(perfect, estimate.flag, flags.SMALL_N if sums[:, 0].sum() < 30 else "")
+    flag = flags.join(perfect, estimate.flag, flags.SMALL_N if alike @ size < 30 else "")
     return {**estimate.interval, "flag": flag}
 
 
@@ -459,12 +461,12 @@ def kappa(
     Returns
     -------
     pandas.DataFrame
-        Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the units that both answered
-        (of all pairs together where there is one row of them; for Fleiss, two judges or more), and the flag those
-        without two valid answers. Further columns: ``observed``
-        and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that kappa is 0, with the standard error
-        under that hypothesis (with clusters, p of t with the standard error of the interval). Kappa is NaN, flagged,
-        where both always gave the same single answer, and for two judges without a common unit (``n`` is 0).
+        Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the units that both answered (of
+        all pairs together where there is one row of them; for Fleiss, two judges or more), and the flag those without
+        two valid answers. Further columns: ``observed`` and ``expected`` agreement; ``z`` and ``p_value`` of the
+        hypothesis that kappa is 0, with the standard error under that hypothesis (with clusters, p of t with the
+        standard error of the interval). Kappa is NaN, flagged, where both always gave the same single answer, and for
+        two judges without a common unit (``n`` is 0).
 
     Raises
     ------
