@@ -16,6 +16,7 @@ from judgestats.kernels.clustered_rows import adjusted_rows
 from judgestats.kernels.clustered_scores import ClusterFactors
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
+from judgestats.models.engines.statsmodels_calls import mean_and_slope
 from judgestats.models.fitted_models import Fitted, MarginalClusters
 from judgestats.models.likelihood.starting_values import orthogonal
 from judgestats.typing import Floats, Ints
@@ -76,9 +77,7 @@ def _whitened(fitted: Fitted, codes: Ints) -> tuple[Floats, Floats, Floats, Ints
     """
     d = fitted.design
     family, eta = fitted.distribution.statsmodels(fitted.link), d.X @ fitted.beta + d.offset
-    with np.errstate(over="ignore", invalid="ignore"):  # far out the slope is 0, which overflow makes ∞ / ∞
-        mean = family.fitted(eta)
-        slope = np.nan_to_num(family.link.inverse_deriv(eta))
+    mean, slope = mean_and_slope(family, eta)
     scale = fitted.residual**2 if fitted.distribution.linear else 1.0
     variance = scale * family.variance(mean) / (d.weights * d.trials)
     factor = np.sqrt(d.count / variance)

@@ -14,7 +14,14 @@ from judgestats.kernels.clustered_scores import ClusterShares, products
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import Design
-from judgestats.models.engines.statsmodels_calls import Result, bernoulli, call, refuse_random, repeated
+from judgestats.models.engines.statsmodels_calls import (
+    Result,
+    bernoulli,
+    call,
+    mean_and_slope,
+    refuse_random,
+    repeated,
+)
 from judgestats.models.fitted_models import Fitted, MarginalClusters, Options
 from judgestats.models.likelihood.starting_values import orthogonal
 from judgestats.models.ml import fit_design, refittable
@@ -128,10 +135,9 @@ def _corrected(model: Model, calls: Design, beta: Floats, correlation: float) ->
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     eta = (calls.X @ beta + calls.offset)[order]
-    with np.errstate(over="ignore", invalid="ignore"):  # far out the slope is 0, which overflow makes ∞ / ∞
-        mean = family.fitted(eta)
-        spread = np.sqrt(family.variance(mean))
-        X = calls.X[order] * (np.nan_to_num(family.link.inverse_deriv(eta)) / spread)[:, None]
+    mean, slope = mean_and_slope(family, eta)
+    spread = np.sqrt(family.variance(mean))
+    X = calls.X[order] * (slope / spread)[:, None]
     turn = orthogonal(X, np.ones(len(X)))
     X, residual = X @ turn, ((calls.y[order] - mean) / spread)[:, None]
     sizes = np.diff(starts, append=len(X))

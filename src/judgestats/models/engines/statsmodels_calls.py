@@ -11,6 +11,7 @@ from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
 from judgestats.models.specifications import Model
 from judgestats.threads import warnings_ignored
+from judgestats.typing import Floats
 
 T = TypeVar("T")
 #: An object of statsmodels, which has no types.
@@ -46,6 +47,12 @@ def repeated(design: Design, engine: str) -> Design:
         )
     rows = np.repeat(np.arange(len(design.y)), design.count.astype(np.int64))
     return taken(design, rows, count=np.ones(len(rows)))
+
+
+def mean_and_slope(family: Result, eta: Floats) -> tuple[Floats, Floats]:
+    """Mean response (N,) at the linear predictor, and its slope."""
+    with np.errstate(over="ignore", invalid="ignore"):  # far out the slope is 0, which overflow makes ∞ / ∞
+        return family.fitted(eta), np.nan_to_num(family.link.inverse_deriv(eta))
 
 
 def refuse_random(model: Model, engine: str) -> None:
