@@ -26,6 +26,11 @@ class Component:
     size: int
 
     @property
+    def elements(self) -> slice:
+        """Places of the term's Cholesky factor in the parameters."""
+        return slice(self.first, self.first + self.size * (self.size + 1) // 2)
+
+    @property
     def is_sd(self) -> bool:
         """Whether it is a standard deviation."""
         return self.i == self.j

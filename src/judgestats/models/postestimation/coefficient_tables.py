@@ -130,7 +130,7 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
     parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
-        endless = not {*fit.names[own.first : own.first + own.size]}.isdisjoint(fit.options.separated)
+        endless = not {*fit.names[own.elements]}.isdisjoint(fit.options.separated)
         has_error = bool(np.isfinite(error) and error > 0 and not endless)
         vague = wide(float(error)) if own.is_sd and not endless else ""
         held = flags.SEPARATION if endless else flags.SINGULAR if _held(fit, own) else ""

@@ -15,8 +15,6 @@ from judgestats.typing import Floats, Mask
 
 #: A gain below it, in the unit cube, is rounding error.
 TINY = 1e-6
-
-
 #: A mean is this share of a size that has run off: the variance of a count is Poisson's but for it.
 NEGLIGIBLE = 1e-4
 
@@ -37,9 +35,8 @@ def separated(fit: Fitted) -> tuple[str, ...]:
     constant = constant_terms(fit)
     if not constant:
         return _predicting(fit)
-    elements = [fit.names[own.first : own.first + own.size * (own.size + 1) // 2] for own in components(fit)]
-    of_terms = [own for own, part in zip(elements, components(fit), strict=True) if part.t in constant]
-    return tuple(dict.fromkeys([*fit.names[: fit.n_location], *(name for own in of_terms for name in own)]))
+    of_terms = [name for own in components(fit) if own.t in constant for name in fit.names[own.elements]]
+    return tuple(dict.fromkeys([*fit.names[: fit.n_location], *of_terms]))
 
 
 def why_endless(fit: Fitted, name: str) -> flags.Flag:
