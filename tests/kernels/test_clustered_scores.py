@@ -143,3 +143,16 @@ def test_products_are_sums_over_rows():
     a, b = rng.normal(size=(7, 2)), rng.normal(size=(7, 3))
     found = clustered_scores.products(a, b, np.array([0, 3, 4]))
     np.testing.assert_allclose(found, [a[:3].T @ b[:3], a[3:4].T @ b[3:4], a[4:].T @ b[4:]])
+
+
+def test_a_contrast_whose_variance_is_zero_has_no_degrees_of_freedom() -> None:
+    """The clusters say nothing about the second coefficient; numpy says nothing of it, either."""
+    once = np.zeros((3, 2, 2))
+    once[:, 0, 0] = 0.3
+    twice = np.zeros((3, 2, 2))
+    twice[:, 0, 0] = 0.5
+    factors = clustered_scores.ClusterFactors(np.eye(2), once, twice, np.zeros((2, 2)))
+    with np.errstate(all="raise"):
+        df = factors.df(np.eye(2)[:, None])
+    assert df[0] > 0
+    assert np.isnan(df[1])

@@ -132,8 +132,8 @@ def _hotelling(once: Floats, twice: Floats, expected: Floats, contrasts: Floats)
     """Degrees of freedom of contrasts (K, R, Q) from :class:`ClusterFactors` and the expected covariance (Q, Q)."""
     rows = contrasts.shape[1]
     values, axes = np.linalg.eigh(contrasts @ expected @ contrasts.transpose(0, 2, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        unit = (axes / np.sqrt(values)[:, None]).transpose(0, 2, 1) @ contrasts
+    length = np.sqrt(np.where(values > 0, values, np.nan))  # no degrees of freedom where the variance is 0
+    unit = (axes / length[:, None]).transpose(0, 2, 1) @ contrasts
     # covariances of the adjusted scores of clusters i and j: those of i on the diagonal, less f f' everywhere
     f = unit @ once[:, None]
     squares = f @ f.swapaxes(2, 3)
