@@ -17,6 +17,7 @@ from refusals import refused
 pytest.importorskip("arviz_stats")
 
 from judgestats.errors import DesignError
+from judgestats.models.bayes import importance_sampling
 from judgestats.models.bayes.centred_priors import CentredPrior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.importance_sampling import integrated
@@ -36,6 +37,25 @@ def counts(groups: int, trials: int, seed: int = 0) -> pd.DataFrame:
 
 def binomial(table: pd.DataFrame, formula: str = "cbind(k, m) ~ x + (1|g)") -> Model:
     return Model(design(formula, table, family="binomial"), "binomial", "logit")
+
+
+@pytest.mark.parametrize(
+    ("family", "link"),
+    [("binomial", "logit"), ("poisson", "log"), ("cumulative", "logit"), ("cumulative", "probit"), ("gaussian", "identity")],
+)  # fmt: skip
+def test_weights_and_mode_are_of_one_posterior(family: str, link: str) -> None:
+    """The value that weighs a draw is the one whose gradient finds the mode."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"g": np.repeat(np.arange(12), 6), "x": rng.normal(size=72)})
+    table["y"] = rng.integers(0, 2 if family == "binomial" else 4, 72)
+    coded = design("y ~ x + (1|g)", table, family=family)
+    cuts = cumulative_thresholds(coded.categories, link) if family == "cumulative" else NONE
+    model = Model(coded, family, link, thresholds=cuts)
+    of_family = importance_sampling._linear if family == "gaussian" else importance_sampling._generalised
+    target = of_family(model, {})
+    for shift in (0.0, 0.3, -0.4):
+        at = target.start + shift * np.arange(1, len(target.start) + 1) / len(target.start)
+        assert target.value(at) == pytest.approx(target.slope(at)[0], rel=1e-9)
 
 
 @pytest.mark.slow

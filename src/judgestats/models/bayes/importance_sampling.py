@@ -19,7 +19,7 @@ from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.centred_priors import CentredPrior, prior_of
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.likelihood.minimisation import minimise
-from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
+from judgestats.models.likelihood.objectives import LinearObjective
 from judgestats.models.likelihood.starting_values import first_guess, fixed_start, turned
 from judgestats.models.ml import gaussian, generalised
 from judgestats.models.specifications import Model
@@ -133,7 +133,7 @@ def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
 
     def value(w: Floats) -> float:
         at = params(w)
-        return _value(plain, at) + prior(at)[0] - float(w[free:].sum()) if np.isfinite(at).all() else np.inf
+        return plain.value(at) + prior(at)[0] - float(w[free:].sum()) if np.isfinite(at).all() else np.inf
 
     start = np.concatenate([beta, tau, np.zeros(len(terms))])
     first = np.concatenate([beta, tau, np.ones(len(terms))])
@@ -141,17 +141,6 @@ def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
         "no random effects" if not terms else "trapezoid" if adaptive.rule == "auto" else f"quadrature {adaptive.rule}"
     )
     return Target(names, slope, value, start, first_guess(own, table, first), lambda w, _: params(w), how)
-
-
-def _value(target: GeneralisedObjective, params: Floats) -> float:
-    """Objective without its gradient."""
-    beta, tau, theta = target.split(params)
-    d = target.rows
-    hi, lo, ordered = target.thresholds.around(tau, d.category, d.part)
-    if not ordered:
-        return np.inf
-    value, _ = target.kernel.value(d.X @ beta + d.offset, target.scales.spread(d.z, theta), hi, lo)
-    return float(value)
 
 
 @dataclass(frozen=True)

@@ -105,22 +105,32 @@ class GeneralisedObjective:
 
     def __call__(self, params: Floats) -> tuple[float, Floats]:
         """Objective and gradient; infinite where thresholds are out of order."""
+        nowhere = np.inf, np.full(len(params), np.nan)
+        if (at := self._at(params)) is None:
+            return nowhere
+        value, eta, zl, hi, lo, slope = at
+        if not np.isfinite(value):
+            return nowhere
+        d, cuts = self.rows, self.thresholds
+        by = self.kernel.adjoint(eta, zl, hi, lo)
+        by_tau = cuts.gradient(by.hi + slope, by.lo - slope, d.category, d.part) if cuts.names else np.zeros(0)
+        return value, np.concatenate([d.X.T @ by.eta, by_tau, self.scales.gradient(d.z, by.scale)])
+
+    def value(self, params: Floats) -> float:
+        """Objective without its gradient."""
+        return np.inf if (at := self._at(params)) is None else at[0]
+
+    def _at(self, params: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats] | None:
+        """Objective; η, θ z and thresholds of each row; the slope of what stands apart. None out of order."""
         beta, tau, theta = self.split(params)
         d, cuts = self.rows, self.thresholds
         hi, lo, ordered = cuts.around(tau, d.category, d.part) if cuts.names else (self.nothing, self.nothing, True)
         if not ordered or not np.isfinite(params).all():
-            return np.inf, np.full(len(params), np.nan)
+            return None
         zl = self.scales.spread(d.z, theta)
         value, eta = self.kernel.value(d.X @ beta + d.offset, zl, hi, lo)
-        if not np.isfinite(value):
-            return np.inf, np.full(len(params), np.nan)
-        by = self.kernel.adjoint(eta, zl, hi, lo)
-        by_tau = np.zeros(0)
-        if cuts.names:
-            more, slope = apart(d.kind, d.m * d.times, hi, lo)
-            value += float(more.sum())
-            by_tau = cuts.gradient(by.hi + slope, by.lo - slope, d.category, d.part)
-        return value, np.concatenate([d.X.T @ by.eta, by_tau, self.scales.gradient(d.z, by.scale)])
+        more, slope = apart(d.kind, d.m * d.times, hi, lo) if cuts.names else (self.nothing, self.nothing)
+        return float(value + more.sum()), eta, zl, hi, lo, slope
 
 
 @dataclass
