@@ -47,7 +47,11 @@ def student(row: Record, df: float, question: str, compared: str) -> Record:
 
 
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Record:
-    """Compare two nested fits; `variance`: they differ by one alone, 0 under the smaller (Self and Liang 1987)."""
+    """Compare two nested fits; `variance`: they differ by variances alone, which the smaller has at 0.
+
+    Of K variances p is the mean of the tails with K - 1 and K degrees of freedom: exact for one, for more an upper
+    limit (Self and Liang 1987).
+    """
     df = large.df - small.df
     statistic = 2 * (large.loglik - small.loglik)
     lower = statistic < -1e-3
@@ -55,7 +59,8 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
     if df < 1 or lower or math.isnan(statistic):
         p = math.nan
     elif variance:
-        p = 0.5 * float(chdtrc(1, statistic)) if statistic > 1e-6 else 1.0
+        fewer = float(chdtrc(df - 1, statistic)) if df > 1 else 0.0
+        p = (fewer + float(chdtrc(df, statistic))) / 2 if statistic > 1e-6 else 1.0
     else:
         p = float(chdtrc(df, statistic))
     same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)

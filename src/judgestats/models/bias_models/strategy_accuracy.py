@@ -26,7 +26,7 @@ from judgestats.typing import Floats, Record
 
 #: Smallest number of judges for a variance of the effects between them.
 ENOUGH = 5
-VARYING = " + (1|judge:strategy)"
+VARYING, VARYING_BY_BENCHMARK = " + (1|judge:strategy)", " + (1|judge:strategy:benchmark)"
 _SPREADS = {
     "item": "sd(item)",
     "judge": "sd(judge)",
@@ -81,9 +81,9 @@ def strategy_effects(
         ``table``: per judge (and benchmark) and strategy the log-odds against the baseline, their odds ratio, and
         percentage points: the change of the share of correct calls, averaged over items (and, pooled, over judges);
         ``n`` is the number of calls in the model. Then the standard deviations of the random effects. ``all judges`` is
-        the pooled model. ``tests``: whether strategies matter at all; whether their effects differ between judges (a
-        variance), and between benchmarks (likelihood ratio and Wald). A judge without the baseline, or with one
-        strategy, has a row with NaN and the flag ``no data``.
+        the pooled model. ``tests``: whether strategies matter at all; whether their effects differ between judges (one
+        variance, or two if there are benchmarks), and between benchmarks (likelihood ratio and Wald). A judge without
+        the baseline, or with one strategy, has a row with NaN and the flag ``no data``.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def _random_terms(table: pd.DataFrame, pooled: bool, has_item: bool, crossed: bo
     if has_item and table["n"].sum() > 1.5 * len(table[["judge", "item"]].drop_duplicates()):
         random += " + (1|judge:item)"
     if judges >= ENOUGH:
-        return random + VARYING + " + (1|judge:strategy:benchmark)" * crossed, ""
+        return random + VARYING + VARYING_BY_BENCHMARK * crossed, ""
     return random, flags.FEW_JUDGES_EQUAL
 
 
@@ -256,8 +256,9 @@ def _main_tests(
     terms = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
     C = np.array([linear(steady, {n: 1.0}) for n in terms]).reshape(len(terms), len(steady.params))
     if df is not None:
-        equal = _accuracy_fit(plain + random.replace(VARYING, ""), table, random)
-        with_variance = "with (1|judge:strategy) against without"
+        varying = [t for t in (VARYING, VARYING_BY_BENCHMARK) if t in random]
+        equal = _accuracy_fit(plain + random.removesuffix("".join(varying)), table, random)
+        with_variance = f"with {' and '.join(t.removeprefix(' + ') for t in varying)} against without"
         return [
             likelihood_ratio(equal, steady, "effects differ between judges", with_variance, variance=True),
             wald(steady, C, "strategies matter on average", compared, df),
