@@ -424,6 +424,14 @@ ENTRIES = [
     Entry("precision_recall", "Precision at each recall.", _one(_curves), "js.roc_curve(scores)"),
     Entry("confusion", "Which class is taken for which.", _one(_confusion), "js.confusion(calls)"),
     Entry("risk_coverage", "What abstaining gains.", _one(_abstention), "js.abstention_threshold(calls, 0.2)"),
+    Entry(
+        "scaled_residuals",
+        "Answers among those that a model would give.",
+        lambda n: ((_fit(tuple(n)),), {"by": "item"}),
+        'js.fit("correct ~ judge + (1|item)", calls)',
+        judges=False,
+        slow=True,
+    ),
     Entry("schemes", "Judges under each scheme.", _one(_schemes), "js.anchoring(calls)"),
     Entry(
         "score_quantiles",

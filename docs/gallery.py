@@ -322,6 +322,9 @@ marked = verdicts.assign(
 result = js.fit("correct ~ strategy * judge + longer * judge + (1|item)", marked)
 picture = js.plot.fit_diagnostics(result)
 
+# %% scaled_residuals
+picture = js.plot.scaled_residuals(result, by="item")
+
 # %% posterior_intervals
 picture = js.plot.posterior_intervals(posterior, variables=["severity", "self_preference"])
 

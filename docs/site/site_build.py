@@ -72,6 +72,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
             "docs/coverage.md",
             "docs/calibration.md",
             "docs/generalising.md",
+            "docs/comparing_models.md",
             "docs/alternatives.md",
             "docs/limitations.md",
             "docs/coverage_of_papers.md",

@@ -157,7 +157,7 @@ def test_a_remark_is_below_the_label_of_the_axis():
 
 
 @pytest.mark.parametrize("given", [pd.DataFrame({"judge": ["a"], "estimate": [0.5]}), [1, 2], None])
-@pytest.mark.parametrize("name", ["fit_diagnostics", "posterior_intervals"])
+@pytest.mark.parametrize("name", ["fit_diagnostics", "scaled_residuals", "posterior_intervals"])
 def test_pictures_of_models_say_what_they_need(name, given):
     refused(
         DesignError,

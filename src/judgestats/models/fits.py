@@ -22,6 +22,7 @@ from judgestats.models.postestimation import (
     crossvalidation,
     diagnosis,
     effects,
+    influence,
     intervals,
     marginal_effects,
     marginal_means,
@@ -29,6 +30,7 @@ from judgestats.models.postestimation import (
     prediction,
     predictive_intervals,
     rater_agreement,
+    scaled_residuals,
     simulated_responses,
     summaries,
     term_deletions,
@@ -36,6 +38,7 @@ from judgestats.models.postestimation import (
 )
 from judgestats.models.postestimation.mean_contrasts import Comparison
 from judgestats.models.postestimation.reference_grids import GridCells
+from judgestats.models.postestimation.simulated_responses import Random
 from judgestats.schema.columns import By
 from judgestats.typing import Seed
 
@@ -1066,7 +1069,7 @@ class Fit(Fitted):
         """
         return effects.r2(self, rate, conf_level)
 
-    def simulate(self, n: int = 1, *, seed: Seed = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+    def simulate(self, n: int = 1, *, seed: Seed = SEED, random: Random = "new") -> pd.DataFrame:
         """Draw responses from a fitted model, at its estimates.
 
         Calls are independent given the random effects: a row that represents several calls is several draws.
@@ -1105,6 +1108,159 @@ class Fit(Fitted):
         40
         """
         return simulated_responses.simulate(self, n, seed=seed, random=random)
+
+    def scaled_residuals(
+        self, n_draws: int = 250, *, by: By = None, random: Random = "new", seed: Seed = SEED
+    ) -> pd.DataFrame:
+        """Where each response lies among those that the fitted model draws: uniform on (0, 1) where it holds.
+
+        Parameters
+        ----------
+        n_draws : int
+            Responses to draw, 40 or more.
+        by : str or sequence of str, optional
+            Columns whose combinations are cells, each with one residual: that of its sum of successes, counts or
+            scores, of ordered categories the sum of their numbers. By default each call has one; in binomial and
+            cumulative models each combination of the columns of the model.
+        random : {'new', 'conditional'}
+            New random effects in each draw, or the conditional modes of the fit: these have more power against too
+            much variance within levels, and do not look at the levels themselves.
+        seed : int, Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of the calls or cells, ``n`` (calls, trials included), ``observed``, ``expected`` (mean of the
+            draws) and ``scaled_residual``: the rank of the observed response among the drawn ones, ties broken at
+            random.
+
+        Raises
+        ------
+        DesignError
+            If a column or `random` is unknown, there are too few draws, too many for memory (100 million responses),
+            the classes have no order, the cells of a binomial model have one call each, or the engine has no model of
+            whole responses (``gee``).
+        SchemaError
+            If the model has a column with the name of one of the result.
+
+        See Also
+        --------
+        residual_tests : Tests of the same.
+        judgestats.plot.scaled_residuals : Their picture.
+
+        Notes
+        -----
+        Pearson residuals of counts and shares are not normal, so that their pictures show patterns where there are
+        none. These are uniform in every family: 0.5 is the middle, 0 and 1 the ends of what the model expects. With
+        new random effects the residuals of one level are dependent.
+
+        Source: Dunn and Smyth 1996; Hartig's R package DHARMa.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> table = pd.DataFrame({"judge": ["a", "b"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
+        >>> fit = js.fit("correct ~ judge", table, counts="n")
+        >>> fit.scaled_residuals(seed=1).round(2)
+          judge      n  observed  expected  scaled_residual
+        0     a  100.0      60.0     60.37             0.49
+        1     b  100.0      80.0     80.16             0.48
+        """
+        return scaled_residuals.scaled_residuals(self, n_draws, by=by, random=random, seed=seed)
+
+    def residual_tests(
+        self, n_draws: int = 250, *, by: By = None, random: Random = "new", seed: Seed = SEED
+    ) -> pd.DataFrame:
+        """Test whether the responses look like those that the fitted model draws.
+
+        Parameters
+        ----------
+        n_draws, by, random, seed
+            As in :meth:`scaled_residuals`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a test: ``estimate`` (observed by expected), ``observed``, ``expected`` (mean of the draws),
+            ``p_value``, ``n`` (residuals), ``n_draws``. ``uniformity``: Kolmogorov and Smirnov's distance of the
+            residuals from the uniform distribution. ``dispersion``: sum of the squared distances from the mean of the
+            draws; above 1 more than the model expects, below less. ``outliers``: responses at or beyond the ends of the
+            draws. ``zeros``: responses of 0, but in Gaussian models.
+
+        Raises
+        ------
+        DesignError, SchemaError
+            As :meth:`scaled_residuals` does.
+
+        Notes
+        -----
+        Each draw is compared with all others as the observed responses are: ``p_value`` is a rank, exact for a model
+        with known parameters, whatever the dependence of the residuals. Parameters are estimated, so it is too large
+        rather than too small. ``dispersion`` and ``zeros`` are two-sided. The smallest value is 1/(n_draws + 1), twice
+        that of two-sided tests.
+
+        Source: as of :meth:`scaled_residuals`; ranks by Besag and Clifford 1989.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> table = pd.DataFrame({"item": range(40), "edits": [0, 0, 0, 9] * 10})
+        >>> fit = js.fit("edits ~ 1", table, family="poisson")
+        >>> fit.residual_tests().round(3)[["test", "estimate", "p_value"]]
+                 test  estimate  p_value
+        0  uniformity     5.022    0.004
+        1  dispersion     6.788    0.008
+        2    outliers    44.118    0.004
+        3       zeros     7.375    0.008
+        """
+        return scaled_residuals.residual_tests(self, n_draws, by=by, random=random, seed=seed)
+
+    def influence(self, group: str) -> pd.DataFrame:
+        """How much the coefficients depend on each level of a factor: the model fitted without it.
+
+        Parameters
+        ----------
+        group : str
+            Grouping factor of a random term, or a column of the model that is no answer.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each level and coefficient, the most influential level first: ``level``, ``n`` (its calls, trials
+            included), ``cooks_distance`` (of all coefficients), ``term``, ``estimate`` (without the level),
+            ``dfbetas`` (what leaving it out adds to the coefficient, in standard errors of the fit without it),
+            ``flag``. A level without which a coefficient is not determined has NaN and ``not fitted``.
+
+        Raises
+        ------
+        DesignError
+            If there is no such factor or column.
+        FitError
+            If it has one level, or the engine cannot fit again (``pymc``).
+
+        Notes
+        -----
+        As many fits as levels. Cook's distance is d' V⁻¹ d / p, d the changes of the p coefficients and V their
+        covariance with all levels, as in R's influence.ME; ``cooks.distance(influence(fit, "judge"))`` of lme4 is
+        (k - p)/k of it, k the number of levels. `dfbetas` is that of lme4. Thresholds of ordinal models are
+        coefficients. Above 4/k a level is looked at by custom.
+
+        Source: Cook 1977; Belsley, Kuh and Welsch 1980; Nieuwenhuis, te Grotenhuis and Pelzer 2012.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> calls = pd.DataFrame({"k": [1, 9, 2, 8], "size": 10, "item": list("abcd")})
+        >>> fit = js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls)
+        >>> fit.influence("item").drop(columns="flag").round(3)
+          level     n  cooks_distance       term  estimate  dfbetas
+        0     b  10.0           0.553  Intercept    -0.740   -0.762
+        1     a  10.0           0.553  Intercept     0.740    0.762
+        2     c  10.0           0.290  Intercept     0.536    0.445
+        3     d  10.0           0.290  Intercept    -0.536   -0.445
+        """
+        return influence.influence(self, group)
 
     def predictive(
         self, kind: Kind = "posterior", *, by: By = None, n_draws: int = 1000, seed: Seed = SEED

@@ -4,7 +4,7 @@
 # mvtnorm 1.1-3, lmerTest 3.1-3, pbkrtest 0.5.2, performance 0.10.2, geepack 1.3.9, TMB 1.9.2, statmod 1.5.0, numDeriv 2016.8-1.1 (Debian 12's packages).
 #
 #   for name in fits emmeans tests confint predict margins console satterthwaite kenward_roger \
-#     contrasts cloglog ranova r2 console_more; do
+#     contrasts cloglog ranova r2 influence console_more; do
 #     Rscript tests/reference/models/$name.R [folder]
 #   done
 #

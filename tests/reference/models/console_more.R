@@ -1,4 +1,4 @@
-# What an R user sees of codings, cloglog, mean classes, tests of random terms and R²: console_more.txt.
+# What an R user sees of codings, cloglog, mean classes, tests of random terms, R² and influence: console_more.txt.
 source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))), "common.R"))
 suppressMessages({library(emmeans); library(lmerTest); library(performance)})
 options(width = 100)
@@ -13,7 +13,8 @@ calls <- expression(
   emmeans(clm_wine, ~temp, mode = "mean.class"),
   emmeans(clm_wine, ~cut | temp, mode = "exc.prob"),
   ranova(lmer_sleep),
-  r2_nakagawa(glmer_cbpp))
+  r2_nakagawa(glmer_cbpp),
+  dfbetas(influence(lmer_sleep, "Subject"))[c("309", "335"), ])
 out <- unlist(lapply(calls, function(call) {
   printed <- capture.output(print(suppressMessages(suppressWarnings(eval(call, globalenv())))))
   c(paste(">", paste(trimws(deparse(call, width.cutoff = 100)), collapse = " ")), gsub("\033\\[[0-9;]*m", "", sub("\\s+$", "", printed)), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,9 +23,6 @@ from judgestats.typing import Floats, Ints, Seed
 FromPrior = Callable[[int, np.random.Generator], Draws]
 
 
-#: Rates of a Poisson model above it cannot be drawn.
-
-
 def predictive(
     fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: By = None, n_draws: int = 1000, seed: Seed = SEED
 ) -> pd.DataFrame:
@@ -36,7 +33,7 @@ def predictive(
     choose(kind, KINDS, "kind")
     if isinstance(n_draws, bool) or not isinstance(n_draws, int | np.integer) or n_draws < 40:
         raise DesignError(f"n_draws={n_draws!r} is no number of replicates. Allowed: 40, 41, ...; use 1000.")
-    columns = _cells(fit, by)
+    columns = cell_columns(fit, by, (*COLUMNS, "kind"))
     parts = []
     for one in ("posterior", "prior") if kind == "both" else (kind,):
         rng = generator(seed, ("predictive", one))
@@ -44,7 +41,8 @@ def predictive(
     return pd.concat(parts, ignore_index=True)
 
 
-def _cells(fit: Fitted, by: By) -> list[str]:
+def cell_columns(fit: Fitted, by: By, own: Sequence[str]) -> list[str]:
+    """Columns whose combinations are cells, all that are no answer if none is named; `own` are those of the result."""
     d = fit.design
     columns = [c for c in d.frame.columns if c not in d.formula.answers]
     wanted = columns if by is None else [by] if isinstance(by, str) else list(by)
@@ -53,7 +51,7 @@ def _cells(fit: Fitted, by: By) -> list[str]:
             have = ", ".join(columns) or "none"
             hint = suggestion(str(name), columns)
             raise DesignError(f"by has {name!r}, which is no column of the model. Columns: {have}.{hint}")
-        if name in (*COLUMNS, "kind"):
+        if name in own:
             raise SchemaError(f"The model has a column {name!r}, which the result has too. Rename it, or leave it out.")
     return wanted
 
@@ -62,11 +60,11 @@ def _one(
     fit: Fitted, draws: Draws, columns: list[str], kind: str, n_draws: int, rng: np.random.Generator
 ) -> pd.DataFrame:
     d, names = fit.design, _outcomes(fit)
-    labels, code = _grouped(d.frame, columns)
+    labels, code = grouped(d.frame, columns)
     calls: Floats = d.count * d.trials
     n: Floats = np.bincount(code, calls, len(labels)).astype(np.float64)
-    summed = _summed(_seen(fit), code, len(labels))
-    simulated = np.stack([_summed(y, code, len(labels)) for y in _answers(fit, draws, n_draws, rng)])
+    summed = summed_by(answers(fit), code, len(labels))
+    simulated = np.stack([summed_by(y, code, len(labels)) for y in _answers(fit, draws, n_draws, rng)])
     mean = fit.distribution.linear
     if mean:
         summed, simulated = summed / n[:, None], simulated / n[:, None]
@@ -76,7 +74,7 @@ def _one(
     return replicates(cells, summed.ravel(), simulated, calls, kind=kind, draws=draws.method, scale=scale)
 
 
-def _grouped(frame: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
+def grouped(frame: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
     """Distinct combinations in their order, and which of them each row has."""
     if not columns:
         return pd.DataFrame(index=[0]), np.zeros(len(frame), np.int64)
@@ -101,7 +99,7 @@ def _outcomes(fit: Fitted) -> list[str]:
     return [d.response.labels[1] if d.response.labels[1] == "success" else f"{name}[{d.response.labels[1]}]"]
 
 
-def _seen(fit: Fitted) -> Floats:
+def answers(fit: Fitted) -> Floats:
     """(N, K) what the calls of each row of the design add up to."""
     d = fit.design
     if not d.categories:
@@ -110,7 +108,8 @@ def _seen(fit: Fitted) -> Floats:
     return np.asarray(d.count[:, None] * indicators, np.float64)
 
 
-def _summed(values: Floats, code: Ints, size: int) -> Floats:
+def summed_by(values: Floats, code: Ints, size: int) -> Floats:
+    """Sums (size, K) of the rows of each cell."""
     return np.stack([np.bincount(code, v, size) for v in values.T], axis=1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,14 @@ from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.mean_responses import linear_predictor, rows_of
 from judgestats.typing import Floats, Ints, Seed
 
-RANDOM = ("new", "conditional")
+Random = Literal["new", "conditional"]
+RANDOM = get_args(Random)
 
 
-def simulate(
-    fit: Fitted, n: int = 1, *, seed: Seed = SEED, random: Literal["new", "conditional"] = "new"
-) -> pd.DataFrame:
+def simulate(fit: Fitted, n: int = 1, *, seed: Seed = SEED, random: Random = "new") -> pd.DataFrame:
     """Draw responses from a fitted model, at its estimates: :meth:`judgestats.models.Fit.simulate`."""
     choose(random, RANDOM, "random")
-    _refuse_marginal(fit)
+    refuse_marginal(fit)
     if not (isinstance(n, int | np.integer) and n > 0):
         raise DesignError(f"n={n!r} is no number of draws. Allowed: 1, 2, 3, ...")
     rng, d = generator(seed, ("simulate",)), fit.design
@@ -73,14 +72,15 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
 
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
     """Draw a response and fit the same model to it."""
-    _refuse_marginal(fit)
+    refuse_marginal(fit)
     if fit.refit is None:
         raise DesignError(f"engine={fit.engine!r} cannot fit again. Use engine='ml', or method='wald'.")
     redrawn, index = redesign(fit, rng, random)
     return fit.refit(redrawn, index)
 
 
-def _refuse_marginal(fit: Fitted) -> None:
+def refuse_marginal(fit: Fitted) -> None:
+    """Raise where the engine has no model of a whole response."""
     if fit.engine == "gee":
         raise DesignError(
             "engine='gee' models the mean of each call and no whole cluster: there is nothing to draw from. "

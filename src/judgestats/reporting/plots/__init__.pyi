@@ -35,6 +35,7 @@ from judgestats.reporting.plots.rank_intervals import rank_sets as rank_sets
 from judgestats.reporting.plots.reliabilities import agreement_levels as agreement_levels
 from judgestats.reporting.plots.reliabilities import icc as icc
 from judgestats.reporting.plots.reliabilities import quality_agreement as quality_agreement
+from judgestats.reporting.plots.residual_ranks import scaled_residuals as scaled_residuals
 from judgestats.reporting.plots.scatter import bias_map as bias_map
 from judgestats.reporting.plots.scatter import bias_scores as bias_scores
 from judgestats.reporting.plots.scatter import metrology_map as metrology_map
