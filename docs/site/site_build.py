@@ -73,6 +73,7 @@ CHAPTERS: dict[str, tuple[str, str, list[str]]] = {
             "docs/calibration.md",
             "docs/generalising.md",
             "docs/comparing_models.md",
+            "docs/readings.md",
             "docs/alternatives.md",
             "docs/limitations.md",
             "docs/coverage_of_papers.md",
