@@ -323,6 +323,22 @@ def _fit(names: tuple[str, ...]) -> Any:
         return js.fit("correct ~ judge + (1|item)", table.assign(correct=(rng.random(len(table)) < chance).astype(int)))
 
 
+def _readings(names: list[str]) -> pd.DataFrame:
+    """Accuracies under five readings, of which one is another question."""
+    same, another = "same question", "another question"
+    kinds = {"headline": "headline", "a tie is half right": same, "only where no judge ties": same}
+    kinds |= {"every item alike": same, "right in both orders": another}
+    skill, rng = np.sort(_uniform(len(names), 0.5, 0.85))[::-1], np.random.default_rng(6)
+    parts = []
+    for reading, kind in kinds.items():
+        values = skill + rng.normal(0, 0.02, len(names)) - 0.2 * (kind == "another question")
+        part = pd.DataFrame({"reading": reading, "kind": kind, "judge": names, "estimate": values})
+        part["rank"] = part["estimate"].rank(ascending=False)
+        parts.append(part.assign(best_set=values > values.max() - 0.04))
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(conf_low=table["estimate"] - 0.05, conf_high=table["estimate"] + 0.05)
+
+
 def _draws(names: list[str]) -> pd.DataFrame:
     rng = np.random.default_rng(8)
     table = {f"effect[{j}]": rng.normal(m, 0.3, 800) for j, m in zip(names, _uniform(len(names), -1, 1.5), strict=True)}
@@ -539,6 +555,7 @@ ENTRIES = [
     ),
     Entry("revision", "Verdicts revised towards a label.", _one(_revised), "js.revision(calls)"),
     Entry("score_distribution", "How each judge uses the scale.", _one(_distribution), "js.score_distribution(scores)"),
+    Entry("specifications", "A result under every reading of the data.", _one(_readings), "js.specifications(calls)"),
     Entry("score_matrix", "Scores of each system by each judge.", _one(_scores), "js.score_matrix(scores)"),
     Entry("stable_positional", "Two kinds of false preference.", _one(_dark_current), "js.delta0(calls)"),
     Entry("strategies", "Gains of strategies over the baseline.", _one(_strategies), "js.compare_strategies(calls)"),

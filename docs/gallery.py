@@ -325,6 +325,10 @@ picture = js.plot.fit_diagnostics(result)
 # %% scaled_residuals
 picture = js.plot.scaled_residuals(result, by="item")
 
+# %% specifications
+result = js.specifications(verdicts[verdicts["gold"].notna()])
+picture = js.plot.specifications(result)
+
 # %% posterior_intervals
 picture = js.plot.posterior_intervals(posterior, variables=["severity", "self_preference"])
 

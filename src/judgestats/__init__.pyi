@@ -86,6 +86,7 @@ from judgestats.metrics.invariance.rationale_shifts import rationale_alignment a
 from judgestats.metrics.invariance.rationale_shifts import rationale_shift as rationale_shift
 from judgestats.metrics.invariance.relative_anchoring import protocol_difference as protocol_difference
 from judgestats.metrics.invariance.revisions import revision as revision
+from judgestats.metrics.multiverse import specifications as specifications
 from judgestats.metrics.psychometrics.ladder import d_prime as d_prime
 from judgestats.metrics.psychometrics.ladder import target_sensitivity as target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift as criterion_shift

@@ -11,6 +11,7 @@ import pytest
 
 from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.correctness import gold_agreement
+from judgestats.metrics.multiverse import specifications
 from judgestats.schema import preferences
 from judgestats.verdicts import aggregate
 
@@ -207,3 +208,16 @@ def test_llmbar_equal_in_all_349_cells(llmbar: pd.DataFrame, llmbar_published):
     default = consistency(llmbar, by=["subset", "strategy"])
     dropped = 61_926 // 2 - default.loc[default["term"] == "consistency", "n"].sum()
     assert dropped == 173
+
+
+def test_readings_of_judgebench_trade_off(judgebench: pd.DataFrame):
+    """The first by call is another than the first in both orders, on the pairs that six judges share."""
+    shared = judgebench.groupby("item")["judge"].transform("nunique") >= 6
+    judges = judgebench[shared].groupby("judge")["item"].nunique()
+    of_six = judgebench[shared & judgebench["judge"].isin(judges.index[judges == 350])]
+    found = specifications(of_six)
+    first = found[found["rank"] == 1].groupby("reading")["judge"].first()
+    assert first["headline"] == "o1-mini-2024-09-12"
+    assert first["right in both orders"] == "Skywork_Skywork-Reward-Gemma-2-27B"
+    twice = found[found["reading"] == "right in both orders"].set_index("judge")["estimate"].round(3)
+    assert (twice["o1-mini-2024-09-12"], twice.max()) == (0.58, 0.643)

@@ -494,7 +494,7 @@ def test_a_page_of_judges_of_whom_some_are_systems(identity, tmp_path):
 
 
 #: Pictures of two tables, or of a model.
-OF_OTHERS = {"fit_diagnostics", "judges_and_people", "posterior_intervals", "scaled_residuals"}
+OF_OTHERS = {"fit_diagnostics", "judges_and_people", "posterior_intervals", "scaled_residuals", "specifications"}
 
 
 @pytest.mark.parametrize("name", [p for p in plots.__all__ if p not in OF_OTHERS])

@@ -42,5 +42,6 @@ from judgestats.reporting.plots.scatter import metrology_map as metrology_map
 from judgestats.reporting.plots.scatter import stable_positional as stable_positional
 from judgestats.reporting.plots.score_use import score_distribution as score_distribution
 from judgestats.reporting.plots.score_use import score_quantiles as score_quantiles
+from judgestats.reporting.plots.specification_curves import specifications as specifications
 from judgestats.reporting.plots.variance_shares import decision_study as decision_study
 from judgestats.reporting.plots.variance_shares import variance_components as variance_components

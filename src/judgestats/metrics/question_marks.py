@@ -1,0 +1,167 @@
+"""The marks of a question: a row for each call, with what a reading may change, before repeats are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError
+from judgestats.metrics import readings
+from judgestats.metrics.readings import QuestionReading
+from judgestats.metrics.scales import on_one_scale
+from judgestats.schema.classes import has_answer
+from judgestats.schema.coding import joint, yes_or_no
+from judgestats.schema.columns import UNIT_COLUMNS, VERDICTS, answer_column, grouping
+from judgestats.typing import Integers, Mask
+
+#: Columns that say what was judged, besides the candidates.
+_THINGS = ("item", "system", *UNIT_COLUMNS)
+
+
+SHARE = (0.0, 1.0)
+QUESTIONS = ("right", "steady", "position")
+
+
+@dataclass(frozen=True)
+class QuestionMarks:
+    """The table of marks of a headline, its readings, and how its estimates are compared."""
+
+    marks: pd.DataFrame
+    readings: Sequence[QuestionReading]
+    bounds: tuple[float, float]
+    lower_is_better: bool = False
+    about_zero: bool = False  # the best estimate is the one nearest to 0
+
+
+def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> QuestionMarks:
+    """The marks of a question; an error says what it needs that the data lack."""
+    pairs = {"first", "second", "choice"} <= {*study.names}
+    if question == "right":
+        if gold not in study.names or study.columns.series(gold).isna().all():
+            raise DesignError(
+                f"question='right' needs right answers, a column {gold!r}. Columns: {', '.join(study.names)}."
+            )
+        return _right_of_pairs(study, cluster, gold) if pairs else _right_of_answers(study, cluster, gold)
+    if not pairs:
+        raise DesignError(f"question={question!r} needs verdicts on pairs: columns first, second and choice.")
+    study.refuse_unknown_order()
+    return _steady(study, cluster) if question == "steady" else _position(study, cluster)
+
+
+def _calls(study: Study, cluster: Cluster, things: Sequence[str]) -> pd.DataFrame:
+    """A row for each call: who, on what, in which cluster; its value is to come."""
+    columns = study.columns
+    units = [c for c in (*_THINGS, *things) if c in columns]
+    columns_of_cluster = clusters(cluster)
+    if columns_of_cluster and len(columns_of_cluster) > 1:
+        raise DesignError(f"cluster={cluster!r} must be one column.")
+    if columns_of_cluster and columns_of_cluster[0] != "pair":
+        grouping(columns_of_cluster, study.names, "preferences" if "choice" in columns else "ratings", "cluster")
+    column = (
+        "".join(columns_of_cluster)
+        if columns_of_cluster is not None
+        else auto_cluster(study, ["judge"], study.n_calls).column
+    )
+    unit = _numbered(study, units)
+    pair = study.pairs.code if "choice" in columns else unit
+    own = pair if column == "pair" and "pair" not in columns else _numbered(study, [column]) if column else unit
+    order = study.ordered[2].astype(np.int64) if "choice" in columns else np.zeros(len(columns), np.int64)
+    beyond = [c for c in units if c not in ("item", "first", "second")]
+    if beyond:
+        other = study.columns.codes(beyond)
+        pair = joint([(pair, int(pair.max(initial=0)) + 1), (other.code, other.size)], len(columns))[0]
+    table = {
+        "judge": study.columns.series("judge").astype(str),
+        "unit": unit,
+        "pair": pair,
+        "order": order,
+        "item": _numbered(study, ["item"]),
+        "task": _numbered(study, ["task"]) if "task" in columns else 0,
+        "cluster": own,
+        "value": np.nan,
+        "weight": study.counts,
+        "tie": False,
+        "valid": True,
+        "empty": _empty(study),
+    }
+    return pd.DataFrame(table).reset_index(drop=True)
+
+
+def _numbered(study: Study, names: Sequence[str]) -> Integers:
+    return study.columns.codes([*names]).code
+
+
+def _empty(study: Study) -> Mask:
+    """Calls of which a candidate has no text."""
+    lengths = [study.columns.series(c) for c in ("length_first", "length_second") if c in study.names]
+    none = [pd.to_numeric(length, errors="coerce").to_numpy(float) == 0 for length in lengths]
+    return np.any(none, axis=0) if none else np.zeros(len(study.columns), dtype=bool)
+
+
+def _votes(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The vote of each call: 1 for the candidate with the lower name, -1 for the other, 0 for a tie."""
+    choice = study.columns["choice"]
+    side = choice.among("first").astype(float) - choice.among("second")
+    vote = np.where(study.ordered[2], -side, side)
+    return table.assign(valid=~choice.among("invalid"), tie=side == 0, vote=vote, side=side)
+
+
+def _right_of_pairs(study: Study, cluster: Cluster, gold: str) -> QuestionMarks:
+    study = study.where(study.columns.series(gold).notna().to_numpy())
+    table = _votes(study, _calls(study, cluster, ["first", "second"]))
+    low, high, _ = study.ordered
+    meant = study.columns.series(gold).astype(str).to_numpy()
+    names = np.asarray(low.labels, dtype=object)
+    right = np.where(
+        meant == "tie", 0.0, np.where(meant == names[low.code], 1.0, np.where(meant == names[high.code], -1.0, np.nan))
+    )
+    value = np.where(table["valid"], (table["vote"] == right).astype(float), np.nan)
+    table = table.assign(value=value, right=right, tie=table["tie"] & table["valid"] & (right != 0))
+    return QuestionMarks(table, readings.RIGHT_OF_PAIRS, SHARE)
+
+
+def _steady(study: Study, cluster: Cluster) -> QuestionMarks:
+    """A row for each pair that a judge saw in both orders, by the first valid call in each."""
+    table = _votes(study, _calls(study, cluster, ["first", "second"]))
+    table = table.sort_values("valid", ascending=False, kind="stable").drop_duplicates(["judge", "pair", "order"])
+    one, two = (table[table["order"] == k].set_index(["judge", "pair"]) for k in (0, 1))
+    one, two = one.align(two, join="inner", axis=0)
+    if one.empty:
+        raise DesignError("question='steady' needs pairs that a judge saw in both orders, and there is none.")
+    valid = one["valid"] & two["valid"]
+    same, tie = (one["vote"] == two["vote"]).astype(float), (one["vote"] == 0) != (two["vote"] == 0)
+    own = {"value": same.where(valid), "valid": valid, "tie": tie & valid, "order": 0, "weight": 1.0}
+    marks = one.assign(**own).reset_index()
+    return QuestionMarks(marks.assign(unit=marks["pair"]), readings.STEADY, SHARE)
+
+
+def _position(study: Study, cluster: Cluster) -> QuestionMarks:
+    table = _votes(study, _calls(study, cluster, ["first", "second"]))
+    both = table.groupby(["judge", "pair"])["order"].transform("nunique") == 2
+    if not both.any():
+        raise DesignError("question='position' needs pairs that a judge saw in both orders, and there is none.")
+    marks = table.assign(value=table["side"].where(table["valid"]))[both].reset_index(drop=True)
+    return QuestionMarks(marks, readings.POSITION, (-1.0, 1.0), about_zero=True)
+
+
+def _right_of_answers(study: Study, cluster: Cluster, gold: str) -> QuestionMarks:
+    """Answers that are right or not, or scores and their distance from the right ones."""
+    column = answer_column(study.names)
+    study = study.where(study.columns.series(gold).notna().to_numpy())
+    table = _calls(study, cluster, ())
+    said, right = study.columns.series(column), study.columns.series(gold)
+    if column in VERDICTS or column == "answer":
+        ours, theirs = (c.astype("string") if column == "answer" else yes_or_no(c) for c in (said, right))
+        valid = has_answer(said) & ours.notna().to_numpy()
+        value = np.where(valid, (ours == theirs).fillna(False).to_numpy(bool).astype(float), np.nan)
+        marks = table.assign(value=value, valid=valid, right=pd.factorize(right)[0])
+        return QuestionMarks(marks, readings.RIGHT_OF_ANSWERS, SHARE)
+    score, true = (pd.to_numeric(c, errors="coerce").astype(float) for c in (said, right))
+    error = (score - true).where(on_one_scale(score, true, study.columns.series("judge"))).to_numpy()
+    marks = table.assign(value=np.abs(error), error=error, right=true.to_numpy(), valid=~np.isnan(error))
+    return QuestionMarks(marks, readings.DISTANCE, (0.0, np.inf), lower_is_better=True)

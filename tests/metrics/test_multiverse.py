@@ -1,0 +1,304 @@
+"""Readings of a question: each cell against pandas on public sets and tables by hand, ranks, best sets, refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.metrics.marks import order_marks, right_marks, steady_marks
+from judgestats.metrics.standings import means_of, standing
+from refusals import refused
+
+SAME, ANOTHER = "same question", "another question"
+
+
+def cells(table, reading):
+    rows = table[table["reading"] == reading]
+    assert len(rows), f"no reading {reading!r}: {list(dict.fromkeys(table['reading']))}"
+    return rows.set_index("judge")["estimate"]
+
+
+def equal(table, reading, expected):
+    """Every judge's estimate is the mean that pandas gives."""
+    got = cells(table, reading)
+    pd.testing.assert_series_equal(got, expected.reindex(got.index), check_names=False, rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def llmbar():
+    table = js.datasets.load("llmbar")
+    return table[table["strategy"] == "Vanilla"].drop(columns=["strategy", "subset"]).reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def mtbench():
+    return js.datasets.load("mtbench_position")
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """Ties, ties that are right, invalid verdicts, tasks of unlike size, repeats, and judges with unlike pools."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for j, skill in (("a", 0.8), ("b", 0.7), ("c", 0.55)):
+        for i in range(60 if j != "c" else 45):
+            gold = ("x", "y", "x", "y", "tie")[i % 5]
+            for order in (("x", "y"), ("y", "x")):
+                for _ in range(2 if i % 7 == 0 else 1):
+                    lucky = rng.random()
+                    wrong = "y" if gold == "x" else "x"
+                    winner = gold if lucky < skill else "tie" if lucky > 0.9 else wrong
+                    choice = "tie" if winner == "tie" else "first" if winner == order[0] else "second"
+                    rows.append(
+                        (
+                            j,
+                            f"q{i}",
+                            "t1" if i < 40 else "t2",
+                            *order,
+                            "invalid" if rng.random() < 0.06 else choice,
+                            gold,
+                        )
+                    )
+    table = pd.DataFrame(rows, columns=["judge", "item", "task", "first", "second", "choice", "gold"])
+    return table.assign(
+        replicate=table.groupby(["judge", "item", "first"]).cumcount(),
+        length_first=np.where(table["item"] == "q3", 0, 9),
+    )
+
+
+def call_table(table):
+    """The calls with winner and value by pandas alone."""
+    names = table[["first", "second"]].astype(str)
+    choice = table["choice"].astype(str)
+    winner = names["first"].where(choice == "first", names["second"]).mask(choice.isin(["tie", "abstain"]), "tie")
+    valid = choice != "invalid"
+    low = names.min(axis=1)
+    pair = table["item"].astype(str) + "|" + low + "|" + names.max(axis=1)
+    pair += table["replicate"].astype(str) if "replicate" in table else ""  # each repeat is asked in both orders
+    gold = table["gold"].astype(str) if "gold" in table else "tie"
+    side = (choice == "first") * 1.0 - (choice == "second")
+    own = {
+        "winner": winner.where(valid),
+        "valid": valid,
+        "pair": pair,
+        "cell": pair + names["first"],
+        "low": low,
+        "side": side,
+    }
+    own["vote"] = ((winner == low) * 1.0 - ((winner != low) & (winner != "tie"))).where(valid)
+    return table.assign(
+        **own, value=(winner == gold).astype(float).where(valid), tie=valid & (winner == "tie") & (gold != "tie")
+    )
+
+
+def mean(table, value="value", key="cell"):
+    """Mean over units, each weighted by its valid calls: that of the calls."""
+    return table.dropna(subset=[value]).groupby("judge")[value].mean()
+
+
+def whole(table, dropped, key="cell"):
+    return table[~table[key].isin(table.loc[dropped, key])]
+
+
+def alike(table, column):
+    by_level = table.dropna(subset=["value"]).groupby(["judge", column], observed=True)["value"].mean()
+    return by_level.groupby("judge").mean()
+
+
+def merged(table, rule):
+    """Right verdicts of pairs with valid votes in both orders, merged by a rule for two signs."""
+    valid = table[table["valid"]].assign(turned=table["first"].astype(str) != table["low"])
+    votes = valid.groupby(["judge", "pair", "turned"])["vote"].sum().unstack().dropna()
+    first = valid.groupby(["judge", "pair"])[["gold", "low"]].first().astype(str).loc[votes.index]
+    right = np.where(first["gold"] == "tie", 0, np.where(first["gold"] == first["low"], 1, -1))
+    one, two = np.sign(votes[False].to_numpy()), np.sign(votes[True].to_numpy())
+    return pd.Series(rule(one, two, right), index=votes.index, dtype=float).groupby("judge").mean()
+
+
+def assert_right(table, *, ties, empty, tasks):
+    own, found = call_table(table), js.specifications(table)
+    equal(found, "headline", mean(own))
+    equal(found, "an invalid verdict is wrong", own["value"].fillna(0).groupby(own["judge"]).mean())
+    equal(found, "only where all judges are valid", mean(whole(own, ~own["valid"])))
+    equal(found, "every item alike", alike(own, "item"))
+    equal(found, "right in both orders", merged(own, lambda a, b, r: (a == r) & (b == r)))
+    expected = {
+        "headline",
+        "an invalid verdict is wrong",
+        "only where all judges are valid",
+        "every item alike",
+        "right in both orders",
+    }
+    if ties:
+        equal(found, "a tie is half right", mean(own.assign(value=own["value"].mask(own["tie"], 0.5))))
+        equal(found, "only where no judge ties", mean(whole(own, own["tie"])))
+        equal(found, "orders merged, a difference is a tie", merged(own, lambda a, b, r: np.where(a == b, a, 0) == r))
+        equal(found, "orders merged, by the sum of votes", merged(own, lambda a, b, r: np.sign(a + b) == r))
+        expected |= {
+            "a tie is half right",
+            "only where no judge ties",
+            "orders merged, a difference is a tie",
+            "orders merged, by the sum of votes",
+        }
+    if empty:
+        nothing = own["length_first"] == 0
+        equal(found, "without empty texts", mean(whole(own, nothing)))
+        expected |= {"without empty texts"}
+    if tasks:
+        equal(found, "every task alike", alike(own, "task"))
+        expected |= {"every task alike"}
+    assert set(found["reading"]) == expected
+
+
+def test_right_verdicts_are_those_of_pandas(llmbar, hard):
+    assert_right(llmbar, ties=False, empty=False, tasks=False)
+    assert_right(hard, ties=True, empty=True, tasks=True)
+
+
+def test_the_headline_is_that_of_the_measure_and_its_best_set_that_of_the_page(llmbar):
+    found = js.specifications(llmbar)
+    measure = js.gold_agreement(llmbar).query("term == 'accuracy'").set_index("judge")["estimate"]
+    equal(found, "headline", measure)
+    ranking = standing(right_marks(llmbar, [], "item"), bounds=(0.0, 1.0))
+    first = found[found["reading"] == "headline"].set_index("judge")
+    assert first.index[first["best_set"]].tolist() == [ranking.best, *ranking.tied] == ["GPT-4"]
+    ends = ranking.means.set_index("judge")[["conf_low", "conf_high"]]
+    np.testing.assert_allclose(first[["conf_low", "conf_high"]], ends.loc[first.index])
+    assert found.loc[found["rank"] == 1, "judge"].tolist() == ["GPT-4"] * found["reading"].nunique()
+
+
+def test_steady_verdicts_are_those_of_pandas(mtbench, llmbar):
+    for table in (mtbench, llmbar):
+        found, own = js.specifications(table, question="steady"), call_table(table)
+        own["turned"] = own["first"].astype(str) != own["low"]
+        own["vote"] = own["vote"].fillna(9)
+        votes = own.set_index(["judge", "pair", "turned"])["vote"].unstack().dropna()
+        valid = (votes != 9).all(axis=1)
+        tie = ((votes == 0).sum(axis=1) == 1) & valid
+        pairs = pd.DataFrame(
+            {"value": (votes[False] == votes[True]).astype(float), "valid": valid, "tie": tie}
+        ).reset_index()
+        pairs["value"] = pairs["value"].where(pairs["valid"])
+        equal(found, "headline", mean(pairs))
+        equal(
+            found,
+            "a pair with an invalid verdict is not the same",
+            pairs["value"].fillna(0).groupby(pairs["judge"]).mean(),
+        )
+        equal(found, "only where all judges are valid", mean(whole(pairs, ~pairs["valid"], "pair")))
+        if tie.any():
+            equal(
+                found,
+                "a tie and a verdict are half the same",
+                mean(pairs.assign(value=pairs["value"].mask(pairs["tie"], 0.5))),
+            )
+            equal(found, "only pairs that no judge ties", mean(whole(pairs, pairs["tie"], "pair")))
+        equal(found, "headline", means_of(steady_marks(table, [])).set_index("judge")["estimate"])
+
+
+def test_preferences_for_a_place_are_those_of_pandas(mtbench):
+    found, own = js.specifications(mtbench, question="position"), call_table(mtbench)
+    own["value"] = own["side"].where(own["valid"])
+    equal(found, "headline", means_of(order_marks(mtbench, [])).set_index("judge")["estimate"])
+    equal(found, "headline", mean(own))
+    equal(found, "of verdicts that are no tie", mean(own[own["winner"] != "tie"]))
+    equal(found, "every item alike", alike(own, "item"))
+    rows = found[found["reading"] == "headline"]
+    assert rows.loc[rows["estimate"].abs().idxmin(), "rank"] == 1
+    assert rows.loc[rows["best_set"], "judge"].str.startswith("gpt-").all()  # those without a bias that is shown
+
+
+def test_distances_are_those_of_pandas():
+    rng = np.random.default_rng(2)
+    items = pd.DataFrame({"item": range(40), "task": ["u"] * 30 + ["v"] * 10, "gold": rng.integers(1, 8, 40)})
+    table = items.merge(pd.DataFrame({"judge": list("abc")}), how="cross").assign(system="s")
+    table["score"] = table["gold"] + rng.normal(0, 1, 120) + table["judge"].map({"a": 0, "b": 2, "c": 0})
+    found = js.specifications(table)
+    error = table["score"] - table["gold"]
+    by = table["judge"]
+    equal(found, "headline", error.abs().groupby(by).mean())
+    equal(found, "root mean square", (error**2).groupby(by).mean() ** 0.5)
+    equal(found, "every task alike", error.abs().groupby([by, table["task"]]).mean().groupby("judge").mean())
+    equal(
+        found,
+        "without the severity of each judge",
+        (error - error.groupby(by).transform("mean")).abs().groupby(by).mean(),
+    )
+    ranked = {j: spearmanr(own["score"], own["gold"])[0] for j, own in table.groupby("judge")}
+    equal(found, "rank correlation over items", pd.Series(ranked))
+    assert set(found["reading"]) == {
+        "headline",
+        "root mean square",
+        "every task alike",
+        "without the severity of each judge",
+        "rank correlation over items",
+    }
+    rank = found.pivot(index="reading", columns="judge", values="rank")
+    assert rank.loc["headline", "b"] == 3
+    assert rank.loc["without the severity of each judge", "b"] < 3 or rank.loc["rank correlation over items", "b"] < 3
+    assert (found["conf_low"] <= found["estimate"]).all()
+    assert (found["estimate"] <= found["conf_high"]).all()
+
+
+def test_classes_have_a_balanced_accuracy():
+    rng = np.random.default_rng(3)
+    gold = np.where(np.arange(80) < 60, "safe", "unsafe")
+    table = pd.DataFrame(
+        {"judge": np.repeat(["a", "b"], 80), "item": np.tile(np.arange(80), 2), "system": "s", "gold": np.tile(gold, 2)}
+    )
+    table["answer"] = np.where(rng.random(160) < 0.8, table["gold"], "safe")
+    table.loc[5, "answer"] = "invalid"
+    found = js.specifications(table)
+    right = (table["answer"] == table["gold"]).astype(float).where(table["answer"] != "invalid")
+    equal(found, "headline", right.groupby(table["judge"]).mean())
+    equal(found, "every class alike", right.groupby([table["judge"], table["gold"]]).mean().groupby("judge").mean())
+    equal(found, "an invalid answer is wrong", right.fillna(0).groupby(table["judge"]).mean())
+    assert found.loc[found["reading"] == "every class alike", "kind"].eq(ANOTHER).all()
+
+
+def test_counts_are_rows(hard):
+    own = hard.drop(columns=["replicate", "length_first"])
+    tally = own.groupby(list(own.columns), dropna=False).size().rename("n_calls").reset_index()
+    one = js.specifications(js.preferences(tally, counts="n_calls"))
+    other = js.specifications(own)
+    pd.testing.assert_frame_equal(
+        one[["reading", "judge", "estimate", "rank"]], other[["reading", "judge", "estimate", "rank"]]
+    )
+
+
+def test_a_reading_of_ones_own_is_beside_the_others(llmbar):
+    even = js.specifications(llmbar, readings={"first half": lambda marks: marks[marks["item"] < 200]})
+    own = even[even["reading"] == "first half"]
+    assert own["kind"].eq("own").all()
+    assert (own["n"] < even.loc[even["reading"] == "headline", "n"].to_numpy()).all()
+    none = js.specifications(llmbar, readings={"nobody": lambda marks: marks[marks["judge"] == "GPT-4"]})
+    rest = none[(none["reading"] == "nobody") & (none["judge"] != "GPT-4")]
+    assert rest["estimate"].isna().all()
+    assert rest["flag"].eq("no data").all()
+    assert not rest["best_set"].any()
+
+
+def test_readings_of_one_judge_or_one_item_are_numbers(llmbar):
+    one = js.specifications(llmbar[llmbar["judge"] == "GPT-4"])
+    assert one["rank"].eq(1).all()
+    assert one["best_set"].all()
+    single = js.specifications(llmbar[llmbar["item"] == llmbar["item"].iloc[0]])
+    assert single["estimate"].notna().all()
+    assert single["best_set"].all()
+
+
+def test_refusals(llmbar):
+    scores = pd.DataFrame({"judge": "a", "item": [1, 2], "system": "s", "score": [1, 2]})
+    refused(
+        DesignError,
+        (lambda: js.specifications(llmbar.drop(columns="gold")), "needs right answers"),
+        (lambda: js.specifications(scores, question="steady"), "needs verdicts on pairs"),
+        (lambda: js.specifications(llmbar, question="best"), "Allowed: 'right', 'steady', 'position'"),
+        (lambda: js.specifications(llmbar[llmbar["first"] == "output_1"], question="steady"), "both orders"),
+        (lambda: js.specifications(llmbar[llmbar["first"] == "output_1"], question="position"), "both orders"),
+        (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks["value"]}), "is Series"),
+        (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks.drop(columns="value")}), "lacks value"),
+        (lambda: js.specifications(llmbar, cluster=["item", "first"]), "must be one column"),
+    )
