@@ -107,12 +107,13 @@ def test_flat_priors_and_many_data_give_maximum_likelihood(family: str) -> None:
 
 
 @pytest.mark.slow
-def test_400_groups_in_two_seconds() -> None:
+def test_400_groups_take_seconds() -> None:
+    """About 2 s of processor time; the stop is at five times that."""
     model = binomial(counts(400, 5))
     integrated(model)  # compiled
     start = time.process_time()
     found = integrated(model)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 10
     assert found.pareto_k < 0.7 < found.importance_ess
 
 
