@@ -268,6 +268,26 @@ def test_counts_are_rows(hard):
     )
 
 
+def test_the_cluster_is_named_and_calls_that_share_one_are_flagged(hard):
+    found, plain, named = (js.specifications(hard, cluster=c) for c in ("auto", False, "task"))
+    assert found["method"].str.contains("clustered by item").all()
+    assert not found["flag"].str.contains("calls not independent").any()
+    assert plain["flag"].str.contains("calls not independent").all()
+    assert named["method"].str.contains("clustered by task").all()
+    headline = [t[t["reading"] == "headline"] for t in (found, plain)]
+    np.testing.assert_allclose(*(t["estimate"] for t in headline))
+    expected = means_of(right_marks(hard, [], "item"), bounds=(0.0, 1.0)).set_index("judge")
+    np.testing.assert_allclose(headline[0]["conf_low"], expected.loc[headline[0]["judge"], "conf_low"])
+
+
+def test_two_candidates_of_one_name_are_one(hard):
+    same = hard.assign(second=hard["first"], gold=hard["first"])
+    found = js.specifications(same)
+    decided = same[~same["choice"].isin(["invalid"])]
+    right = decided["choice"].isin(["first", "second"]).groupby(decided["judge"]).mean()
+    equal(found, "headline", right)
+
+
 def test_a_reading_of_ones_own_is_beside_the_others(llmbar):
     even = js.specifications(llmbar, readings={"first half": lambda marks: marks[marks["item"] < 200]})
     own = even[even["reading"] == "first half"]

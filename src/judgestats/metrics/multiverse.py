@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
-from judgestats import flags, methods
+from judgestats import flags
 from judgestats.arguments import checked_arguments
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.study import Study
@@ -17,7 +17,7 @@ from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.metrics.question_marks import QUESTIONS, QuestionMarks, marks_of
 from judgestats.metrics.readings import COLUMNS, QuestionReading, once_each
-from judgestats.metrics.standings import biased, standing
+from judgestats.metrics.standings import biased, means_of, standing
 
 _ENDS = ("estimate", "conf_low", "conf_high")
 #: Columns of the result.
@@ -132,19 +132,18 @@ def _of_reading(
     marks: pd.DataFrame, reading: QuestionReading, headline: QuestionMarks, conf_level: float, seed: int
 ) -> pd.DataFrame:
     """Estimate of each judge, its rank, and whether no other is shown to be better."""
+    lower, bounds = (False, (-1.0, 1.0)) if reading.correlation else (headline.lower_is_better, headline.bounds)
+    means = means_of(marks, lower_is_better=lower, bounds=bounds, conf_level=conf_level, cluster=headline.cluster)
     if headline.about_zero:
-        means = biased(marks, conf_level=conf_level, seed=seed)
-        worse = set(means["judge"][(means["conf_low"] > 0) | (means["conf_high"] < 0)])
-        method, worth = methods.T.noting("simultaneous for all judges (largest |t|)"), means["estimate"].abs()
-        means = means.assign(method=str(method), flag="")
+        bias = biased(marks, conf_level=conf_level, seed=seed)
+        worse, worth = set(bias["judge"][(bias["conf_low"] > 0) | (bias["conf_high"] < 0)]), means["estimate"].abs()
     else:
-        lower, bounds = (False, (-1.0, 1.0)) if reading.correlation else (headline.lower_is_better, headline.bounds)
-        ranking = standing(marks, lower_is_better=lower, bounds=bounds, conf_level=conf_level, seed=seed)
+        pairs = standing(marks, lower_is_better=lower, bounds=bounds, conf_level=conf_level, seed=seed).pairs
         sign = -1 if lower else 1
-        means, high, low = ranking.means, ranking.pairs["conf_high"] * sign, ranking.pairs["conf_low"] * sign
-        behind = np.maximum(low, high) < 0, np.minimum(low, high) > 0
-        worse = {*ranking.pairs["judge"][behind[0]], *ranking.pairs["other"][behind[1]]}
+        ends = np.sort(sign * pairs[["conf_low", "conf_high"]].to_numpy(float), axis=1)
+        worse = {*pairs["judge"][ends[:, 1] < 0], *pairs["other"][ends[:, 0] > 0]}
         worth = -sign * means["estimate"]
+    means["flag"] = [flags.join(flag, headline.flag) for flag in means["flag"]]
     means = means.assign(rank=worth.round(12).rank(method="min"), best_set=~means["judge"].isin(worse))
     return means.assign(**{c: np.sqrt(means[c]) for c in _ENDS}) if reading.root else means
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from judgestats import flags
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
@@ -36,6 +37,8 @@ class QuestionMarks:
     bounds: tuple[float, float]
     lower_is_better: bool = False
     about_zero: bool = False  # the best estimate is the one nearest to 0
+    cluster: str = ""  # by which the intervals are clustered; empty where each unit is its own
+    flag: str = ""  # of all estimates
 
 
 def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> QuestionMarks:
@@ -46,27 +49,39 @@ def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> Questi
             raise DesignError(
                 f"question='right' needs right answers, a column {gold!r}. Columns: {', '.join(study.names)}."
             )
-        return _right_of_pairs(study, cluster, gold) if pairs else _right_of_answers(study, cluster, gold)
-    if not pairs:
+        study = study.where(study.columns.series(gold).notna().to_numpy())
+    elif not pairs:
         raise DesignError(f"question={question!r} needs verdicts on pairs: columns first, second and choice.")
-    study.refuse_unknown_order()
-    return _steady(study, cluster) if question == "steady" else _position(study, cluster)
+    else:
+        study.refuse_unknown_order()
+    column, flag = _cluster_of(study, cluster)
+    table = _calls(study, column, ["first", "second"] if pairs else [])
+    if not pairs:
+        marks = _right_of_answers(study, table, gold)
+    elif question == "right":
+        marks = _right_of_pairs(study, _votes(study, table), gold)
+    else:
+        marks = (_steady if question == "steady" else _position)(_votes(study, table))
+    return replace(marks, cluster=column, flag=flag)
 
 
-def _calls(study: Study, cluster: Cluster, things: Sequence[str]) -> pd.DataFrame:
+def _cluster_of(study: Study, cluster: Cluster) -> tuple[str, str]:
+    """The column by which intervals are clustered, and a flag where calls that share one are taken as independent."""
+    columns = clusters(cluster)
+    if columns is None:
+        return auto_cluster(study, ["judge"], study.n_calls).column, ""
+    if len(columns) > 1:
+        raise DesignError(f"cluster={cluster!r} must be one column.")
+    if columns and columns[0] != "pair":
+        grouping(columns, study.names, "preferences" if "choice" in study.names else "ratings", "cluster")
+    shared = not columns and auto_cluster(study, ["judge"], study.n_calls).shared
+    return "".join(columns), flags.NOT_INDEPENDENT if shared else ""
+
+
+def _calls(study: Study, column: str, things: Sequence[str]) -> pd.DataFrame:
     """A row for each call: who, on what, in which cluster; its value is to come."""
     columns = study.columns
     units = [c for c in (*_THINGS, *things) if c in columns]
-    columns_of_cluster = clusters(cluster)
-    if columns_of_cluster and len(columns_of_cluster) > 1:
-        raise DesignError(f"cluster={cluster!r} must be one column.")
-    if columns_of_cluster and columns_of_cluster[0] != "pair":
-        grouping(columns_of_cluster, study.names, "preferences" if "choice" in columns else "ratings", "cluster")
-    column = (
-        "".join(columns_of_cluster)
-        if columns_of_cluster is not None
-        else auto_cluster(study, ["judge"], study.n_calls).column
-    )
     unit = _numbered(study, units)
     pair = study.pairs.code if "choice" in columns else unit
     own = pair if column == "pair" and "pair" not in columns else _numbered(study, [column]) if column else unit
@@ -108,12 +123,11 @@ def _votes(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     choice = study.columns["choice"]
     side = choice.among("first").astype(float) - choice.among("second")
     vote = np.where(study.ordered[2], -side, side)
+    vote = np.where(study.shown.first == study.shown.second, np.abs(vote), vote)  # of two that are one
     return table.assign(valid=~choice.among("invalid"), tie=side == 0, vote=vote, side=side)
 
 
-def _right_of_pairs(study: Study, cluster: Cluster, gold: str) -> QuestionMarks:
-    study = study.where(study.columns.series(gold).notna().to_numpy())
-    table = _votes(study, _calls(study, cluster, ["first", "second"]))
+def _right_of_pairs(study: Study, table: pd.DataFrame, gold: str) -> QuestionMarks:
     low, high, _ = study.ordered
     meant = study.columns.series(gold).astype(str).to_numpy()
     names = np.asarray(low.labels, dtype=object)
@@ -125,9 +139,8 @@ def _right_of_pairs(study: Study, cluster: Cluster, gold: str) -> QuestionMarks:
     return QuestionMarks(table, readings.RIGHT_OF_PAIRS, SHARE)
 
 
-def _steady(study: Study, cluster: Cluster) -> QuestionMarks:
+def _steady(table: pd.DataFrame) -> QuestionMarks:
     """A row for each pair that a judge saw in both orders, by the first valid call in each."""
-    table = _votes(study, _calls(study, cluster, ["first", "second"]))
     table = table.sort_values("valid", ascending=False, kind="stable").drop_duplicates(["judge", "pair", "order"])
     one, two = (table[table["order"] == k].set_index(["judge", "pair"]) for k in (0, 1))
     one, two = one.align(two, join="inner", axis=0)
@@ -140,8 +153,7 @@ def _steady(study: Study, cluster: Cluster) -> QuestionMarks:
     return QuestionMarks(marks.assign(unit=marks["pair"]), readings.STEADY, SHARE)
 
 
-def _position(study: Study, cluster: Cluster) -> QuestionMarks:
-    table = _votes(study, _calls(study, cluster, ["first", "second"]))
+def _position(table: pd.DataFrame) -> QuestionMarks:
     both = table.groupby(["judge", "pair"])["order"].transform("nunique") == 2
     if not both.any():
         raise DesignError("question='position' needs pairs that a judge saw in both orders, and there is none.")
@@ -149,11 +161,9 @@ def _position(study: Study, cluster: Cluster) -> QuestionMarks:
     return QuestionMarks(marks, readings.POSITION, (-1.0, 1.0), about_zero=True)
 
 
-def _right_of_answers(study: Study, cluster: Cluster, gold: str) -> QuestionMarks:
+def _right_of_answers(study: Study, table: pd.DataFrame, gold: str) -> QuestionMarks:
     """Answers that are right or not, or scores and their distance from the right ones."""
     column = answer_column(study.names)
-    study = study.where(study.columns.series(gold).notna().to_numpy())
-    table = _calls(study, cluster, ())
     said, right = study.columns.series(column), study.columns.series(gold)
     if column in VERDICTS or column == "answer":
         ours, theirs = (c.astype("string") if column == "answer" else yes_or_no(c) for c in (said, right))
