@@ -28,8 +28,8 @@ DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
 UNSEEN = "remove-input"
 #: Where the last line of a notebook carries what was sampled: ``appearance.last_line``.
 SAMPLED = "sampled"
-#: Monte Carlo errors by which two samples may differ: there are hundreds of estimates.
-FAR = 5.0
+#: Monte Carlo errors by which two samples may differ: there are hundreds of estimates, and losses have long tails.
+FAR = 7.0
 #: Scripts that a page would load from elsewhere: MathJax, require.js and Mermaid, which no notebook needs.
 ELSEWHERE = re.compile(r'<script src="https?://[^"]*">\s*</script>|<script type="module">.*?</script>', re.S)
 #: Modules whose warnings we cannot cure -> why they are let pass.

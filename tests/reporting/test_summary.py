@@ -305,7 +305,7 @@ def test_no_sentence_of_a_card_contradicts_the_table(seed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "start", [pytest.param(s, marks=pytest.mark.full if s >= 240 else pytest.mark.slow) for s in range(0, 500, 20)]
+    "start", [pytest.param(s, marks=pytest.mark.full if s >= 120 else pytest.mark.slow) for s in range(0, 500, 20)]
 )
 def test_no_sentence_of_500_studies_contradicts_the_table(start, monkeypatch):
     for seed in range(1000 + start, 1020 + start):

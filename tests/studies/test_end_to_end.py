@@ -185,7 +185,9 @@ def test_an_expert_who_fills_half_a_form_is_asked_for_the_rest(tmp_path, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["debiasing", "rubric", "merg", "cues"])
+@pytest.mark.parametrize(
+    "name", ["debiasing", "rubric", *(pytest.param(n, marks=pytest.mark.full) for n in ("merg", "cues"))]
+)
 def test_four_times_the_items_take_at_most_five_times_as_long(name, tmp_path, monkeypatch):
     """Of plan, collect at every stage, and the page."""
     monkeypatch.chdir(tmp_path)

@@ -88,6 +88,7 @@ def test_of_sds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_intervals_cover() -> None:
     """Calibration: truth drawn from the prior lies in the 80 % interval four times of five."""
     priors = {
