@@ -32,6 +32,7 @@ NOT_MEASURES = {
     "describe": "describes the data",
     "pareto_front": "compares configurations, and has no estimates of its own; tested in test_frontier",
     "roc_curve": "the points of a curve; tested in test_detection",
+    "specifications": "one quantity by several readings; tested in test_multiverse",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
 }
 #: Cells that are no label of the data: text, numbers, bytes, a list, a pair, a time, 400 digits, a complex number.

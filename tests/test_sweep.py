@@ -163,7 +163,8 @@ def unsound(result: object) -> str:
     low, high, estimate = (pd.to_numeric(result[c]) for c in ("conf_low", "conf_high", "estimate"))
     rounding = 1e-9 * estimate.abs().clip(lower=1)
     outside = (estimate < low - rounding) | (estimate > high + rounding) | (low.isna() != high.isna())
-    narrow = (high - low < 1e-9) & (result["flag"] == "") & ~result["term"].isin(WHOLE)
+    whole = result["term"].isin(WHOLE) if "term" in result else False
+    narrow = (high - low < 1e-9) & (result["flag"] == "") & ~np.asarray(whole)
     wrong = result[outside | narrow]
     return wrong.to_string() if len(wrong) else ""
 

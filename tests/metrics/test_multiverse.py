@@ -320,5 +320,7 @@ def test_refusals(llmbar):
         (lambda: js.specifications(llmbar[llmbar["first"] == "output_1"], question="position"), "both orders"),
         (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks["value"]}), "is Series"),
         (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks.drop(columns="value")}), "lacks value"),
+        (lambda: js.specifications(llmbar, readings={"x": "item"}), "Give a function"),
+        (lambda: js.specifications(scores.assign(gold="good")), "needs right scores"),
         (lambda: js.specifications(llmbar, cluster=["item", "first"]), "must be one column"),
     )

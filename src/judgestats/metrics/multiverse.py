@@ -123,7 +123,7 @@ def specifications(
             table = (
                 _of_reading(once_each(marks), reading, headline, conf_level, seed).set_index("judge").reindex(judges)
             )
-            table.loc[table["estimate"].isna(), "flag"] = flags.NO_DATA
+            table["flag"] = table["flag"].astype(object).mask(table["estimate"].isna(), flags.NO_DATA)
             tables.append(table.fillna({"n": 0, "clusters": 0, "method": "", "best_set": False}).assign(**said))
     return pd.concat(tables).reset_index()[list(SPECIFICATIONS)].astype({"clusters": int, "best_set": bool})
 
@@ -149,6 +149,10 @@ def _of_reading(
 
 
 def _checked(name: str, make: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """A reading of the user's, whose result is a table of marks."""
+    if not callable(make):
+        raise DesignError(f"readings[{name!r}] is {make!r}. Give a function of the table of marks.")
+
     def making(marks: pd.DataFrame) -> pd.DataFrame:
         table = make(marks.copy())
         lacks = [c for c in COLUMNS if c not in table.columns] if isinstance(table, pd.DataFrame) else [*COLUMNS]

@@ -173,5 +173,9 @@ def _right_of_answers(study: Study, table: pd.DataFrame, gold: str) -> QuestionM
         return QuestionMarks(marks, readings.RIGHT_OF_ANSWERS, SHARE)
     score, true = (pd.to_numeric(c, errors="coerce").astype(float) for c in (said, right))
     error = (score - true).where(on_one_scale(score, true, study.columns.series("judge"))).to_numpy()
+    if np.isnan(error).all():
+        raise DesignError(
+            f"question='right' needs right scores: in {gold!r} is no number that scores are compared with."
+        )
     marks = table.assign(value=np.abs(error), error=error, right=true.to_numpy(), valid=~np.isnan(error))
     return QuestionMarks(marks, readings.DISTANCE, (0.0, np.inf), lower_is_better=True)
