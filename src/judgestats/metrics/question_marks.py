@@ -22,8 +22,6 @@ from judgestats.typing import Integers, Mask
 
 #: Columns that say what was judged, besides the candidates.
 _THINGS = ("item", "system", *UNIT_COLUMNS)
-
-
 SHARE = (0.0, 1.0)
 QUESTIONS = ("right", "steady", "position")
 
@@ -43,7 +41,7 @@ class QuestionMarks:
 
 def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> QuestionMarks:
     """The marks of a question; an error says what it needs that the data lack."""
-    pairs = {"first", "second", "choice"} <= {*study.names}
+    study, pairs = study.occurring, {"first", "second", "choice"} <= {*study.names}
     if question == "right":
         if gold not in study.names or study.columns.series(gold).isna().all():
             raise DesignError(

@@ -47,11 +47,11 @@ def once_each(marks: pd.DataFrame) -> pd.DataFrame:
     return marks.iloc[first_rows(cell, cells.size)].assign(value=mean, weight=total)
 
 
-def _whole(marks: pd.DataFrame, dropped: Column, key: str = "unit") -> pd.DataFrame | None:
+def _whole(marks: pd.DataFrame, dropped: Column) -> pd.DataFrame | None:
     """The units of which no judge's row is dropped; None where none is dropped, or no unit is left."""
     if not dropped.any():
         return None
-    rest = marks[~marks[key].isin(marks.loc[dropped, key].unique())]
+    rest = marks[~marks["unit"].isin(marks.loc[dropped, "unit"].unique())]
     return rest if len(rest) else None
 
 
@@ -148,10 +148,9 @@ def _decided(marks: pd.DataFrame) -> pd.DataFrame | None:
     return marks[~tie] if tie.any() else None
 
 
-_TIES = QuestionReading("only where no judge ties", "same question", "ties", _without_ties)
 RIGHT_OF_PAIRS = (
     QuestionReading("a tie is half right", "same question", "ties", _half),
-    _TIES,
+    QuestionReading("only where no judge ties", "same question", "ties", _without_ties),
     QuestionReading("an invalid verdict is wrong", "same question", "invalid", _invalid_wrong),
     INVALID,
     *WEIGHTS,
