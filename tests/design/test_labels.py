@@ -146,7 +146,9 @@ def test_more_verdicts_need_fewer_labels_and_too_few_are_flagged():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampling", "verdicts"), [("random", 2_000), ("by class", 2_000)])
+@pytest.mark.parametrize(
+    ("sampling", "verdicts"), [("random", 2_000), pytest.param("by class", 2_000, marks=pytest.mark.full)]
+)
 def test_studies_with_the_planned_labels_have_the_half_width_in_the_share_assured(sampling, verdicts):
     """The truth is unknown: many pilots, a plan from each, and a study of the planned size drawn from the truth."""
     rng = np.random.default_rng(2)

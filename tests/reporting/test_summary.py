@@ -468,7 +468,7 @@ def test_all_judges_are_shown_where_there_are_not_very_many():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["preferences", "ratings"])
+@pytest.mark.parametrize("kind", [pytest.param("preferences", marks=pytest.mark.full), "ratings"])
 def test_three_times_the_judges_take_at_most_four_times_the_time(kind):
     def seconds(judges: int) -> float:
         calls = crowd(judges)
@@ -485,7 +485,7 @@ def test_three_times_the_judges_take_at_most_four_times_the_time(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["preferences", "ratings"])
+@pytest.mark.parametrize("kind", ["preferences", pytest.param("ratings", marks=pytest.mark.full)])
 def test_three_times_the_columns_take_at_most_four_times_the_time(kind, tmp_path):
     """Of a file that is read, checked, tried and shown on a page."""
 

@@ -118,6 +118,7 @@ def test_table_8_strategies_as_conditions():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_table_9_raters():
     pytest.importorskip("pymc")
     fit = bias(_table9(), sampling=FEW)
