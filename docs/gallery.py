@@ -323,10 +323,11 @@ result = js.fit("correct ~ strategy * judge + longer * judge + (1|item)", marked
 picture = js.plot.fit_diagnostics(result)
 
 # %% scaled_residuals
-picture = js.plot.scaled_residuals(result, by="item")
+ties = verdicts.assign(tie=(verdicts["choice"] == "tie").astype(int))
+picture = js.plot.scaled_residuals(js.fit("tie ~ judge + (1|item)", ties), by="item")
 
 # %% specifications
-result = js.specifications(verdicts[verdicts["gold"].notna()])
+result = js.specifications(verdicts[verdicts["strategy"] == "B0"])
 picture = js.plot.specifications(result)
 
 # %% posterior_intervals
