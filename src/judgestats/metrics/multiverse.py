@@ -133,13 +133,20 @@ def _of_reading(
 ) -> pd.DataFrame:
     """Estimate of each judge, its rank, and whether no other is shown to be better."""
     lower, bounds = (False, (-1.0, 1.0)) if reading.correlation else (headline.lower_is_better, headline.bounds)
-    means = means_of(marks, lower_is_better=lower, bounds=bounds, conf_level=conf_level, cluster=headline.cluster)
     if headline.about_zero:
+        means = means_of(marks, bounds=bounds, conf_level=conf_level, cluster=headline.cluster)
         bias = biased(marks, conf_level=conf_level, seed=seed)
         worse, worth = set(bias["judge"][(bias["conf_low"] > 0) | (bias["conf_high"] < 0)]), means["estimate"].abs()
     else:
-        pairs = standing(marks, lower_is_better=lower, bounds=bounds, conf_level=conf_level, seed=seed).pairs
-        sign = -1 if lower else 1
+        ranking = standing(
+            marks,
+            lower_is_better=lower,
+            bounds=bounds,
+            conf_level=conf_level,
+            seed=seed,
+            cluster=headline.cluster,
+        )
+        means, pairs, sign = ranking.means, ranking.pairs, -1 if lower else 1
         ends = np.sort(sign * pairs[["conf_low", "conf_high"]].to_numpy(float), axis=1)
         worse = {*pairs["judge"][ends[:, 1] < 0], *pairs["other"][ends[:, 0] > 0]}
         worth = -sign * means["estimate"]

@@ -68,21 +68,22 @@ def standing(
     bounds: tuple[float, float] = ANY,
     conf_level: float = CONF_LEVEL,
     seed: int = SEED,
+    cluster: str = "",
 ) -> Standing:
     """Compare every two judges with 10 clusters or more in common, with intervals simultaneous over all pairs.
 
-    `marks`: one value for each judge and unit. Intervals are Tango's (t for values other than 0 and 1) at the critical
-    value of the largest |t| over all pairs.
+    `marks`: one value for each judge and unit; `cluster`: what their clusters are, as the method of a mean names it.
+    Intervals are Tango's (t for values other than 0 and 1) at the critical value of the largest |t| over all pairs.
     """
     who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
     unit, first = np.unique(marks["unit"], return_index=True)
     at = who, np.searchsorted(unit, marks["unit"])
     values, weights = (np.full((len(judges), unit.size), math.nan) for _ in range(2))
     values[at], weights[at] = marks["value"], marks["weight"]
-    cluster, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
-    means = means_of(marks, lower_is_better=lower_is_better, bounds=bounds, conf_level=conf_level)
+    owner, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
+    means = means_of(marks, lower_is_better=lower_is_better, bounds=bounds, conf_level=conf_level, cluster=cluster)
     binary = bool(marks["value"].dropna().isin([0.0, 1.0]).all())
-    pairs = _pairs(values, weights, list(judges), cluster, len(levels), binary, conf_level, seed)
+    pairs = _pairs(values, weights, list(judges), owner, len(levels), binary, conf_level, seed)
     if means.empty or means["estimate"].isna().all():
         return Standing(means, pairs, "", (), methods.NONE)
     best = str(means["judge"].iloc[0])

@@ -11,7 +11,7 @@ from judgestats.models.coding.factor_levels import coded_levels
 from judgestats.models.designs import taken
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.postestimation.delta_method import cautions
-from judgestats.typing import Floats, Ints
+from judgestats.typing import Floats, Ints, Mask
 
 COLUMNS = ("level", "n", "cooks_distance", "term", "estimate", "dfbetas", "flag")
 
@@ -45,7 +45,7 @@ def _groups(fit: Fitted, group: str) -> tuple[Ints, tuple[str, ...]]:
     return factors[group] if group in factors else coded_levels(d.frame, [group])
 
 
-def _without(fit: Fitted, keep: Floats) -> tuple[Floats, Floats, str]:
+def _without(fit: Fitted, keep: Mask) -> tuple[Floats, Floats, str]:
     """What leaving rows out adds to the coefficients, the errors then, and a flag where that cannot be said."""
     assert fit.refit is not None
     rows, p = np.flatnonzero(keep), fit.n_location

@@ -28,7 +28,7 @@ def scaled_residuals(
 ) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.scaled_residuals`."""
     sample = simulated(fit, n_draws, by, random, seed)
-    own = {"n": sample.n, "observed": sample.responses[0], "expected": sample.responses[1:].mean(axis=0)}
+    own = {"n": sample.n, "observed": sample.responses[0], "expected": sample.expected}
     return sample.cells.assign(**own, scaled_residual=sample.ranks[0])
 
 
@@ -60,6 +60,11 @@ class Simulated:
     n: Floats  # (N,): calls, trials included
     responses: Floats  # (S + 1, N): the first observed
     ranks: Floats  # (S + 1, N): uniform on (0, 1) where all are from one distribution; ties broken at random
+
+    @property
+    def expected(self) -> Floats:
+        """(N,) mean of the draws."""
+        return np.asarray(self.responses[1:].mean(axis=0), np.float64)
 
 
 def simulated(fit: Fitted, n_draws: int, by: By, random: Random, seed: Seed) -> Simulated:

@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.kernels.proportions import wilson
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas, short_names
-from judgestats.typing import Floats
+from judgestats.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from judgestats.models.fits import Fit
@@ -270,8 +270,7 @@ def _binned(x: Floats, y: Floats, weight: Floats, sd: float | None = None) -> pd
     bins = max(2, min(MOST_BINS, int(weight.sum() // LEAST_ROWS)))
     total = np.cumsum(weight) - weight / 2
     code = np.minimum((total / weight.sum() * bins).astype(int), bins - 1)
-    same = np.concatenate([[0], np.cumsum(np.diff(x) > 1e-9 * max(float(np.ptp(x)), 1e-300))])
-    code = pd.Series(code).groupby(same).transform("first").to_numpy()
+    code = equals_together(x, code)
     rows = []
     for k in np.unique(code):
         in_bin = code == k
@@ -281,6 +280,12 @@ def _binned(x: Floats, y: Floats, weight: Floats, sd: float | None = None) -> pd
         half = 2 * spread / np.sqrt(n) if n > 1 or sd else np.nan
         rows.append((at, middle, middle - half, middle + half, n))
     return pd.DataFrame(rows, columns=["x", "y", "conf_low", "conf_high", "n"])
+
+
+def equals_together(x: Floats, code: Ints) -> Ints:
+    """Bins of values in their order, equal values all in the bin of the first."""
+    same = np.concatenate([[0], np.cumsum(np.diff(x) > 1e-9 * max(float(np.ptp(x)), 1e-300))])
+    return np.asarray(pd.Series(code).groupby(same).transform("first"), np.int64)
 
 
 def _calibrated(fit: Fit, table: pd.DataFrame, weight: Floats, ordinal: bool) -> pd.DataFrame:

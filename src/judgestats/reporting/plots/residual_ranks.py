@@ -13,6 +13,7 @@ from judgestats.errors import DesignError
 from judgestats.models.postestimation.scaled_residuals import simulated
 from judgestats.models.postestimation.simulated_responses import Random
 from judgestats.reporting.plots import canvas
+from judgestats.reporting.plots.predictions import equals_together
 from judgestats.schema.columns import By
 from judgestats.typing import Floats, Ints, Seed
 
@@ -82,7 +83,7 @@ def scaled_residuals(
     ordered = np.sort(sample.ranks, axis=1)
     low, high = np.quantile(ordered[1:], tails, axis=0)
     first = pd.DataFrame({"x": (np.arange(N) + 0.5) / N, "y": ordered[0], "low": low, "high": high})
-    expected = sample.responses[1:].mean(axis=0)
+    expected = sample.expected
     second = _quartiles(expected, sample.ranks, tails)
     one, two = panels
     for panel in panels:
@@ -120,9 +121,7 @@ def _bins(expected: Floats) -> list[Ints]:
     """Places of the residuals of each bin, about as many in each, those of one expected response together."""
     order = np.argsort(expected, kind="stable")
     number = int(np.clip(len(order) // LEAST, 1, MOST_BINS))
-    near = 1e-9 * max(float(np.ptp(expected)), 1e-300)
-    same = np.concatenate([[0], np.cumsum(np.diff(expected[order]) > near)])
-    code = pd.Series(np.arange(len(order)) * number // len(order)).groupby(same).transform("first").to_numpy()
+    code = equals_together(expected[order], np.arange(len(order)) * number // len(order))
     return [order[code == k] for k in np.unique(code)]
 
 
