@@ -28,8 +28,8 @@ DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
 UNSEEN = "remove-input"
 #: Where the last line of a notebook carries what was sampled: ``appearance.last_line``.
 SAMPLED = "sampled"
-#: Monte Carlo errors by which two samples may differ: there are hundreds of estimates, and losses have long tails.
-FAR = 7.0
+#: Monte Carlo errors by which two samples may differ: there are hundreds of estimates.
+FAR = 5.0
 #: Scripts that a page would load from elsewhere: MathJax, require.js and Mermaid, which no notebook needs.
 ELSEWHERE = re.compile(r'<script src="https?://[^"]*">\s*</script>|<script type="module">.*?</script>', re.S)
 #: Modules whose warnings we cannot cure -> why they are let pass.
@@ -172,8 +172,8 @@ def _near(row: str, model: Any, other: Any) -> bool:
     if row not in other["rows"]:
         return False
     variance, values = [0.0, 0.0], []
-    middle, error, low, high = model["rows"][row]
-    skewed = None not in (low, high) and (error is None or high - middle > 2 * (middle - low))
+    middle, spread, lowest, highest = model["rows"][row]
+    skewed = None not in (lowest, highest) and (spread is None or highest - middle > 2 * (middle - lowest))
     for sample in (model, other):
         estimate, error, low, high = sample["rows"][row]
         size = max(sample["ess"], 1)
@@ -185,8 +185,10 @@ def _near(row: str, model: Any, other: Any) -> bool:
         else:
             variance[0] += 0.25 / size if error is None or 0 <= (estimate or 0) <= 1 else error**2
         values.append((estimate, low, high))
+    # a standard deviation beyond the whole interval is that of a few draws, and so is the Monte Carlo error made of it
+    far = 2 * FAR if None not in (middle, spread, lowest, highest) and spread > highest - lowest else FAR
     gaps = [abs(x - y) if None not in (x, y) else 0.0 for x, y in zip(*values, strict=True)]
-    return bool(gaps[0] <= FAR * variance[0] ** 0.5 + 1e-4 and max(gaps[1:]) <= FAR * variance[1] ** 0.5 + 1e-4)
+    return bool(gaps[0] <= far * variance[0] ** 0.5 + 1e-4 and max(gaps[1:]) <= far * variance[1] ** 0.5 + 1e-4)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
