@@ -428,7 +428,7 @@ WORDING = {
 AS_THERE = re.compile(r"(``how='dawid_skene'``: a|A)s (in|for) :(func|meth):`")
 #: Functions in which the parameter is something else.
 OTHERWISE = {
-    "by": "aggregate composite dawid_skene gains_and_costs weighted_index models.Fit.margins models.Fit.means "
+    "by": "aggregate composite dawid_skene gains_and_costs specifications weighted_index models.Fit.margins models.Fit.means "
     "models.Fit.contrasts models.Fit.predictive models.Fit.scaled_residuals models.position_bias_model models.tie_model hierarchical.bias "
     "hierarchical.psychometric design.rubric plot.pareto",
     "cluster": "alternative_annotator_test calibrate compare_datasheets compare_versions consensus_deviation "

@@ -324,3 +324,32 @@ def test_refusals(llmbar):
         (lambda: js.specifications(scores.assign(gold="good")), "needs right scores"),
         (lambda: js.specifications(llmbar, cluster=["item", "first"]), "must be one column"),
     )
+
+
+@pytest.mark.parametrize("column", ["strategy", "temperature", "seed"])
+def test_judges_asked_in_several_ways_are_compared_in_each(llmbar, column):
+    """Ways of asking are apart, named or not; another column as named, and flagged where it is not."""
+    other = llmbar.assign(choice=llmbar["choice"].map({"first": "second", "second": "first"}).fillna("tie"))
+    both = pd.concat([llmbar.assign(**{column: "low"}), other.assign(**{column: "high"})])
+    named = js.specifications(both, by=column)
+    for level, part in (("low", llmbar), ("high", other)):
+        alone = js.specifications(part)
+        got = named[named[column] == level].merge(alone, on=["reading", "judge"], suffixes=("", "_alone"))
+        same = got[got["reading"].isin(["headline", "right in both orders"])]
+        assert len(same) == 2 * part["judge"].nunique()
+        np.testing.assert_allclose(same["estimate"], same["estimate_alone"], rtol=1e-12)
+    unnamed = js.specifications(both)
+    if column == "seed":
+        assert column not in unnamed
+        assert unnamed["flag"].str.contains("seed, not named").all()
+    else:
+        pd.testing.assert_frame_equal(unnamed, named)
+    legend = js.plot.specifications(named)[0].get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert any("GPT-4" in text and text.endswith("low") for text in texts), texts
+
+
+def test_levels_that_print_alike_are_refused(llmbar):
+    both = pd.concat([llmbar.assign(way="1"), llmbar.assign(way=1)])
+    refused(DesignError, (lambda: js.specifications(both, by="way"), "both printed as"))

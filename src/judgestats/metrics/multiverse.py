@@ -18,6 +18,7 @@ from judgestats.errors import DesignError, choose, confidence
 from judgestats.metrics.question_marks import QUESTIONS, QuestionMarks, marks_of
 from judgestats.metrics.readings import COLUMNS, QuestionReading, once_each
 from judgestats.metrics.standings import biased, means_of, standing
+from judgestats.schema.columns import By
 
 _ENDS = ("estimate", "conf_low", "conf_high")
 #: Columns of the result.
@@ -43,6 +44,7 @@ def specifications(
     calls: IntoFrame,
     *,
     question: Literal["right", "steady", "position"] = "right",
+    by: By = (),
     gold: str = "gold",
     readings: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] | None = None,
     cluster: Cluster = "auto",
@@ -58,6 +60,9 @@ def specifications(
     question : {'right', 'steady', 'position'}
         Which judge is right (or, of scores, closest to the right ones), gives the same verdict in both orders, or
         prefers a place.
+    by : str or sequence of str
+        Further grouping columns: each judge in each of their levels is compared with all others. Up to 30 strategies,
+        prompts, probes, schemes, conditions or temperatures under which one judge was asked are taken so, named or not.
     gold : str
         Column of the right answers, for ``question="right"``.
     readings : mapping of str to callable, optional
@@ -75,11 +80,12 @@ def specifications(
     -------
     pandas.DataFrame
         A row for each reading and judge, the headline first: ``question``, ``reading``, ``kind`` (``headline``,
-        ``same question``, ``another question``, ``own``), ``choice`` (what differs from the headline), ``judge``,
-        ``estimate``, ``conf_low``, ``conf_high`` (of this judge alone), ``rank`` (1 is the best; equal ones share it),
-        ``best_set`` (no other judge is shown to be better, by intervals that hold for all pairs at once; of
-        ``position``: no bias is shown), ``n`` (units), ``clusters``, ``method``, ``flag``. A judge that a reading
-        leaves without data has NaN and ``no data``.
+        ``same question``, ``another question``, ``own``), ``choice`` (what differs from the headline), ``judge``, the
+        conditions if there are any, ``estimate``, ``conf_low``, ``conf_high`` (of this judge alone), ``rank`` (1 is the
+        best; equal ones share it), ``best_set`` (no other judge is shown to be better, by intervals that hold for all
+        pairs at once; of ``position``: no bias is shown), ``n`` (units), ``clusters``, ``method``, ``flag``. A judge
+        that a reading leaves without data has NaN and ``no data``; a column that nobody named, and in which calls on
+        one thing differ, is flagged.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def specifications(
     """
     confidence(conf_level)
     choose(question, QUESTIONS, "question")
-    headline = marks_of(Study.whole(calls), question, cluster, gold)
+    headline = marks_of(Study.whole(calls), question, cluster, gold, by)
     own = [QuestionReading(name, "own", "own", _checked(name, make)) for name, make in (readings or {}).items()]
     judges = sorted(headline.marks["judge"].unique())
     tables = []
@@ -125,7 +131,12 @@ def specifications(
             )
             table["flag"] = table["flag"].astype(object).mask(table["estimate"].isna(), flags.NO_DATA)
             tables.append(table.fillna({"n": 0, "clusters": 0, "method": "", "best_set": False}).assign(**said))
-    return pd.concat(tables).reset_index()[list(SPECIFICATIONS)].astype({"clusters": int, "best_set": bool})
+    rows, place = pd.concat(tables), SPECIFICATIONS.index("judge")
+    who = headline.contenders.loc[rows.index].reset_index(drop=True)
+    rows = pd.concat([rows.reset_index(drop=True), who], axis=1).astype(
+        {"judge": str, "clusters": int, "best_set": bool}
+    )
+    return rows[[*SPECIFICATIONS[:place], *who.columns, *SPECIFICATIONS[place + 1 :]]]
 
 
 def _of_reading(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.split_studies import splits_by_name
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
 from judgestats.metrics import readings
 from judgestats.metrics.readings import QuestionReading
+from judgestats.metrics.references import MOST_LEVELS, WAYS_OF_ASKING
 from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import joint, yes_or_no
-from judgestats.schema.columns import UNIT_COLUMNS, VERDICTS, answer_column, grouping
+from judgestats.schema.columns import UNIT_COLUMNS, VERDICTS, By, answer_column, grouping
 from judgestats.typing import Integers, Mask
 
 #: Columns that say what was judged, besides the candidates.
@@ -37,10 +39,14 @@ class QuestionMarks:
     about_zero: bool = False  # the best estimate is the one nearest to 0
     cluster: str = ""  # by which the intervals are clustered; empty where each unit is its own
     flag: str = ""  # of all estimates
+    contenders: pd.DataFrame = field(default_factory=pd.DataFrame)  # judge and conditions, by their name in the marks
 
 
-def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> QuestionMarks:
-    """The marks of a question; an error says what it needs that the data lack."""
+def marks_of(study: Study, question: str, cluster: Cluster, gold: str, by: By = ()) -> QuestionMarks:
+    """The marks of a question; an error says what it needs that the data lack.
+
+    Judges are compared in each level of `by` and of the ways in which one of them was asked.
+    """
     study, pairs = study.occurring, {"first", "second", "choice"} <= {*study.names}
     if question == "right":
         if gold not in study.names or study.columns.series(gold).isna().all():
@@ -52,34 +58,60 @@ def marks_of(study: Study, question: str, cluster: Cluster, gold: str) -> Questi
         raise DesignError(f"question={question!r} needs verdicts on pairs: columns first, second and choice.")
     else:
         study.refuse_unknown_order()
-    column, flag = _cluster_of(study, cluster)
-    table = _calls(study, column, ["first", "second"] if pairs else [])
+    conditions = _conditions(study, by)
+    column, flag = _cluster_of(study, cluster, conditions)
+    unnamed = splits_by_name(study, "preferences" if pairs else "ratings", conditions)
+    split = " and ".join(s.column for part in unnamed for s in part)
+    flag = flags.join(flag, flags.UNNAMED_COLUMN.of(what=split) if split else "")
+    contenders = _contenders(study, ["judge", *conditions])
+    table = _calls(study, column, ["first", "second"] if pairs else [], contenders, conditions)
     if not pairs:
         marks = _right_of_answers(study, table, gold)
     elif question == "right":
         marks = _right_of_pairs(study, _votes(study, table), gold)
     else:
         marks = (_steady if question == "steady" else _position)(_votes(study, table))
-    return replace(marks, cluster=column, flag=flag)
+    return replace(marks, cluster=column, flag=flag, contenders=contenders)
 
 
-def _cluster_of(study: Study, cluster: Cluster) -> tuple[str, str]:
+def _conditions(study: Study, by: By) -> list[str]:
+    """The columns of `by`, and conditions in which a judge was asked in several ways, not in one for each item."""
+    columns = [c for c in grouping(by, study.names) if c != "judge"]
+    judges, distinct = study.columns.n_distinct(["judge"]), study.columns.n_distinct
+    ways = [c for c in WAYS_OF_ASKING if c in study.names and c not in columns and distinct([c]) <= MOST_LEVELS]
+    return columns + [c for c in ways if distinct(["judge", c]) > judges]
+
+
+def _contenders(study: Study, columns: Sequence[str]) -> pd.DataFrame:
+    """Judges and conditions, each once, by the name that stands in the marks."""
+    rows = study.columns.take(study.columns.codes(columns).first).frame(columns)
+    texts = rows.astype(object).where(rows.notna(), "—").astype(str)
+    rows.index = pd.Index(texts.agg(" · ".join, axis=1), dtype=object)
+    if rows.index.has_duplicates:
+        twice = rows.index[rows.index.duplicated()][0]
+        raise DesignError(f"Two levels of {' and '.join(columns)} are both printed as {twice!r}. Rename one of them.")
+    return rows
+
+
+def _cluster_of(study: Study, cluster: Cluster, conditions: Sequence[str]) -> tuple[str, str]:
     """The column by which intervals are clustered, and a flag where calls that share one are taken as independent."""
     columns = clusters(cluster)
     if columns is None:
-        return auto_cluster(study, ["judge"], study.n_calls).column, ""
+        return auto_cluster(study, ["judge", *conditions], study.n_calls).column, ""
     if len(columns) > 1:
         raise DesignError(f"cluster={cluster!r} must be one column.")
     if columns and columns[0] != "pair":
         grouping(columns, study.names, "preferences" if "choice" in study.names else "ratings", "cluster")
-    shared = not columns and auto_cluster(study, ["judge"], study.n_calls).shared
+    shared = not columns and auto_cluster(study, ["judge", *conditions], study.n_calls).shared
     return "".join(columns), flags.NOT_INDEPENDENT if shared else ""
 
 
-def _calls(study: Study, column: str, things: Sequence[str]) -> pd.DataFrame:
+def _calls(
+    study: Study, column: str, things: Sequence[str], contenders: pd.DataFrame, conditions: Sequence[str]
+) -> pd.DataFrame:
     """A row for each call: who, on what, in which cluster; its value is to come."""
     columns = study.columns
-    units = [c for c in (*_THINGS, *things) if c in columns]
+    units = [c for c in (*_THINGS, *things) if c in columns and c not in conditions]
     unit = _numbered(study, units)
     pair = study.pairs.code if "choice" in columns else unit
     own = pair if column == "pair" and "pair" not in columns else _numbered(study, [column]) if column else unit
@@ -89,7 +121,7 @@ def _calls(study: Study, column: str, things: Sequence[str]) -> pd.DataFrame:
         other = study.columns.codes(beyond)
         pair = joint([(pair, int(pair.max(initial=0)) + 1), (other.code, other.size)], len(columns))[0]
     table = {
-        "judge": study.columns.series("judge").astype(str),
+        "judge": contenders.index.to_numpy()[study.columns.codes(["judge", *conditions]).code],
         "unit": unit,
         "pair": pair,
         "order": order,

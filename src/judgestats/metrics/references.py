@@ -25,6 +25,10 @@ Humans = str | Sequence[str] | Mapping[str, str]
 Baseline = str | Mapping[str, str]
 #: Columns that may contain a control condition.
 CONTROLLED = ("strategy", "prompt", "probe", "scheme", "condition")
+#: Conditions over which pooling hides a difference between instruments.
+WAYS_OF_ASKING = (*CONTROLLED, "temperature")
+#: A further column with more values than this is an id, not a condition.
+MOST_LEVELS = 30
 #: The column that says who is a person, and its value for one.
 RATERS, PERSON = "rater_type", "human"
 #: Values that are recognised as control conditions.

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from judgestats.metrics.references import CONTROLLED
+from judgestats.metrics.references import MOST_LEVELS, WAYS_OF_ASKING
 from judgestats.schema.columns import CONDITIONS, VOCABULARY, Kind
-
-#: Conditions over which pooling hides a difference between instruments.
-_INSTRUMENTS = (*CONTROLLED, "temperature")
-#: A further column with more values than this is an id, not a condition.
-_MOST_LEVELS = 30
 
 
 def pooled_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
     """Conditions in which some judge has several levels, and their numbers of levels."""
-    varying = varying_conditions(data[[n for n in _INSTRUMENTS if n in data.columns]], kind)
+    varying = varying_conditions(data[[n for n in WAYS_OF_ASKING if n in data.columns]], kind)
     return {n: k for n, k in varying.items() if data.groupby("judge")[n].nunique().max() > 1}
 
 
@@ -30,6 +25,6 @@ def varying_conditions(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
             levels = int(data[name].nunique())
         except TypeError:  # lists and dicts
             continue
-        if levels > 1 and (name in CONDITIONS or levels <= _MOST_LEVELS):
+        if levels > 1 and (name in CONDITIONS or levels <= MOST_LEVELS):
             n_levels[str(name)] = levels
     return n_levels

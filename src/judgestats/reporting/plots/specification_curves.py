@@ -46,13 +46,16 @@ def specifications(readings: pd.DataFrame, *, ax: canvas.Panels = None, title: s
     """
     columns = ("reading", "kind", "judge", "conf_low", "conf_high", "rank", "best_set")
     estimate_rows.require(readings, "estimate", *columns)
+    place = readings.columns.get_indexer(["judge", "estimate"])
+    conditions = list(readings.columns[place[0] + 1 : place[1]]) if "choice" in readings else []
+    readings = readings.assign(judge=estimate_rows.whose(readings, conditions))
     estimate_rows.one_row_each(readings, ["reading", "judge"])
     headline = readings[readings["kind"] == "headline"].sort_values(["rank", "judge"], kind="stable")
     judges = estimate_rows.distinct([*headline["judge"].astype(str), *readings["judge"].astype(str)])
     order = _in_order(readings, judges[0])
     names = order["reading"].astype(str).tolist()
-    place = {name: float(x) for name, x in zip(names, order["_x"], strict=True)}
-    table = readings.assign(_x=readings["reading"].astype(str).map(place), judge=readings["judge"].astype(str))
+    at = {name: float(x) for name, x in zip(names, order["_x"], strict=True)}
+    table = readings.assign(_x=readings["reading"].astype(str).map(at), judge=readings["judge"].astype(str))
     labels = short_names.shortened(judges)
     above, below = _panels(ax, names, labels)
     for i in reversed(range(len(judges))):
@@ -70,7 +73,7 @@ def specifications(readings: pd.DataFrame, *, ax: canvas.Panels = None, title: s
     canvas.named(above, "", "estimate")
     for row, name in enumerate(names):
         below.axhline(row, color=canvas.MUTED, linewidth=0.4, alpha=0.5, zorder=1)
-        below.plot(place[name], row, "o", color=canvas.INK, markersize=4, zorder=3)
+        below.plot(at[name], row, "o", color=canvas.INK, markersize=4, zorder=3)
     below.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)))
     below.set_yticklabels([short_names.literal(name) for name in names], fontsize=canvas.SMALL)
     for kind, part in order.groupby("kind", sort=False):
