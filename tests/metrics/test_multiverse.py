@@ -326,6 +326,106 @@ def test_refusals(llmbar):
     )
 
 
+def beside_people(table, humans, keys):
+    """A row for each answer of a judge and of a person to the same thing."""
+    is_person = table["judge"].isin(humans)
+    return table[~is_person].merge(table[is_person], on=keys, suffixes=("", "_person"))
+
+
+def by_call(pairs, value):
+    """The mean over people of a value of each call, averaged over calls as often as people answered."""
+    return value.groupby(pairs["judge"].astype(str)).mean()
+
+
+@pytest.fixture(scope="module")
+def people_and_judges():
+    """Two judges and up to three people on pairs in both orders, with ties, invalid verdicts and unlike numbers of people."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for i in range(80):
+        truth = ("x", "y")[i % 2]
+        for who, skill in (("m", 0.8), ("k", 0.6), ("p1", 0.9), ("p2", 0.85), ("p3", 0.8)):
+            if who == "p3" and i % 3:
+                continue
+            for order in (("x", "y"), ("y", "x")) if who in "mk" else (("x", "y"),):
+                lucky = rng.random()
+                winner = truth if lucky < skill else "tie" if lucky > 0.93 else "xy".replace(truth, "")
+                choice = "tie" if winner == "tie" else "first" if winner == order[0] else "second"
+                choice = "invalid" if who in "mk" and rng.random() < 0.05 else choice
+                rows.append((who, f"q{i}", *order, choice))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
+
+
+def test_agreement_with_people_is_that_of_pandas(people_and_judges):
+    humans = ["p1", "p2", "p3"]
+    found = js.specifications(people_and_judges, question="people", humans=humans)
+    table = call_table(people_and_judges.assign(gold="x"))
+    pairs = beside_people(table, humans, ["item"])
+    valid = pairs["vote"].notna()
+    equality = (pairs["vote"] == pairs["vote_person"]).astype(float)
+    near = equality + 0.5 * ((pairs["vote"] == 0) != (pairs["vote_person"] == 0))
+    of_valid = pairs[valid]
+    equal(found, "headline", by_call(of_valid, equality[valid]))
+    equal(found, "a tie and a preference agree by half", by_call(of_valid, near[valid]))
+    equal(found, "an invalid verdict is wrong", by_call(pairs, equality.where(valid, 0)))
+    tied = pairs[((pairs["vote"] == 0) & valid) | (pairs["vote_person"] == 0)]
+    rest = valid & ~pairs["item"].isin(tied["item"])
+    equal(found, "only where nobody ties", by_call(pairs[rest], equality[rest]))
+    decided = valid & ~pairs["item"].isin(pairs.loc[~valid, "item"])
+    equal(found, "only where all judges are valid", by_call(pairs[decided], equality[decided]))
+    items = equality[valid].groupby([of_valid["judge"], of_valid["item"]]).mean()
+    equal(found, "every item alike", items.groupby(level=0).mean())
+    of_people = table[table["judge"].isin(humans)].groupby("item")["vote"].agg(lambda v: v.mode().tolist())
+    majority = of_people[of_people.map(len) == 1].map(lambda v: v[0])
+    of_judges = table[~table["judge"].isin(humans) & table["item"].isin(majority.index)].dropna(subset=["vote"])
+    right = (of_judges["vote"] == of_judges["item"].map(majority)).astype(float)
+    of_calls = pairs[valid & pairs["item"].isin(majority.index)]
+    equal(
+        found,
+        "the majority of people",
+        by_call(of_calls, (of_calls["vote"] == of_calls["item"].map(majority)).astype(float)),
+    )
+    twice = right.groupby([of_judges["judge"], of_judges["item"]]).agg(["size", "min"]).query("size == 2")["min"]
+    equal(found, "the majority in both orders", twice.groupby(level=0).mean())
+    assert found["reading"].nunique() == 8
+
+
+def test_agreement_with_people_is_that_of_the_measure():
+    calls, humans = js.datasets.load("pandalm"), ["annotator1", "annotator2", "annotator3"]
+    found = js.specifications(calls, question="people", humans=humans)
+    measure = js.judge_against_people(calls, humans=humans).query("role == 'judge' and term == 'agreement'")
+    equal(found, "headline", measure.set_index("judge")["estimate"])
+    first = found[found["judge"] == "gpt_3_5_turbo"]
+    assert (first["rank"] == 1).all()
+    alone = found[found["judge"] == "pandalm_7b"].set_index("reading")["best_set"]
+    assert alone[alone].index.tolist() == ["an invalid verdict is wrong"]
+
+
+def test_scores_and_classes_beside_people_are_those_of_pandas():
+    rng = np.random.default_rng(5)
+    rows = [
+        (who, f"q{i}", float(np.clip(i % 5 + rng.integers(-1, 2) + shift, 0, 5)))
+        for i in range(60)
+        for who, shift in (("m", 0), ("k", 1), ("p1", 0), ("p2", 0))
+    ]
+    scores = pd.DataFrame(rows, columns=["judge", "item", "score"])
+    found = js.specifications(scores, question="people", humans=["p1", "p2"])
+    middle = scores[scores["judge"].isin(["p1", "p2"])].groupby("item")["score"].mean()
+    judges = scores[scores["judge"].isin(["m", "k"])]
+    error = judges["score"] - judges["item"].map(middle)
+    equal(found, "headline", error.abs().groupby(judges["judge"]).mean())
+    equal(found, "root mean square", (error**2).groupby(judges["judge"]).mean() ** 0.5)
+    severity = error - error.groupby(judges["judge"]).transform("mean")
+    equal(found, "without the severity of each judge", severity.abs().groupby(judges["judge"]).mean())
+    classes = scores.assign(answer=np.where(scores["score"] > 2, "high", "low")).drop(columns="score")
+    said = js.specifications(classes, question="people", humans=["p1", "p2"])
+    pairs = beside_people(classes, ["p1", "p2"], ["item"])
+    equal(said, "headline", by_call(pairs, (pairs["answer"] == pairs["answer_person"]).astype(float)))
+    both = pairs.groupby(["judge", "item"])["answer_person"].transform("nunique") == 1
+    agreed = pairs[both]
+    equal(said, "the majority of people", by_call(agreed, (agreed["answer"] == agreed["answer_person"]).astype(float)))
+
+
 @pytest.mark.parametrize("column", ["strategy", "temperature", "seed"])
 def test_judges_asked_in_several_ways_are_compared_in_each(llmbar, column):
     """Ways of asking are apart, named or not; another column as named, and flagged where it is not."""
@@ -348,6 +448,22 @@ def test_judges_asked_in_several_ways_are_compared_in_each(llmbar, column):
     assert legend is not None
     texts = [text.get_text() for text in legend.get_texts()]
     assert any("GPT-4" in text and text.endswith("low") for text in texts), texts
+
+
+def test_people_who_are_not_named_or_share_nothing_are_refused(llmbar, people_and_judges):
+    others = people_and_judges.assign(
+        item=people_and_judges["item"].where(people_and_judges["judge"].isin(["m", "k"]), "z")
+    )
+    refused(
+        DesignError,
+        (lambda: js.specifications(llmbar, question="people"), "name them with humans="),
+        (
+            lambda: js.specifications(
+                others.drop_duplicates(["judge", "item", "first"]), question="people", humans=["p1", "p2", "p3"]
+            ),
+            "and there is none",
+        ),
+    )
 
 
 def test_levels_that_print_alike_are_refused(llmbar):

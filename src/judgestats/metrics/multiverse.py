@@ -17,6 +17,7 @@ from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.metrics.question_marks import QUESTIONS, QuestionMarks, marks_of
 from judgestats.metrics.readings import COLUMNS, QuestionReading, once_each
+from judgestats.metrics.references import Humans, references
 from judgestats.metrics.standings import biased, means_of, standing
 from judgestats.schema.columns import By
 
@@ -43,9 +44,10 @@ HEADLINE = QuestionReading("headline", "headline", "", lambda marks: marks)
 def specifications(
     calls: IntoFrame,
     *,
-    question: Literal["right", "steady", "position"] = "right",
+    question: Literal["right", "people", "steady", "position"] = "right",
     by: By = (),
     gold: str = "gold",
+    humans: Humans | None = None,
     readings: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] | None = None,
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
@@ -57,14 +59,16 @@ def specifications(
     ----------
     calls : DataFrame
         Verdicts on pairs, answers or scores.
-    question : {'right', 'steady', 'position'}
-        Which judge is right (or, of scores, closest to the right ones), gives the same verdict in both orders, or
-        prefers a place.
+    question : {'right', 'people', 'steady', 'position'}
+        Which judge is right (or, of scores, closest to the right ones), agrees with people, gives the same verdict in
+        both orders, or prefers a place.
     by : str or sequence of str
         Further grouping columns: each judge in each of their levels is compared with all others. Up to 30 strategies,
         prompts, probes, schemes, conditions or temperatures under which one judge was asked are taken so, named or not.
     gold : str
         Column of the right answers, for ``question="right"``.
+    humans : str, sequence of str, or mapping
+        Judges that are people, for ``question="people"``: their names, or ``{"column": "value"}``.
     readings : mapping of str to callable, optional
         Readings of your own: each takes the table of marks of the headline, and returns it with other values, other
         weights or fewer rows.
@@ -119,7 +123,11 @@ def specifications(
     """
     confidence(conf_level)
     choose(question, QUESTIONS, "question")
-    headline = marks_of(Study.whole(calls), question, cluster, gold, by)
+    study, people = Study.whole(calls), None
+    if question == "people":
+        raters = references(study, humans)
+        study, people = raters.study, raters.people
+    headline = marks_of(study, question, cluster, gold, by, people)
     own = [QuestionReading(name, "own", "own", _checked(name, make)) for name, make in (readings or {}).items()]
     judges = sorted(headline.marks["judge"].unique())
     tables = []

@@ -10,6 +10,8 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.counting.clustering import Cluster, auto_cluster, clusters
+from judgestats.counting.judge_answers import HIGH, LOW
+from judgestats.counting.raters import MatchedRaters, matched_calls
 from judgestats.counting.split_studies import splits_by_name
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
@@ -20,12 +22,12 @@ from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import joint, yes_or_no
 from judgestats.schema.columns import UNIT_COLUMNS, VERDICTS, By, answer_column, grouping
-from judgestats.typing import Integers, Mask
+from judgestats.typing import Column, Integers, Ints, Mask
 
 #: Columns that say what was judged, besides the candidates.
 _THINGS = ("item", "system", *UNIT_COLUMNS)
 SHARE = (0.0, 1.0)
-QUESTIONS = ("right", "steady", "position")
+QUESTIONS = ("right", "people", "steady", "position")
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,13 @@ class QuestionMarks:
     contenders: pd.DataFrame = field(default_factory=pd.DataFrame)  # judge and conditions, by their name in the marks
 
 
-def marks_of(study: Study, question: str, cluster: Cluster, gold: str, by: By = ()) -> QuestionMarks:
+def marks_of(
+    study: Study, question: str, cluster: Cluster, gold: str, by: By = (), people: pd.DataFrame | None = None
+) -> QuestionMarks:
     """The marks of a question; an error says what it needs that the data lack.
 
-    Judges are compared in each level of `by` and of the ways in which one of them was asked.
+    `people`: their answers, which `study` is without. Judges are compared in each level of `by`, and of the ways in
+    which one of them was asked.
     """
     study, pairs = study.occurring, {"first", "second", "choice"} <= {*study.names}
     if question == "right":
@@ -54,18 +59,30 @@ def marks_of(study: Study, question: str, cluster: Cluster, gold: str, by: By = 
                 f"question='right' needs right answers, a column {gold!r}. Columns: {', '.join(study.names)}."
             )
         study = study.where(study.columns.series(gold).notna().to_numpy())
+    elif question == "people":
+        if people is None or people.empty:
+            raise DesignError("question='people' needs answers of people: name them with humans=.")
     elif not pairs:
         raise DesignError(f"question={question!r} needs verdicts on pairs: columns first, second and choice.")
     else:
         study.refuse_unknown_order()
     conditions = _conditions(study, by)
+    matched = None
+    if question == "people" and people is not None:
+        matched = matched_calls(study, people, conditions)
+        matched = matched.where(np.isin(matched.thing, matched.other_thing[matched.answered[1]]), matched.answered[1])
+        study = matched.calls
+        if not len(study.columns):
+            raise DesignError("question='people' needs things that judges and people answered, and there is none.")
     column, flag = _cluster_of(study, cluster, conditions)
     unnamed = splits_by_name(study, "preferences" if pairs else "ratings", conditions)
     split = " and ".join(s.column for part in unnamed for s in part)
     flag = flags.join(flag, flags.UNNAMED_COLUMN.of(what=split) if split else "")
     contenders = _contenders(study, ["judge", *conditions])
     table = _calls(study, column, ["first", "second"] if pairs else [], contenders, conditions)
-    if not pairs:
+    if matched is not None:
+        marks = _like_people(matched, table)
+    elif not pairs:
         marks = _right_of_answers(study, table, gold)
     elif question == "right":
         marks = _right_of_pairs(study, _votes(study, table), gold)
@@ -191,6 +208,47 @@ def _position(table: pd.DataFrame) -> QuestionMarks:
     return QuestionMarks(marks, readings.POSITION, (-1.0, 1.0), about_zero=True)
 
 
+def _like_people(matched: MatchedRaters, table: pd.DataFrame) -> QuestionMarks:
+    """The share of people's answers to the same thing that equal each call's, or its distance from their mean."""
+    study, (one, two), size = matched.calls, matched.met, len(table)
+    people = np.bincount(one, minlength=size)
+    if matched.kind == "ratings" and answer_column(study.names) not in VERDICTS:
+        scores, of_people = matched.scores
+        return _distances(study, table, pd.Series(scores), pd.Series(np.bincount(one, of_people[two], size) / people))
+    if matched.kind == "preferences":
+        table = _votes(study, table)
+        sides = (s.columns["answer"] for s in (study, matched.others))
+        ours, theirs = (side.among(LOW).astype(int) - side.among(HIGH) for side in sides)
+        tie, tied = (ours == 0) & table["valid"].to_numpy(), theirs == 0
+    else:
+        (ours, theirs), (tie, tied) = matched.answers, (np.zeros(len(x), dtype=bool) for x in matched.answers)
+    equal, half = ours[one] == theirs[two], 0.5 * (tie[one] != tied[two])
+    valid = matched.answered[0]
+    value, near = (np.where(valid, np.bincount(one, x, size) / people, np.nan) for x in (equal, equal + half))
+    right = _majority(matched.other_thing, theirs).reindex(matched.thing)
+    marks = table.assign(
+        value=value,
+        half=near,
+        valid=valid,
+        weight=table["weight"] * people,
+        tie=tie | (np.bincount(one, tied[two], size) > 0),
+        said=ours,
+        right=right["answer"].to_numpy(float),
+        differ=right["answers"].to_numpy() > 1,
+        unit=matched.thing,
+    )
+    pairs = matched.kind == "preferences"
+    return QuestionMarks(marks, readings.PAIRS_LIKE_PEOPLE if pairs else readings.ANSWERS_LIKE_PEOPLE, SHARE)
+
+
+def _majority(thing: Integers, answers: Ints) -> pd.DataFrame:
+    """The most frequent answer to each thing, none where two are as frequent, and how many different ones there are."""
+    times = pd.DataFrame({"thing": thing, "answer": answers}).value_counts()
+    most = times[times == times.groupby("thing").transform("max")].reset_index("answer")["answer"]
+    alone = most[~most.index.duplicated(keep=False)]
+    return times.groupby("thing").size().to_frame("answers").assign(answer=alone.astype(float))
+
+
 def _right_of_answers(study: Study, table: pd.DataFrame, gold: str) -> QuestionMarks:
     """Answers that are right or not, or scores and their distance from the right ones."""
     column = answer_column(study.names)
@@ -202,10 +260,15 @@ def _right_of_answers(study: Study, table: pd.DataFrame, gold: str) -> QuestionM
         marks = table.assign(value=value, valid=valid, right=pd.factorize(right)[0])
         return QuestionMarks(marks, readings.RIGHT_OF_ANSWERS, SHARE)
     score, true = (pd.to_numeric(c, errors="coerce").astype(float) for c in (said, right))
+    return _distances(study, table, score, true)
+
+
+def _distances(study: Study, table: pd.DataFrame, score: Column, true: Column) -> QuestionMarks:
+    """How far scores are from the right ones."""
     error = (score - true).where(on_one_scale(score, true, study.columns.series("judge"))).to_numpy()
     if np.isnan(error).all():
         raise DesignError(
-            f"question='right' needs right scores: in {gold!r} is no number that scores are compared with."
+            "There is no score beside a right one on the same scale. Check the numbers of judges, gold or people."
         )
     marks = table.assign(value=np.abs(error), error=error, right=true.to_numpy(), valid=~np.isnan(error))
     return QuestionMarks(marks, readings.DISTANCE, (0.0, np.inf), lower_is_better=True)

@@ -207,6 +207,40 @@ def _ranked(marks: pd.DataFrame) -> pd.DataFrame | None:
     return pd.concat(parts) if parts else None
 
 
+def _by_half(marks: pd.DataFrame) -> pd.DataFrame | None:
+    half = marks["half"].where(marks["valid"])
+    return None if half.equals(marks["value"]) else marks.assign(value=half)
+
+
+def _nobody_ties(marks: pd.DataFrame) -> pd.DataFrame | None:
+    return None if _by_half(marks) is None else _whole(marks, marks["tie"])
+
+
+def _of_majority(marks: pd.DataFrame) -> pd.DataFrame | None:
+    """1 for the answer of most people, where people differ somewhere and most give one answer."""
+    if not marks["differ"].any() or marks["right"].isna().all():
+        return None
+    marks = marks[marks["right"].notna()]
+    return marks.assign(value=(marks["said"] == marks["right"]).astype(float).where(marks["valid"]))
+
+
+MAJORITY = QuestionReading("the majority of people", "another question", "people", _of_majority)
+ANSWERS_LIKE_PEOPLE = (
+    QuestionReading("an invalid answer is wrong", "same question", "invalid", _invalid_wrong),
+    INVALID,
+    *WEIGHTS,
+    MAJORITY,
+)
+PAIRS_LIKE_PEOPLE = (
+    QuestionReading("a tie and a preference agree by half", "same question", "ties", _by_half),
+    QuestionReading("only where nobody ties", "same question", "ties", _nobody_ties),
+    QuestionReading("an invalid verdict is wrong", "same question", "invalid", _invalid_wrong),
+    INVALID,
+    *WEIGHTS,
+    QuestionReading("without empty texts", "same question", "texts", _without_empty),
+    MAJORITY,
+    QuestionReading("the majority in both orders", "another question", "orders", _merged(_right_twice)),
+)
 RIGHT_OF_ANSWERS = (
     QuestionReading("an invalid answer is wrong", "same question", "invalid", _invalid_wrong),
     INVALID,
