@@ -315,13 +315,13 @@ def test_refusals(llmbar):
         DesignError,
         (lambda: js.specifications(llmbar.drop(columns="gold")), "needs right answers"),
         (lambda: js.specifications(scores, question="steady"), "needs verdicts on pairs"),
-        (lambda: js.specifications(llmbar, question="best"), "Allowed: 'right', 'steady', 'position'"),
+        (lambda: js.specifications(llmbar, question="best"), "Allowed: 'right', 'people', 'steady', 'position'"),
         (lambda: js.specifications(llmbar[llmbar["first"] == "output_1"], question="steady"), "both orders"),
         (lambda: js.specifications(llmbar[llmbar["first"] == "output_1"], question="position"), "both orders"),
         (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks["value"]}), "is Series"),
         (lambda: js.specifications(llmbar, readings={"x": lambda marks: marks.drop(columns="value")}), "lacks value"),
         (lambda: js.specifications(llmbar, readings={"x": "item"}), "Give a function"),
-        (lambda: js.specifications(scores.assign(gold="good")), "needs right scores"),
+        (lambda: js.specifications(scores.assign(gold="good")), "no score beside a right one"),
         (lambda: js.specifications(llmbar, cluster=["item", "first"]), "must be one column"),
     )
 

@@ -46,7 +46,6 @@ def specifications(
     *,
     question: Literal["right", "people", "steady", "position"] = "right",
     by: By = (),
-    gold: str = "gold",
     humans: Humans | None = None,
     readings: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] | None = None,
     cluster: Cluster = "auto",
@@ -60,13 +59,11 @@ def specifications(
     calls : DataFrame
         Verdicts on pairs, answers or scores.
     question : {'right', 'people', 'steady', 'position'}
-        Which judge is right (or, of scores, closest to the right ones), agrees with people, gives the same verdict in
-        both orders, or prefers a place.
+        Which judge is right by the column ``gold`` (or, of scores, closest to it), agrees with people, gives the same
+        verdict in both orders, or prefers a place.
     by : str or sequence of str
         Further grouping columns: each judge in each of their levels is compared with all others. Up to 30 strategies,
         prompts, probes, schemes, conditions or temperatures under which one judge was asked are taken so, named or not.
-    gold : str
-        Column of the right answers, for ``question="right"``.
     humans : str, sequence of str, or mapping
         Judges that are people, for ``question="people"``: their names, or ``{"column": "value"}``.
     readings : mapping of str to callable, optional
@@ -127,7 +124,7 @@ def specifications(
     if question == "people":
         raters = references(study, humans)
         study, people = raters.study, raters.people
-    headline = marks_of(study, question, cluster, gold, by, people)
+    headline = marks_of(study, question, cluster, by, people)
     own = [QuestionReading(name, "own", "own", _checked(name, make)) for name, make in (readings or {}).items()]
     judges = sorted(headline.marks["judge"].unique())
     tables = []

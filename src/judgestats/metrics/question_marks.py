@@ -45,7 +45,7 @@ class QuestionMarks:
 
 
 def marks_of(
-    study: Study, question: str, cluster: Cluster, gold: str, by: By = (), people: pd.DataFrame | None = None
+    study: Study, question: str, cluster: Cluster, by: By = (), people: pd.DataFrame | None = None
 ) -> QuestionMarks:
     """The marks of a question; an error says what it needs that the data lack.
 
@@ -54,11 +54,11 @@ def marks_of(
     """
     study, pairs = study.occurring, {"first", "second", "choice"} <= {*study.names}
     if question == "right":
-        if gold not in study.names or study.columns.series(gold).isna().all():
+        if "gold" not in study.names or study.columns.series("gold").isna().all():
             raise DesignError(
-                f"question='right' needs right answers, a column {gold!r}. Columns: {', '.join(study.names)}."
+                f"question='right' needs right answers, a column gold. Columns: {', '.join(study.names)}."
             )
-        study = study.where(study.columns.series(gold).notna().to_numpy())
+        study = study.where(study.columns.series("gold").notna().to_numpy())
     elif question == "people":
         if people is None or people.empty:
             raise DesignError("question='people' needs answers of people: name them with humans=.")
@@ -83,9 +83,9 @@ def marks_of(
     if matched is not None:
         marks = _like_people(matched, table)
     elif not pairs:
-        marks = _right_of_answers(study, table, gold)
+        marks = _right_of_answers(study, table)
     elif question == "right":
-        marks = _right_of_pairs(study, _votes(study, table), gold)
+        marks = _right_of_pairs(study, _votes(study, table))
     else:
         marks = (_steady if question == "steady" else _position)(_votes(study, table))
     return replace(marks, cluster=column, flag=flag, contenders=contenders)
@@ -174,9 +174,9 @@ def _votes(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(valid=~choice.among("invalid"), tie=side == 0, vote=vote, side=side)
 
 
-def _right_of_pairs(study: Study, table: pd.DataFrame, gold: str) -> QuestionMarks:
+def _right_of_pairs(study: Study, table: pd.DataFrame) -> QuestionMarks:
     low, high, _ = study.ordered
-    meant = study.columns.series(gold).astype(str).to_numpy()
+    meant = study.columns.series("gold").astype(str).to_numpy()
     names = np.asarray(low.labels, dtype=object)
     right = np.where(
         meant == "tie", 0.0, np.where(meant == names[low.code], 1.0, np.where(meant == names[high.code], -1.0, np.nan))
@@ -249,10 +249,10 @@ def _majority(thing: Integers, answers: Ints) -> pd.DataFrame:
     return times.groupby("thing").size().to_frame("answers").assign(answer=alone.astype(float))
 
 
-def _right_of_answers(study: Study, table: pd.DataFrame, gold: str) -> QuestionMarks:
+def _right_of_answers(study: Study, table: pd.DataFrame) -> QuestionMarks:
     """Answers that are right or not, or scores and their distance from the right ones."""
     column = answer_column(study.names)
-    said, right = study.columns.series(column), study.columns.series(gold)
+    said, right = study.columns.series(column), study.columns.series("gold")
     if column in VERDICTS or column == "answer":
         ours, theirs = (c.astype("string") if column == "answer" else yes_or_no(c) for c in (said, right))
         valid = has_answer(said) & ours.notna().to_numpy()
