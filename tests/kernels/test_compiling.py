@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -294,3 +295,22 @@ def test_few_rows_load_no_numba_and_many_are_computed_by_the_compiled_kernels(us
 
 def test_what_data_are_and_support_is_said_without_numba(loaded):
     assert loaded["what can be measured"] == (["False"],)
+
+
+def test_no_two_functions_that_are_compiled_have_one_name():
+    """numba links stored code by name and types: of two functions of one name another process calls either."""
+    names: list[tuple[str, str]] = []
+    for file in sorted(Path(compiling.__file__).parent.glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+            decorators = " ".join(map(ast.unparse, function.decorator_list))
+            if "overload" in decorators:
+                assert not any(isinstance(n, ast.Lambda) for n in ast.walk(function)), (
+                    f"{file.name}: a lambda is compiled"
+                )
+                nested = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef) and n is not function]
+                names += [(file.name, n.name) for n in nested]
+            elif "njit" in decorators:
+                names.append((file.name, function.name))
+    assert len(names) > 50
+    assert len(names) == len(set(names))

@@ -20,6 +20,10 @@ from numba.extending import overload
 from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
 
+#: What is compiled for a family by ``overload`` has a name of its own. numba tells functions of one name and the same
+#: types apart by a number that each process counts anew, and links code that another process has stored by that name: of
+#: two functions without names one was called in place of the other.
+#:
 #: A family as compiled code takes it, a tuple with one place more than the family's number: the length is part of the
 #: type, so that a model compiles its own family and no other.
 Family = tuple[int, ...]
@@ -237,7 +241,11 @@ def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -
 @overload(loss)
 def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
     own = KERNELS[len(family) - 1].row
-    return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
+
+    def loss_of_row(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        return own(y, m, eta, hi, lo)
+
+    return loss_of_row
 
 
 def has_thresholds(family: Family) -> bool:
@@ -247,9 +255,13 @@ def has_thresholds(family: Family) -> bool:
 
 @overload(has_thresholds)
 def _(family):  # type: ignore[no-untyped-def]
-    if KERNELS[len(family) - 1].thresholds is not None:
-        return lambda family: True  # noqa: ARG005
-    return lambda family: False  # noqa: ARG005
+    def with_thresholds(family):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        return True
+
+    def without_thresholds(family):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        return False
+
+    return without_thresholds if KERNELS[len(family) - 1].thresholds is None else with_thresholds
 
 
 @njit(cache=True)
@@ -299,8 +311,16 @@ def threshold_loss(family: Family, y: float, m: float, eta: float, hi: float, lo
 def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
     own = KERNELS[len(family) - 1].thresholds
     if own is None:
-        return lambda family, y, m, eta, hi, lo: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
-    return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
+
+        def no_threshold(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
+            return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+
+        return no_threshold
+
+    def loss_by_thresholds(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        return own(y, m, eta, hi, lo)
+
+    return loss_by_thresholds
 
 
 def apart(kind: int, m: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats]:
