@@ -96,11 +96,19 @@ ONE_IN = {
 }
 
 
+#: Cases that make test-full alone runs.
+FULL = {
+    line for line in (Path(__file__).parent / "full.txt").read_text(encoding="utf-8").splitlines() if line[:1] != "#"
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark cases as slow beside others like them, before -m chooses; skip real verdicts where they are absent."""
+    """Mark cases as slow or full beside others like them, before -m chooses; skip real verdicts where they are absent."""
     cases = Counter[str]()
     for item in items:
+        if item.nodeid.removeprefix("tests/") in FULL:
+            item.add_marker(pytest.mark.full)
         family = item.nodeid.partition("[")[0].removeprefix("tests/")
         if family in ONE_IN and "slow" not in item.keywords:
             if cases[family] and crc32(item.nodeid.encode()) % ONE_IN[family]:

@@ -223,3 +223,14 @@ def test_what_an_entry_point_may_load(entry):
     code += f"\nimport sys; print('LOADED', *sorted(m for m in {HEAVY} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert set(done.stdout.splitlines()[-1].split()[1:]) <= allowed
+
+
+def test_tests_that_make_test_full_alone_runs_exist():
+    """Each line of full.txt names a file and a function that are there."""
+    folder = Path(__file__).parent
+    lines = (folder / "full.txt").read_text(encoding="utf-8").splitlines()
+    ids = [line for line in lines if line[:1] != "#"]
+    assert len(ids) > 50
+    for line in ids:
+        file, _, name = line.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (folder / file).read_text(encoding="utf-8"), line

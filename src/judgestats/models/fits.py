@@ -1255,8 +1255,8 @@ class Fit(Fitted):
         >>> fit = js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls)
         >>> fit.influence("item").drop(columns="flag").round(3)
           level     n  cooks_distance       term  estimate  dfbetas
-        0     b  10.0           0.553  Intercept    -0.740   -0.762
-        1     a  10.0           0.553  Intercept     0.740    0.762
+        0     a  10.0           0.553  Intercept     0.740    0.762
+        1     b  10.0           0.553  Intercept    -0.740   -0.762
         2     c  10.0           0.290  Intercept     0.536    0.445
         3     d  10.0           0.290  Intercept    -0.536   -0.445
         """

@@ -33,7 +33,8 @@ def influence(fit: Fitted, group: str) -> pd.DataFrame:
         n = float((fit.design.count * fit.design.trials)[codes == code].sum())
         tables.append(table.assign(level=level, n=n, cooks_distance=distance, flag=flags.join(caution, note)))
     whole = pd.concat(tables, ignore_index=True)[list(COLUMNS)]
-    return whole.sort_values("cooks_distance", ascending=False, kind="stable", ignore_index=True)
+    place = (whole["cooks_distance"] / whole["cooks_distance"].max()).round(9)  # equal ones differ by rounding
+    return whole.loc[place.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
 def _groups(fit: Fitted, group: str) -> tuple[Ints, tuple[str, ...]]:
