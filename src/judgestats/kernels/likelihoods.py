@@ -21,8 +21,8 @@ from judgestats.kernels.compiling import njit
 from judgestats.typing import Floats
 
 #: What is compiled for a family by ``overload`` has a name of its own. numba tells functions of one name and the same
-#: types apart by a number that each process counts anew, and links code that another process has stored by that name: of
-#: two functions without names one was called in place of the other.
+#: types apart by a number that each process counts anew, and links code that another process has stored by that name:
+#: of two functions without names one was called in place of the other.
 #:
 #: A family as compiled code takes it, a tuple with one place more than the family's number: the length is part of the
 #: type, so that a model compiles its own family and no other.
