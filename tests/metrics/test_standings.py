@@ -201,3 +201,36 @@ def test_the_interval_of_a_share_is_that_of_the_measure():
     assert found["method"] == "Wilson, clustered by item (G = 12)"
     away = means_of(marks(right[:, None]), bounds=(0.0, np.inf)).loc[0]
     assert (away["conf_low"], away["conf_high"]) == pytest.approx(hall(right))
+
+
+def test_an_interval_reaches_as_far_as_that_by_wider_clusters():
+    """Items of one persona are alike: what 400 items tell apart, their 12 personas do not; each interval holds both."""
+    rng = np.random.default_rng(11)
+    persona = np.repeat(np.arange(12), 34)
+    shift = rng.normal(0, 0.35, 12)[persona]
+    right = np.column_stack([rng.random(408) < 0.78, rng.random(408) < np.clip(0.55 + shift, 0, 1)])
+    table = marks(right).assign(persona=persona.repeat(2))
+    narrow, wide = standing(table), standing(table, wider=["persona"])
+    own, (low, high) = narrow.pairs.iloc[0], wide.pairs.iloc[0][["conf_low", "conf_high"]]
+    by_persona = standing(table.assign(cluster=table["persona"])).pairs.iloc[0]
+    assert low == min(own["conf_low"], by_persona["conf_low"])
+    assert high == max(own["conf_high"], by_persona["conf_high"])
+    assert narrow.winner == "judge 00"
+    assert wide.winner == ""
+    assert wide.pairs["clusters"].tolist() == [12]
+    few = standing(table.assign(half=persona.repeat(2) // 6), wider=["half"])
+    assert few.pairs.equals(narrow.pairs)  # two levels are no sample
+
+
+def test_of_nested_items_a_winner_is_seldom_named_where_none_is():
+    """Equal judges, and personas that suit one or the other: by items a winner on most pages, by both on few."""
+    rng = np.random.default_rng(12)
+    named = {(): 0, ("persona",): 0}
+    for _ in range(120):
+        persona = np.repeat(np.arange(20), 15)
+        suits = rng.normal(0, 0.15, size=(20, 2))[persona]
+        table = marks(rng.random((300, 2)) < 0.6 + np.clip(suits, -0.4, 0.4)).assign(persona=persona.repeat(2))
+        for wider in named:
+            named[wider] += standing(table, wider=wider).winner != ""
+    assert named[()] > 25
+    assert named["persona",] <= 6 + 3 * np.sqrt(120 * 0.05 * 0.95)

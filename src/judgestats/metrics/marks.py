@@ -17,8 +17,9 @@ from judgestats.schema.columns import UNIT_COLUMNS
 from judgestats.schema.factors import Factor
 from judgestats.typing import Floats, Mask, Rows
 
-#: Columns of marks: who, on what, in which cluster and task, the value, and how many answers it is the mean of.
-MARKS = ["judge", "unit", "cluster", "task", "value", "weight"]
+#: Columns of marks: who, on what, of which item, in which cluster and task, the value, and how many answers it is the
+#: mean of.
+MARKS = ["judge", "unit", "item", "cluster", "task", "value", "weight"]
 
 
 def _keys(calls: Study, groups: list[str]) -> list[str]:
@@ -40,6 +41,7 @@ def _marks(calls: Study, keys: list[str], value: Any, cluster: str, weight: Floa
         {
             "judge": np.asarray(judge.labels, dtype=object)[judge.code[first]],
             "unit": unit[first],
+            "item": columns.take(first).series("item").to_numpy(),
             "cluster": owner.code[first] if cluster else unit[first],
             "task": columns.take(first).series("task").to_numpy() if "task" in columns else "",
             "value": np.bincount(cell, np.asarray(value, dtype=float) * weight, cells.size) / total,

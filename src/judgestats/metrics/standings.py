@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,10 +70,12 @@ def standing(
     conf_level: float = CONF_LEVEL,
     seed: int = SEED,
     cluster: str = "",
+    wider: Sequence[str] = (),
 ) -> Standing:
     """Compare every two judges with 10 clusters or more in common, with intervals simultaneous over all pairs.
 
     `marks`: one value for each judge and unit; `cluster`: what their clusters are, as the method of a mean names it.
+    `wider`: columns of marks with levels in which the clusters nest; an interval reaches as far as that by any of them.
     Intervals are Tango's (t for values other than 0 and 1) at the critical value of the largest |t| over all pairs.
     """
     who, judges = pd.factorize(marks["judge"].astype(str), sort=True)
@@ -80,10 +83,13 @@ def standing(
     at = who, np.searchsorted(unit, marks["unit"])
     values, weights = (np.full((len(judges), unit.size), math.nan) for _ in range(2))
     values[at], weights[at] = marks["value"], marks["weight"]
-    owner, levels = pd.factorize(marks["cluster"].to_numpy()[first], sort=True)
     means = means_of(marks, lower_is_better=lower_is_better, bounds=bounds, conf_level=conf_level, cluster=cluster)
     binary = bool(marks["value"].dropna().isin([0.0, 1.0]).all())
-    pairs = _pairs(values, weights, list(judges), owner, len(levels), binary, conf_level, seed)
+    pairs = pd.DataFrame()
+    for column in ("cluster", *wider):
+        owner, levels = pd.factorize(marks[column].to_numpy()[first], sort=True)
+        further = _pairs(values, weights, list(judges), owner, len(levels), binary, conf_level, seed)
+        pairs = further if pairs.empty else pairs if further.empty else _reaching_as_far(pairs, further)
     if means.empty or means["estimate"].isna().all():
         return Standing(means, pairs, "", (), methods.NONE)
     best = str(means["judge"].iloc[0])
@@ -214,6 +220,16 @@ def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> fl
         return math.nan
     parts, fewest = np.array([mean.parts for mean in means]).T, min(mean.df for mean in means)
     return max_t(parts, fewest, generator(seed, (name,)), conf_level)
+
+
+def _reaching_as_far(pairs: pd.DataFrame, further: pd.DataFrame) -> pd.DataFrame:
+    """Intervals that contain those by another cluster, where there are such."""
+    beside = pairs[["judge", "other"]].merge(further, how="left", on=["judge", "other"]).set_index(pairs.index)
+    return pairs.assign(
+        conf_low=np.fmin(pairs["conf_low"], beside["conf_low"]),
+        conf_high=np.fmax(pairs["conf_high"], beside["conf_high"]),
+        clusters=np.fmin(pairs["clusters"], beside["clusters"]).astype(int),
+    )
 
 
 def _pairs(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from judgestats.counting.clustering import CANDIDATES
+from judgestats.counting.clustering import CANDIDATES, SAMPLED
+from judgestats.counting.study import Study
 from judgestats.methods import method_of
 from judgestats.metrics.marks import people_marks
 from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.reporting.estimate_rows import row_of_each, step, whose
 from judgestats.reporting.formatting import Form
+from judgestats.reporting.nesting import nestings
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import SummaryColumn
 from judgestats.typing import Record
@@ -39,7 +41,18 @@ class CardQuestion:
     lower_is_better: bool = False
     better: str = "above"
     alone: str = ""  # head of the card of a single judge, if another
-    again: Callable[[pd.DataFrame, str], pd.DataFrame] | None = None  # the marks of data, clustered by another column
+    wider: tuple[str, ...] = ()  # columns of marks with levels in which the items nest, as a sentence names them
+
+    def nested_in(self, calls: Study) -> CardQuestion:
+        """The same with the 10 levels or more in which the items of its marks, and their clusters, nest."""
+        marks, wider = self.marks, []
+        for levels in nestings(calls, marks["item"].unique()):
+            level = levels.level.reindex(marks["item"]).to_numpy()
+            of_cluster = pd.Series(level).groupby(marks["cluster"].to_numpy())
+            if levels.levels >= SAMPLED and of_cluster.ngroups > levels.levels and of_cluster.nunique().max() == 1:
+                marks = marks.assign(**{levels.name: level})
+                wider.append(levels.name)
+        return replace(self, marks=marks, wider=tuple(wider))
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -142,11 +155,6 @@ def people_question(
     """The question whose answers are closest to those of people."""
     assert options.people is not None
     cluster = cluster_of_intervals(data, people.cells("agreement"))
-    people_answers = options.people
-
-    def again(calls: pd.DataFrame, by: str) -> pd.DataFrame:
-        return people_marks(calls, people_answers, conditions, by)
-
-    units = cluster_plural(cluster, "items")
+    marks, units = people_marks(data, options.people, conditions, cluster), cluster_plural(cluster, "items")
     head, alone = "Agrees most with people", "Agrees with people"
-    return CardQuestion(head, again(data, cluster), "share", "agreement", units, alone=alone, again=again)
+    return CardQuestion(head, marks, "share", "agreement", units, alone=alone)

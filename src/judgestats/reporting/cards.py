@@ -24,7 +24,7 @@ def best_card(
     estimates = dict(ranking.means[["judge", "estimate"]].itertuples(index=False))
     means = pd.Series({j: float(cells[j]["estimate"]) if j in cells else float(v) for j, v in estimates.items()})
     texts = {j: column.text(j)[0] if column and j in cells else printed(v, q.form) for j, v in means.items()}
-    method = f"{ranking.method}; over {q.units}"
+    method = f"{ranking.method}; over {listed([q.units, *q.wider])}{', the wider' if q.wider else ''}"
     best = ranking.best
     if len(means) == 1:
         head = q.alone or q.head

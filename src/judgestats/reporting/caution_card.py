@@ -20,8 +20,6 @@ from judgestats.reporting.summary_parts import Card, SummaryColumn, listed
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.
 MANY_LOST = 0.05
-#: The level in which an item nests, as a column beside those of the data.
-_LEVEL = "level of the items"
 #: False preference from which a card says so, as of the type of a judge.
 OFTEN = 0.5
 #: Fewer pairs or items than this are few.
@@ -94,14 +92,14 @@ def _few_behind_many(
     calls: Study, right: CardQuestion | None, ranked: Sequence[Sequence[str]], options: MeasureOptions
 ) -> tuple[str, str] | None:
     """How few tasks stand behind the items, and how wide the interval of the first judge is by them."""
-    if options.cluster != "auto" or (nested := nesting(calls)) is None:
+    compared = None if right is None else right.marks["item"].unique()
+    if options.cluster != "auto" or (nested := nesting(calls, compared)) is None:
         return None
     claim = f"{nested.levels} {nested.name} stand behind {noun(nested.items, 'item')}"
     unchecked = claim, "the intervals hold for these, not for others like them"
-    if right is None or right.again is None or not ranked or not ranked[0]:
+    if right is None or not ranked or not ranked[0]:
         return unchecked
-    frame = calls.data.to_native()
-    marks = right.again(frame.assign(**{_LEVEL: nested.level}), _LEVEL)
+    marks = right.marks.assign(cluster=nested.level.reindex(right.marks["item"]).to_numpy())
     rows = means_of(marks, bounds=right.bounds, conf_level=options.conf_level).set_index("judge")
     best = ranked[0][0]
     if best not in rows.index or not math.isfinite(rows.loc[best, "conf_low"]):

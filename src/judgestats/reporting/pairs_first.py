@@ -44,7 +44,6 @@ def pairs_first_screen(
             "accuracy",
             cluster_plural(cluster, "calls"),
             alone="Right on gold",
-            again=lambda frame, by: right_marks(frame, conditions, by),
         )
     if people.columns:
         columns += people.columns

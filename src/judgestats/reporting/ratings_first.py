@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pandas as pd
 
-from judgestats.counting.study import Calls, Study
+from judgestats.counting.study import Study
 from judgestats.errors import JudgestatsError
 from judgestats.metrics.bias.option_positions import option_position_bias
 from judgestats.metrics.clustered import clustered_by
@@ -63,7 +63,6 @@ def _right_or_wrong_first_screen(
             "accuracy",
             cluster_plural(cluster, "items"),
             alone="Right on gold",
-            again=lambda frame, by: score_marks(frame.assign(score=scored["score"].to_numpy()), conditions, by),
         )
     if people.columns:
         columns += people.columns
@@ -126,7 +125,7 @@ def ratings_first_screen(
     against = ""
     cluster = clustered_by(calls, ["judge", *conditions], options.cluster, whole="item").column
     units = cluster_plural(cluster, "items")
-    for source, name, marks, again in _distances_from_references(calls, people, conditions, cluster, value, options):
+    for source, name, marks in _distances_from_references(calls, people, conditions, cluster, value, options):
         bounds = (0.0, _width(None, options))
         means = means_of(marks, lower_is_better=True, bounds=bounds, conf_level=options.conf_level, cluster=cluster)
         gold = pd.to_numeric(data["gold"], errors="coerce") if source == "gold" else _middle(data, value, options)
@@ -146,7 +145,6 @@ def ratings_first_screen(
                 True,
                 "closer than",
                 f"Distance from {name}",
-                again,
             )
     spread = spread_marks(data, conditions, cluster, value)
     if not spread.empty and (runs := rows_by_judge(sheet, "run_sd")):
@@ -222,23 +220,14 @@ def _width(scores: pd.Series[float] | None, options: MeasureOptions) -> float:
 
 def _distances_from_references(
     calls: Study, people: PeopleAgreement, conditions: list[str], cluster: str, value: str, options: MeasureOptions
-) -> Iterable[tuple[str, str, pd.DataFrame, Callable[[pd.DataFrame, str], pd.DataFrame]]]:
-    """What scores are compared with, its name, the distance of each score from it, and the same by another cluster."""
-    if "gold" in calls.names:
-
-        def of_gold(frame: Calls, by: str) -> pd.DataFrame:
-            return error_marks(frame, conditions, by, value)
-
-        if len(marks := of_gold(calls, cluster)):
-            yield "gold", "gold", marks, of_gold
-    if (answers := options.people) is not None and people.columns:
-
-        def of_people(frame: pd.DataFrame, by: str) -> pd.DataFrame:
-            return distance_marks(frame, answers, conditions, by)
-
+) -> Iterable[tuple[str, str, pd.DataFrame]]:
+    """What scores are compared with, its name, and the distance of each score from it."""
+    if "gold" in calls.names and len(marks := error_marks(calls, conditions, cluster, value)):
+        yield "gold", "gold", marks
+    if options.people is not None and people.columns:
         try:
-            marks = of_people(calls.data.to_native(), cluster)
+            marks = distance_marks(calls.data.to_native(), options.people, conditions, cluster)
         except JudgestatsError:
             return
         if len(marks):
-            yield "people", "the people's mean", marks, of_people
+            yield "people", "the people's mean", marks

@@ -112,7 +112,7 @@ def summarise(
         filled_columns += (own,)
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
-    standings, cards = _answers(screen, first, who, options)
+    standings, cards = _answers(screen, calls, first, who, options)
     if screen.bias is not None and not screen.bias.empty:
         rows = screen.bias[screen.bias["judge"].isin(first)]
         cards += [bias_card(screen, rows, first, options)] if len(rows) else []
@@ -151,12 +151,13 @@ def summarise(
 
 
 def _answers(
-    screen: FirstScreen, first: set[str], who: Contenders, options: MeasureOptions
+    screen: FirstScreen, calls: Study, first: set[str], who: Contenders, options: MeasureOptions
 ) -> tuple[dict[str, Standing], list[Card]]:
     """How the judges of the first group stand in each question, and its card."""
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
-    for name, question in screen.questions.items():
+    for name, asked in screen.questions.items():
+        question = asked.nested_in(calls) if options.cluster == "auto" else asked
         marks = question.marks[question.marks["judge"].isin(first)]
         if marks.empty:
             continue
@@ -173,6 +174,7 @@ def _answers(
             bounds=question.bounds,
             conf_level=options.conf_level,
             seed=options.seed,
+            wider=question.wider,
         )
         standings[name] = ranking
         cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
