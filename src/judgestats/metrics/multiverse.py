@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -126,6 +126,16 @@ def specifications(
         study, people = raters.study, raters.people
     headline = marks_of(study, question, cluster, by, people)
     own = [QuestionReading(name, "own", "own", _checked(name, make)) for name, make in (readings or {}).items()]
+    rows, place = under_readings(headline, question, own, conf_level, seed), SPECIFICATIONS.index("judge")
+    who = headline.contenders.loc[rows["judge"]].reset_index(drop=True).astype({"judge": str})
+    rows = pd.concat([rows.drop(columns="judge"), who], axis=1)
+    return rows[[*SPECIFICATIONS[:place], *who.columns, *SPECIFICATIONS[place + 1 :]]]
+
+
+def under_readings(
+    headline: QuestionMarks, question: str, own: Sequence[QuestionReading], conf_level: float, seed: int
+) -> pd.DataFrame:
+    """The rows of :func:`specifications`, each judge by its name in the marks."""
     judges = sorted(headline.marks["judge"].unique())
     tables = []
     for reading in (HEADLINE, *headline.readings, *own):
@@ -136,12 +146,8 @@ def specifications(
             )
             table["flag"] = table["flag"].astype(object).mask(table["estimate"].isna(), flags.NO_DATA)
             tables.append(table.fillna({"n": 0, "clusters": 0, "method": "", "best_set": False}).assign(**said))
-    rows, place = pd.concat(tables), SPECIFICATIONS.index("judge")
-    who = headline.contenders.loc[rows.index].reset_index(drop=True)
-    rows = pd.concat([rows.reset_index(drop=True), who], axis=1).astype(
-        {"judge": str, "clusters": int, "best_set": bool}
-    )
-    return rows[[*SPECIFICATIONS[:place], *who.columns, *SPECIFICATIONS[place + 1 :]]]
+    rows = pd.concat(tables).rename_axis("judge").reset_index()
+    return rows[list(SPECIFICATIONS)].astype({"clusters": int, "best_set": bool})
 
 
 def _of_reading(
@@ -161,6 +167,7 @@ def _of_reading(
             conf_level=conf_level,
             seed=seed,
             cluster=headline.cluster,
+            wider=headline.wider,
         )
         means, pairs, sign = ranking.means, ranking.pairs, -1 if lower else 1
         ends = np.sort(sign * pairs[["conf_low", "conf_high"]].to_numpy(float), axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,15 +42,23 @@ class QuestionMarks:
     cluster: str = ""  # by which the intervals are clustered; empty where each unit is its own
     flag: str = ""  # of all estimates
     contenders: pd.DataFrame = field(default_factory=pd.DataFrame)  # judge and conditions, by their name in the marks
+    items: Column = field(default_factory=lambda: pd.Series(dtype=object))  # names of the items, by number
+    wider: tuple[str, ...] = ()  # columns of marks with levels in which the items nest
+
+    def nested_in(self, levels: Mapping[str, Column]) -> QuestionMarks:
+        """The same with the level of each item, by its name, of each kind of levels."""
+        number = self.marks["item"].to_numpy()
+        of_rows = {name: level.reindex(self.items).to_numpy()[number] for name, level in levels.items()}
+        return replace(self, marks=self.marks.assign(**of_rows), wider=(*levels,))
 
 
 def marks_of(
-    study: Study, question: str, cluster: Cluster, by: By = (), people: pd.DataFrame | None = None
+    study: Study, question: str, cluster: Cluster, by: By = (), people: pd.DataFrame | None = None, *, ways: bool = True
 ) -> QuestionMarks:
     """The marks of a question; an error says what it needs that the data lack.
 
-    `people`: their answers, which `study` is without. Judges are compared in each level of `by`, and of the ways in
-    which one of them was asked.
+    `people`: their answers, which `study` is without. Judges are compared in each level of `by`, and with
+    `ways` in each of those in which one of them was asked.
     """
     study, pairs = study.occurring, {"first", "second", "choice"} <= {*study.names}
     if question == "right":
@@ -66,7 +74,7 @@ def marks_of(
         raise DesignError(f"question={question!r} needs verdicts on pairs: columns first, second and choice.")
     else:
         study.refuse_unknown_order()
-    conditions = _conditions(study, by)
+    conditions = _conditions(study, by) if ways else [c for c in grouping(by, study.names) if c != "judge"]
     matched = None
     if question == "people" and people is not None:
         matched = matched_calls(study, people, conditions)
@@ -88,7 +96,8 @@ def marks_of(
         marks = _right_of_pairs(study, _votes(study, table))
     else:
         marks = (_steady if question == "steady" else _position)(_votes(study, table))
-    return replace(marks, cluster=column, flag=flag, contenders=contenders)
+    items = study.columns.take(study.columns.codes(["item"]).first).series("item")
+    return replace(marks, cluster=column, flag=flag, contenders=contenders, items=items)
 
 
 def _conditions(study: Study, by: By) -> list[str]:

@@ -104,7 +104,8 @@ def _votes(marks: pd.DataFrame) -> pd.DataFrame | None:
     by_order = weighed.pivot_table(index=["judge", "pair"], columns="order", values="vote", aggfunc="sum")
     if list(by_order.columns) != [0, 1] or not len(both := by_order.dropna()):
         return None
-    first = valid.groupby(["judge", "pair"])[["item", "task", "cluster", "right"]].first()
+    further = [c for c in valid.columns if c not in (*COLUMNS, "vote", "side", "empty", "half", "said", "differ")]
+    first = valid.groupby(["judge", "pair"])[["item", "task", "cluster", *further]].first()
     return both.join(first).reset_index()
 
 

@@ -74,6 +74,7 @@ def as_html(data: PageData, source: object = None, command: str = "") -> str:
         of=data_name(source),
         line=summary.line,
         verdict=summary.verdict,
+        readings=summary.readings,
         next_step="" if data.rows.unnamed else next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
         cards=summary.cards,
         tables=_study_tables(data),

@@ -32,6 +32,9 @@ def as_markdown(page: PageData, command: str = "") -> str:
         lines += ["", f"## {markdown_text(g.about)}", "", markdown_table(*plain_comparison(summary, g.judges))]
         lines += [f"\n{markdown_text(line)}" for line in without_numbers(summary.columns, g.judges)]
     lines += ["", summary.note] if summary.note else []
+    if summary.readings is not None:
+        line, heads, rows = summary.readings
+        lines += ["", f"## {markdown_text(line)}", "", markdown_table([markdown_text(h) for h in heads], rows)]
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(page.of_shown(page.estimates.sheet), decimals=None)]
     for name, record in measures().items():

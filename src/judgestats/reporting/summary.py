@@ -43,6 +43,7 @@ from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
 from judgestats.reporting.summary_parts import Card, JudgeGroup, Summary, SummaryColumn
+from judgestats.reporting.verdict_readings import verdict_readings
 from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VERDICTS, VOCABULARY, Kind, answer_column
@@ -128,7 +129,18 @@ def summarise(
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
     groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
-    written = written_verdict(screen, filled_columns, standings, people, _pooled(data, kind), only_people=who.people)
+    leading = next((n for n in ("right", "steady") if n in standings), "")
+    question = screen.questions.get(leading)
+    readings = (
+        verdict_readings(
+            calls, leading, question.nested_in(calls), standings[leading].means["judge"], screen.against, options
+        )
+        if question is not None
+        else None
+    )
+    written = written_verdict(
+        screen, filled_columns, standings, people, _pooled(data, kind), only_people=who.people, readings=readings
+    )
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against, cards[:1]),
@@ -146,6 +158,7 @@ def summarise(
         screen.against,
         people.why,
         " ".join(filter(None, (separate_in_words(apart, kind), sparse_in_words(sparse, kind), written))),
+        (readings.in_words(), *readings.table()) if readings is not None else None,
         left_out,
     )
 

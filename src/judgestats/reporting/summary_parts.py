@@ -145,6 +145,7 @@ class Summary:
     against: str = ""
     without_people: str = ""
     verdict: str = ""  # whom to use, how sure that is, and what would change it
+    readings: tuple[str, list[str], list[list[str]]] | None = None  # of the verdict: a line on all, heads and rows
     left_out: str = ""  # how many judges are not shown, and where they are
 
     @property

@@ -6,7 +6,8 @@ Every sentence has a rule. Those that infer rest on intervals that hold for all 
 What the data show                              What is written
 ==============================================  ====================================================================
 the best is below a constant answer, or may be  Use none: the best is worse than a constant answer, or no better.
-one judge is above all others                   Use it.
+one judge is above all others                   Use it, if it is first under every other reading of the data, too.
+another is first under some reading             Which judge to use depends on the reading, and on which.
 some are not distinguishable from it            Use one of them; how many more items would separate the first two.
 none is distinguishable from it                 Any may be the best; how many more items would separate the first two.
 the best has no interval, or another is ahead   Who is the best cannot be said.
@@ -29,6 +30,7 @@ from judgestats.reporting.cards import gap_in_words
 from judgestats.reporting.formatting import count, printed
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import SummaryColumn, listed
+from judgestats.reporting.verdict_readings import VerdictReadings
 
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96
@@ -54,6 +56,7 @@ def written_verdict(
     pooled: Mapping[str, str],
     *,
     only_people: bool = False,
+    readings: VerdictReadings | None = None,
 ) -> str:
     """Whom to use, how sure that is, and what would change it; `pooled`: conditions and how many of each there are."""
     name = next((n for n in ("right", "steady", "dark") if n in standings), "")
@@ -64,7 +67,7 @@ def written_verdict(
     reference = "right answers" if only_people else "right answers or people"
     sentences = [] if screen.against else [f"Who is right cannot be said without {reference}."]
     none = _constant_is_as_good(column, ranking) if name == "right" else ""
-    sentences += [none] if none else _whom_to_use(name, question, ranking, column)
+    sentences += [none] if none else _whom_to_use(name, question, ranking, column, readings)
     sentences += _below_people(people, columns, ranking)
     if ranking.winner and not none:
         sentences += _bias_of(ranking.winner, screen, columns)
@@ -73,13 +76,16 @@ def written_verdict(
     return " ".join(sentences)
 
 
-def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: SummaryColumn | None) -> list[str]:
+def _whom_to_use(
+    name: str, question: CardQuestion, ranking: Standing, column: SummaryColumn | None, readings: VerdictReadings | None
+) -> list[str]:
     best, judges = ranking.best, ranking.means["judge"].astype(str).tolist()
     says = _says(best, question, ranking, column)
     if len(judges) == 1:
         return [f"{best} is {says}."] if question.form == "share" else [f"{best}: {says}."]
     better = {"right": "best", "steady": "steadiest"}.get(name, "least inclined to prefer")
     if ranking.winner:
+        unlike = readings.against(best) if readings is not None else []
         lead = f"Use {best}" if name == "right" else f"The {better} is {best}"
         row = ranking.difference(best, judges[1])
         gap = (
@@ -87,7 +93,13 @@ def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: S
             if row is None
             else f", {gap_in_words(abs(float(row['estimate'])), question.form)} {question.better} the next, {judges[1]}"
         )
-        return [f"{lead}: {says}{gap}."]
+        if readings is None:
+            return [f"{lead}: {says}{gap}."]
+        if len(unlike):
+            lead = f"Which judge is {better} depends on how the data are read"
+            return [f"{lead}: {best} is {says}{gap}, but {_other_first(readings, best)}."]
+        each = "another reading" if readings.others == 1 else f"all {readings.others} other readings"
+        return [f"{lead}: {says}{gap}. It is first under {each} of the data, too."]
     if ranking.ahead or ranking.uncompared:
         return [
             f"Which judge is {better} cannot be said: not all were compared on enough of the same {question.units}."
@@ -98,7 +110,20 @@ def _whom_to_use(name: str, question: CardQuestion, ranking: Standing, column: S
     else:
         who = f"Use {_either(top)}" if name == "right" else f"The {better} are {listed(top)}"
         sentence = f"{who}: they are not distinguishable."
-    return [sentence, *_separating(best, top, ranking, question.units)]
+    beyond = []
+    if readings is not None and len(readings.against(best)):
+        beyond = [f"{best} is first as counted here, but {_other_first(readings, best)}."]
+    return [sentence, *beyond, *_separating(best, top, ranking, question.units)]
+
+
+def _other_first(readings: VerdictReadings, best: str) -> str:
+    """Who is first under the first reading in which the best is not, and how many more there are."""
+    unlike = readings.against(best)
+    reading, other = unlike[["reading", "judge"]].iloc[0]
+    values = f"{readings.value(reading, other)}; {best} {readings.value(reading, best)}"
+    more = len(unlike) - 1
+    also = f", and {best} is not under {count(more)} more of {readings.others} other readings" if more else ""
+    return f"under “{reading}” {other} is first ({values}){also}"
 
 
 def _separating(best: str, top: Sequence[str], ranking: Standing, units: str) -> list[str]:

@@ -1,0 +1,91 @@
+"""Whether the verdict of a page stands under the other readings of its question (docs/readings.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError
+from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.metrics.multiverse import under_readings
+from judgestats.metrics.question_marks import marks_of
+from judgestats.reporting.card_questions import CardQuestion
+from judgestats.reporting.formatting import Form, noun, printed
+from judgestats.reporting.summary_parts import listed
+
+
+@dataclass(frozen=True)
+class VerdictReadings:
+    """The rows of :func:`judgestats.specifications` for the judges of the first group, and how values are printed."""
+
+    rows: pd.DataFrame
+    form: Form
+
+    @property
+    def others(self) -> int:
+        """Readings beside the headline."""
+        return int(self.rows["reading"].nunique()) - 1
+
+    def against(self, judge: str) -> pd.DataFrame:
+        """The first judge of each reading in which `judge` is not first."""
+        first = self.rows[(self.rows["rank"] == 1) & (self.rows["kind"] != "headline")]
+        theirs = first.loc[first["judge"] == judge, "reading"]
+        return first[~first["reading"].isin(theirs)].drop_duplicates("reading")
+
+    def value(self, reading: str, judge: str) -> str:
+        """The estimate of a judge under a reading, as it is printed."""
+        row = self.rows[(self.rows["reading"] == reading) & (self.rows["judge"] == judge)].iloc[0]
+        return self._text(row)
+
+    def _text(self, row: pd.Series) -> str:
+        form: Form = "score" if "correlation" in row["reading"] else self.form
+        return printed(float(row["estimate"]), form, float(row["conf_high"] - row["conf_low"]))
+
+    @property
+    def headline(self) -> str:
+        """The judge that is first in the headline."""
+        first = self.rows[(self.rows["kind"] == "headline") & (self.rows["rank"] == 1)]
+        return str(first["judge"].iloc[0])
+
+    def in_words(self) -> str:
+        """One line on all readings."""
+        judge, readings = self.headline, noun(self.others, "other reading")
+        if lost := len(self.against(judge)):
+            return f"Under {readings} of the data: {judge} is first in {self.others - lost}"
+        return f"Under {readings} of the data: {judge} is first in {'it' if self.others == 1 else 'each'}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """For each reading who is first, its value, that of the first of the headline, and whether it is told apart."""
+        judge = self.headline
+        lines = []
+        for reading, rows in self.rows.groupby("reading", sort=False):
+            first = rows[rows["rank"] == 1]
+            alone = "yes" if (rows["best_set"] & rows["estimate"].notna()).sum() == 1 else "no"
+            own = rows[rows["judge"] == judge].iloc[0]
+            kind = "as above" if rows["kind"].iloc[0] == "headline" else str(rows["kind"].iloc[0])
+            names = listed(first["judge"].astype(str))
+            lines.append([str(reading), kind, names, self._text(first.iloc[0]), self._text(own), alone])
+        return ["reading", "question", "first", "its value", judge, "told apart from all others"], lines
+
+
+def verdict_readings(
+    calls: Study, name: str, question: CardQuestion, judges: Sequence[str], against: str, options: MeasureOptions
+) -> VerdictReadings | None:
+    """The readings of the question that a page leads with; None where its data admit none, or there is one judge."""
+    asked = "people" if name == "right" and against == "people" else name
+    if len(judges) < 2 or "stimulus" in calls.names or (asked == "right" and "gold" not in calls.names):
+        return None
+    who, names = calls.columns["judge"]
+    among = pd.Series(names, dtype=object).astype(str).isin(list(judges)).to_numpy()[who]
+    people = options.people if asked == "people" else None
+    try:
+        headline = marks_of(calls.where(among), asked, options.cluster, people=people, ways=False)
+    except DesignError:
+        return None
+    marks = question.marks.drop_duplicates("item").set_index("item")
+    headline = headline.nested_in({level: marks[level] for level in question.wider})
+    rows = under_readings(headline, asked, (), options.conf_level, options.seed)
+    return VerdictReadings(rows, question.form) if rows["reading"].nunique() > 1 else None
