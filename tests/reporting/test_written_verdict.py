@@ -317,3 +317,18 @@ def test_the_verdict_on_scores_and_people_is_seldom_wrong(wrong):
 @pytest.mark.parametrize("wrong", [wrong_of_scores, wrong_of_people])
 def test_the_verdict_on_scores_and_people_is_wrong_in_at_most_one_in_twenty_studies(wrong, seeds, most):
     assert sum(wrong(seed)[1] for seed in seeds) <= most
+
+
+def test_the_largest_bias_is_that_of_all_judges_that_the_page_shows():
+    """A judge with pairs of its own stands in another group of the table, and its bias counts all the same."""
+    near = skilled({"a": 0.8, "b": 0.7}, first={"a": 0.12}, seed=4)
+    far = skilled({"c": 0.75}, first={"c": 0.5}, seed=5)
+    far = far.assign(item="of c " + far["item"].astype(str))
+    page = measure_all(pd.concat([near, far], ignore_index=True), PageArguments(n_resamples=20)).summary
+    assert len(page.groups) == 2
+    card = next(c for c in page.cards if c.kind == "biased")
+    column = next(c for c in page.columns if c.term == "position_bias")
+    largest = max(column.cells, key=lambda j: abs(column.cells[j]["estimate"]))
+    assert largest == "c"
+    assert card.head == "Prefers what is shown first"
+    assert card.claim.startswith(f"c, {column.text('c')[0]} points")

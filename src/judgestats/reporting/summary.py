@@ -115,8 +115,9 @@ def summarise(
     first = set(ranked[0]) if ranked else set()
     standings, cards = _answers(screen, calls, first, who, options)
     if screen.bias is not None and not screen.bias.empty:
-        rows = screen.bias[screen.bias["judge"].isin(first)]
-        cards += [bias_card(screen, rows, first, options)] if len(rows) else []
+        every = {j for g in ranked for j in g}  # a bias needs no comparison: of all judges that the page shows
+        rows = screen.bias[screen.bias["judge"].isin(every)]
+        cards += [bias_card(screen, rows, every, options)] if len(rows) else []
     cards = [*_leading_cards(of_all, screen, calls, first, bool(filled_columns), people=who.people), *cards]
     if graded := graded_card(filled_columns):
         cards.insert(len(cards) if screen.against else 0, graded)

@@ -98,7 +98,9 @@ def _whom_to_use(
         if len(unlike):
             lead = f"Which judge is {better} depends on how the data are read"
             return [f"{lead}: {best} is {says}{gap}, but {_other_first(readings, best)}."]
-        each = "another reading" if readings.others == 1 else f"all {readings.others} other readings"
+        each = {1: "the other reading", 2: "both other readings"}.get(
+            readings.others, f"all {readings.others} other readings"
+        )
         return [f"{lead}: {says}{gap}. It is first under {each} of the data, too."]
     if ranking.ahead or ranking.uncompared:
         return [
