@@ -146,7 +146,7 @@ def test_the_advice_names_who_is_first_in_the_table(screen):
     assert first in summary.verdict
     expected = {
         "llmbar": "Not all was answered by all: 419 of 884 pairs by ChatGPT-0301 and 419 of 884 pairs by Falcon. "
-        "Use GPT-4: right in 81\u202f%, 15 points above the next, PaLM2.",
+        "Use GPT-4, for these 5 groups of items: right in 81\u202f%, 15 points above the next, PaLM2.",
         "pandalm": "Use gpt_3_5_turbo: agreeing with people in 71\u202f%, 4 points above the next, pandalm_7b.",
         "hanna": "As scores, use none: the best, OrcaPlatypus, is not shown to be nearer than a constant answer (always the",
     }

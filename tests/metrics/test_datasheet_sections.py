@@ -200,3 +200,12 @@ def test_slots_of_controlled_pairs_are_counted_on_identical_texts(engine):
     assert sheet.loc["position_bias", ["estimate", "n"]].tolist() == [0, 20]
     without = datasheet(engine(calls.assign(bias=["style"] * 40))).set_index("term")
     assert without.loc["position_bias", "n"] == 40
+
+
+def test_the_mean_of_scores_that_are_0_or_1_stays_between_them():
+    table = pd.DataFrame({"judge": ["a"] * 4 + ["b"] * 4, "item": [*"1234"] * 2, "score": [1, 1, 1, 0, 1, 0, 0, 0.0]})
+    means = datasheet(judgestats.schema.ratings(table)).query("term == 'mean_score'")
+    assert means["conf_low"].ge(0).all()
+    assert means["conf_high"].le(1).all()
+    other = datasheet(judgestats.schema.ratings(table.assign(score=table["score"] * 2))).query("term == 'mean_score'")
+    assert other["conf_low"].min() < 0  # a scale from 0 to 2 is not known

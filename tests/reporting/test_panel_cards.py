@@ -128,3 +128,15 @@ def test_the_worth_of_a_panel_is_seldom_wrong():
 def test_the_worth_of_a_panel_is_wrong_in_at_most_one_in_twenty_panels(seeds, most):
     results = np.array([wrong_worth(seed, 500) for seed in seeds])
     assert (results[:, 1:].sum(axis=0) <= most).all()
+
+
+@pytest.mark.parametrize(("items", "said"), [(2, False), (9, False), (10, True)])
+def test_agreement_on_a_few_things_is_no_headline(items, said):
+    rng = np.random.default_rng(4)
+    rows = [(j, f"i{i}", float(i % 3 + rng.integers(0, 2))) for i in range(items) for j in "abc"]
+    page = measure_all(
+        js.schema.ratings(pd.DataFrame(rows, columns=["judge", "item", "score"])), PageArguments(n_resamples=50)
+    )
+    card = next(c for c in page.summary.cards if c.kind == "agreement")
+    assert (card.claim == "Cannot be said") is not said
+    assert said or card.detail.startswith("fewer than 10 things that two answered; α is ")

@@ -39,7 +39,7 @@ def test_a_judge_that_is_first_under_every_reading_is_to_be_used():
     vanilla = table[table["strategy"] == "Vanilla"].drop(columns=["strategy", "subset"])
     page = summary_of(vanilla)
     assert page.verdict.startswith(
-        "Use GPT-4: right in 84\u202f%, 14 points above the next, PaLM2. It is first under all 4"
+        "Use GPT-4, for these 5 groups of items: right in 84\u202f%, 14 points above the next, PaLM2. It is first under all 4"
     )
     line, heads, rows = page.readings
     assert line == "Under 4 other readings of the data: GPT-4 is first in each"

@@ -25,6 +25,8 @@ _JOINT = " / "
 _FEW_PARTS = 30
 #: Items in each level, on average, that make the level a unit of its own.
 _MANY = 3
+#: With so many levels a sentence holds for these; with fewer it says nothing of them.
+FEWEST_NAMED = 3
 #: Longer text is no id.
 _LONG = 60
 #: Words in the name of a column of whole numbers that is an id, and of one that is no id, whatever it holds.
@@ -130,6 +132,14 @@ def nesting(calls: Study, items: Collection[object] | None = None) -> Nesting | 
     """
     most = {"tasks": SAMPLED, "prompts": SAMPLED}
     return next((n for n in nestings(calls, items) if n.levels < most.get(n.name, _FEW_PARTS)), None)
+
+
+def for_these(calls: Study, items: Collection[object]) -> str:
+    """Words that limit a sentence to the 3 to 9 levels in which the items nest; empty where there are none."""
+    nested = nesting(calls, items)
+    if nested is None or not FEWEST_NAMED <= nested.levels < SAMPLED:
+        return ""
+    return f", for these {nested.levels} {nested.name.partition(' (')[0]}"
 
 
 def task_advice(calls: Study) -> str:

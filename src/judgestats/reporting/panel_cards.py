@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from judgestats.metrics.standings import FEWEST
 from judgestats.reporting.formatting import PERCENT, number, printed
 from judgestats.reporting.summary_parts import Card, listed
 
@@ -26,6 +27,11 @@ def agreement_card(taken: Estimates, level: str, *, people: bool = False) -> Car
     alphas = _rows(taken, "alpha", "alpha")
     if alphas.empty:
         return None
+    head, method = "How far people agree" if people else "How far the judges agree", f"Krippendorff's α, {level}"
+    alphas, few = alphas[alphas["n"] >= FEWEST], alphas
+    if alphas.empty:
+        why = f"fewer than {FEWEST} things that two answered"
+        return Card("agreement", head, "Cannot be said", f"{why}; α is {_with_interval(few.iloc[0])}", method)
     labels = [" ".join(map(str, row)) for row in alphas[_groups(alphas)].to_numpy()]
     texts = [_with_interval(row) for _, row in alphas.iterrows()]
     parts = [_COMPARED[level], "0 is chance, 1 is perfect"]
@@ -40,13 +46,7 @@ def agreement_card(taken: Estimates, level: str, *, people: bool = False) -> Car
     single = _rows(taken, "icc", "ICC(2,1)")
     if len(single) == 1:
         parts.insert(1, f"ICC(2,1) of one score {_with_interval(single.iloc[0])}")
-    return Card(
-        "agreement",
-        "How far people agree" if people else "How far the judges agree",
-        claim,
-        "; ".join(parts),
-        f"Krippendorff's α, {level}",
-    )
+    return Card("agreement", head, claim, "; ".join(parts), method)
 
 
 def ranking_card(taken: Estimates) -> Card | None:

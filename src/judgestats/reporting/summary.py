@@ -35,6 +35,7 @@ from judgestats.reporting.contenders import (
 from judgestats.reporting.estimate_rows import row_of_each, whose
 from judgestats.reporting.formatting import PERCENT, count, noun, number
 from judgestats.reporting.graded_columns import graded_card
+from judgestats.reporting.nesting import for_these
 from judgestats.reporting.pairs_first import pairs_first_screen
 from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
@@ -139,8 +140,18 @@ def summarise(
         if question is not None
         else None
     )
+    these = (
+        for_these(calls, question.marks["item"].unique()) if question is not None and options.cluster == "auto" else ""
+    )
     written = written_verdict(
-        screen, filled_columns, standings, people, _pooled(data, kind), only_people=who.people, readings=readings
+        screen,
+        filled_columns,
+        standings,
+        people,
+        _pooled(data, kind),
+        only_people=who.people,
+        readings=readings,
+        these=these,
     )
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(

@@ -29,11 +29,14 @@ class VerdictReadings:
         """Readings beside the headline."""
         return int(self.rows["reading"].nunique()) - 1
 
-    def against(self, judge: str) -> pd.DataFrame:
-        """The first judge of each reading in which `judge` is not first."""
+    def against(self, judge: str, least: float = 0.0) -> pd.DataFrame:
+        """The first judge of each reading in which `judge` is not first; of shares, by `least` or more."""
         first = self.rows[(self.rows["rank"] == 1) & (self.rows["kind"] != "headline")]
-        theirs = first.loc[first["judge"] == judge, "reading"]
-        return first[~first["reading"].isin(theirs)].drop_duplicates("reading")
+        own = self.rows[self.rows["judge"] == judge].set_index("reading")
+        behind = first["reading"].map(own["rank"] != 1).astype(bool)
+        if least:
+            behind &= (first["estimate"] - first["reading"].map(own["estimate"]) >= least) & (self.form == "share")
+        return first[behind].drop_duplicates("reading")
 
     def value(self, reading: str, judge: str) -> str:
         """The estimate of a judge under a reading, as it is printed."""

@@ -14,6 +14,7 @@ the best has no interval, or another is ahead   Who is the best cannot be said.
 neither right answers nor people                Who is right cannot be said; who is steadier, by the rules above.
 people agree more among themselves              No judge agrees with people as people do with each other.
 the judge to use prefers a place                Ask it in both orders, or several.
+items nest in 3 to 9 levels                     Use it for these.
 conditions are pooled                           Which, and the option that shows each.
 nobody named a column in which calls differ     First of all: which, and the option (``unnamed_columns``).
 ==============================================  ====================================================================
@@ -25,7 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from judgestats.metrics.standings import Standing
-from judgestats.reporting.card_questions import CardQuestion, FirstScreen
+from judgestats.reporting.card_questions import SMALLEST_SHARE, CardQuestion, FirstScreen
 from judgestats.reporting.cards import gap_in_words
 from judgestats.reporting.formatting import count, printed
 from judgestats.reporting.people_columns import PeopleAgreement
@@ -34,6 +35,8 @@ from judgestats.reporting.verdict_readings import VerdictReadings
 
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96
+#: Among judges that are not told apart another first is said if it is so far ahead: half of what is of interest.
+NOTABLE = SMALLEST_SHARE / 2
 #: More than so many times as many items as there are is out of reach.
 _FEASIBLE = 10
 #: What a column says of a judge, with its value.
@@ -57,8 +60,12 @@ def written_verdict(
     *,
     only_people: bool = False,
     readings: VerdictReadings | None = None,
+    these: str = "",
 ) -> str:
-    """Whom to use, how sure that is, and what would change it; `pooled`: conditions and how many of each there are."""
+    """Whom to use, how sure that is, and what would change it; `pooled`: conditions and how many of each there are.
+
+    `these`: the few tasks for which it holds, as a sentence names them.
+    """
     name = next((n for n in ("right", "steady", "dark") if n in standings), "")
     if not name:
         return ""
@@ -67,7 +74,7 @@ def written_verdict(
     reference = "right answers" if only_people else "right answers or people"
     sentences = [] if screen.against else [f"Who is right cannot be said without {reference}."]
     none = _constant_is_as_good(column, ranking) if name == "right" else ""
-    sentences += [none] if none else _whom_to_use(name, question, ranking, column, readings)
+    sentences += [none] if none else _whom_to_use(name, question, ranking, column, readings, these)
     sentences += _below_people(people, columns, ranking)
     if ranking.winner and not none:
         sentences += _bias_of(ranking.winner, screen, columns)
@@ -77,7 +84,12 @@ def written_verdict(
 
 
 def _whom_to_use(
-    name: str, question: CardQuestion, ranking: Standing, column: SummaryColumn | None, readings: VerdictReadings | None
+    name: str,
+    question: CardQuestion,
+    ranking: Standing,
+    column: SummaryColumn | None,
+    readings: VerdictReadings | None,
+    these: str,
 ) -> list[str]:
     best, judges = ranking.best, ranking.means["judge"].astype(str).tolist()
     says = _says(best, question, ranking, column)
@@ -86,7 +98,7 @@ def _whom_to_use(
     better = {"right": "best", "steady": "steadiest"}.get(name, "least inclined to prefer")
     if ranking.winner:
         unlike = readings.against(best) if readings is not None else []
-        lead = f"Use {best}" if name == "right" else f"The {better} is {best}"
+        lead = (f"Use {best}" if name == "right" else f"The {better} is {best}") + these
         row = ranking.difference(best, judges[1])
         gap = (
             ""
@@ -111,16 +123,16 @@ def _whom_to_use(
         sentence = f"No judge is shown to be the {better}: {best} is first, {says}."
     else:
         who = f"Use {_either(top)}" if name == "right" else f"The {better} are {listed(top)}"
-        sentence = f"{who}: they are not distinguishable."
+        sentence = f"{who}{these}: they are not distinguishable."
     beyond = []
-    if readings is not None and len(readings.against(best)):
-        beyond = [f"{best} is first as counted here, but {_other_first(readings, best)}."]
+    if readings is not None and len(readings.against(best, NOTABLE)):
+        beyond = [f"{best} is first as counted here, but {_other_first(readings, best, NOTABLE)}."]
     return [sentence, *beyond, *_separating(best, top, ranking, question.units)]
 
 
-def _other_first(readings: VerdictReadings, best: str) -> str:
-    """Who is first under the first reading in which the best is not, and how many more there are."""
-    unlike = readings.against(best)
+def _other_first(readings: VerdictReadings, best: str, least: float = 0.0) -> str:
+    """Who is first under the first reading in which the best is not, by `least`, and how many more there are."""
+    unlike = readings.against(best, least)
     reading, other = unlike[["reading", "judge"]].iloc[0]
     values = f"{readings.value(reading, other)}; {best} {readings.value(reading, best)}"
     more = len(unlike) - 1

@@ -36,11 +36,13 @@ def score_rows(data: Calls, groups: list[str], options: MeasureOptions) -> pd.Da
     rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
     columns, (score, runs, missing) = Factors(table), table[["mean", "runs", "n_missing"]].to_numpy(dtype=float).T
-    keys = means[groups].to_dict("records")
+    keys, scale = means[groups].to_dict("records"), options.scale
+    if scale is None and {*score[~np.isnan(score)]} == {0.0, 1.0}:
+        scale = (0.0, 1.0)  # yes or no, as numbers
     for key, own, value in zip(keys, rows_of_codes(codes.code, codes.size), means["estimate"], strict=True):
         averaged = flags.SEVERAL_AVERAGED if not numbered and (runs[own] > 1).any() else ""
         own_columns, level = columns.take(own), options.conf_level
-        rows.append({**key, **mean_of_scores(own_columns, score[own], value, level, averaged, column, options.scale)})
+        rows.append({**key, **mean_of_scores(own_columns, score[own], value, level, averaged, column, scale)})
         counts = Counts.of(pd.DataFrame({"n": [float(runs[own].sum()), float(missing[own].sum())]}))
         (row,) = counts.inferred(options.conf_level).rates("missing", np.array([False, True]))
         rows.append({**key, **row})
