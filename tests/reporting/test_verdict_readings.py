@@ -43,7 +43,7 @@ def test_a_judge_that_is_first_under_every_reading_is_to_be_used():
     )
     line, heads, rows = page.readings
     assert line == "Under 4 other readings of the data: GPT-4 is first in each"
-    assert heads == ["reading", "question", "first", "its value", "GPT-4", "told apart from all others"]
+    assert heads == ["reading", "question", "first", "its value", "GPT-4", "clear of all others"]
     found = js.specifications(vanilla)
     assert [row[0] for row in rows] == list(dict.fromkeys(found["reading"]))
     best = found[found["judge"] == "GPT-4"]

@@ -181,8 +181,8 @@ def _answers(
     """How the judges of the first group stand in each question, and its card."""
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
-    for name, asked in screen.questions.items():
-        question = asked.nested_in(calls) if options.cluster == "auto" else asked
+    for name, plain in screen.questions.items():
+        question = plain.nested_in(calls) if options.cluster == "auto" else plain
         marks = question.marks[question.marks["judge"].isin(first)]
         if marks.empty:
             continue

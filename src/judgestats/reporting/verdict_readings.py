@@ -61,7 +61,7 @@ class VerdictReadings:
         return f"Under {readings} of the data: {judge} is first in {'it' if self.others == 1 else 'each'}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """For each reading who is first, its value, that of the first of the headline, and whether it is told apart."""
+        """For each reading who is first, its value, that of the first of the headline, and whether it is clear of all."""
         judge = self.headline
         lines = []
         for reading, rows in self.rows.groupby("reading", sort=False):
@@ -71,24 +71,24 @@ class VerdictReadings:
             kind = "as above" if rows["kind"].iloc[0] == "headline" else str(rows["kind"].iloc[0])
             names = listed(first["judge"].astype(str))
             lines.append([str(reading), kind, names, self._text(first.iloc[0]), self._text(own), alone])
-        return ["reading", "question", "first", "its value", judge, "told apart from all others"], lines
+        return ["reading", "question", "first", "its value", judge, "clear of all others"], lines
 
 
 def verdict_readings(
     calls: Study, name: str, question: CardQuestion, judges: Sequence[str], against: str, options: MeasureOptions
 ) -> VerdictReadings | None:
     """The readings of the question that a page leads with; None where its data admit none, or there is one judge."""
-    asked = "people" if name == "right" and against == "people" else name
-    if len(judges) < 2 or "stimulus" in calls.names or (asked == "right" and "gold" not in calls.names):
+    subject = "people" if name == "right" and against == "people" else name
+    if len(judges) < 2 or "stimulus" in calls.names or (subject == "right" and "gold" not in calls.names):
         return None
     who, names = calls.columns["judge"]
     among = pd.Series(names, dtype=object).astype(str).isin(list(judges)).to_numpy()[who]
-    people = options.people if asked == "people" else None
+    people = options.people if subject == "people" else None
     try:
-        headline = marks_of(calls.where(among), asked, options.cluster, people=people, ways=False)
+        headline = marks_of(calls.where(among), subject, options.cluster, people=people, ways=False)
     except DesignError:
         return None
     marks = question.marks.drop_duplicates("item").set_index("item")
     headline = headline.nested_in({level: marks[level] for level in question.wider})
-    rows = under_readings(headline, asked, (), options.conf_level, options.seed)
+    rows = under_readings(headline, subject, (), options.conf_level, options.seed)
     return VerdictReadings(rows, question.form) if rows["reading"].nunique() > 1 else None

@@ -35,7 +35,7 @@ from judgestats.reporting.verdict_readings import VerdictReadings
 
 #: Standard errors that power of 0.8 adds to the 1.96 of an interval that excludes 0, as a part of these.
 _POWER = 0.8416 / 1.96
-#: Among judges that are not told apart another first is said if it is so far ahead: half of what is of interest.
+#: Among judges that are not distinguishable another first is said if it is so far ahead: half of what is of interest.
 NOTABLE = SMALLEST_SHARE / 2
 #: More than so many times as many items as there are is out of reach.
 _FEASIBLE = 10
