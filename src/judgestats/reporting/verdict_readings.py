@@ -61,7 +61,7 @@ class VerdictReadings:
         return f"Under {readings} of the data: {judge} is first in {'it' if self.others == 1 else 'each'}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """For each reading who is first, its value, that of the first of the headline, and whether it is clear of all."""
+        """Who is first under each reading, its value, that of the headline's first, and whether it is clear of all."""
         judge = self.headline
         lines = []
         for reading, rows in self.rows.groupby("reading", sort=False):
