@@ -450,6 +450,44 @@ def test_judges_asked_in_several_ways_are_compared_in_each(llmbar, column):
     assert any("GPT-4" in text and text.endswith("low") for text in texts), texts
 
 
+def test_long_and_short_right_answers_weigh_alike(hard):
+    """A judge that takes the longer is right in half, however often the right answer is the longer."""
+    table = hard[hard["gold"] != "tie"].drop(columns="length_first")
+    long = {"x": 100, "y": 60}
+    short = {"x": 60, "y": 100}
+    number = table["item"].str[1:].astype(int)
+    lengths = [np.where(number % 3 > 0, table[side].map(long), table[side].map(short)) for side in ("first", "second")]
+    table = table.assign(length_first=lengths[0], length_second=lengths[1])
+    found, own = js.specifications(table), call_table(table)
+    right_is_first = own["gold"] == own["first"]
+    longer = np.where(right_is_first, lengths[0] > lengths[1], lengths[1] > lengths[0])
+    by_class = own.assign(longer=longer).dropna(subset=["value"]).groupby(["judge", "longer"])["value"].mean()
+    equal(found, "long and short right answers alike", by_class.groupby(level=0).mean())
+    greedy = table.assign(judge="greedy", choice=np.where(lengths[0] > lengths[1], "first", "second"))
+    alone = js.specifications(pd.concat([table, greedy], ignore_index=True))
+    assert cells(alone, "long and short right answers alike")["greedy"] == pytest.approx(0.5)
+
+
+def test_systems_are_ranked_by_their_means_without_an_interval():
+    rng = np.random.default_rng(9)
+    rows = [
+        (j, f"s{s:02d}", f"q{i}", s / 3 + rng.normal(0, noise), s / 3 + (i % 3 - 1) / 4)
+        for j, noise in (("near", 0.5), ("far", 2.0))
+        for s in range(12)
+        for i in range(8)
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "system", "item", "score", "gold"])
+    found = js.specifications(table)
+    means = table.groupby(["judge", "system"])[["score", "gold"]].mean()
+    expected = pd.Series({j: spearmanr(m["score"], m["gold"])[0] for j, m in means.groupby(level=0)})
+    equal(found, "rank correlation over systems", expected)
+    over_systems = found[found["reading"] == "rank correlation over systems"]
+    assert over_systems["conf_low"].isna().all()
+    assert over_systems["best_set"].all()
+    nine = js.specifications(table[table["system"] < "s09"])
+    assert "rank correlation over systems" not in set(nine["reading"])
+
+
 def test_people_who_are_not_named_or_share_nothing_are_refused(llmbar, people_and_judges):
     others = people_and_judges.assign(
         item=people_and_judges["item"].where(people_and_judges["judge"].isin(["m", "k"]), "z")

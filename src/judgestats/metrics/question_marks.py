@@ -22,7 +22,7 @@ from judgestats.metrics.scales import on_one_scale
 from judgestats.schema.classes import has_answer
 from judgestats.schema.coding import joint, yes_or_no
 from judgestats.schema.columns import UNIT_COLUMNS, VERDICTS, By, answer_column, grouping
-from judgestats.typing import Column, Integers, Ints, Mask
+from judgestats.typing import Column, Floats, Integers, Ints, Mask
 
 #: Columns that say what was judged, besides the candidates.
 _THINGS = ("item", "system", *UNIT_COLUMNS)
@@ -153,6 +153,7 @@ def _calls(
         "order": order,
         "item": _numbered(study, ["item"]),
         "task": _numbered(study, ["task"]) if "task" in columns else 0,
+        "system": _numbered(study, ["system"]) if "system" in columns else 0,
         "cluster": own,
         "value": np.nan,
         "weight": study.counts,
@@ -167,11 +168,24 @@ def _numbered(study: Study, names: Sequence[str]) -> Integers:
     return study.columns.codes([*names]).code
 
 
+def _lengths(study: Study) -> list[Floats]:
+    """Lengths of the first candidate of each call and of the second; of one or none where there is no more."""
+    columns = [study.columns.series(c) for c in ("length_first", "length_second") if c in study.names]
+    return [pd.to_numeric(length, errors="coerce").to_numpy(float) for length in columns]
+
+
 def _empty(study: Study) -> Mask:
     """Calls of which a candidate has no text."""
-    lengths = [study.columns.series(c) for c in ("length_first", "length_second") if c in study.names]
-    none = [pd.to_numeric(length, errors="coerce").to_numpy(float) == 0 for length in lengths]
+    none = [length == 0 for length in _lengths(study)]
     return np.any(none, axis=0) if none else np.zeros(len(study.columns), dtype=bool)
+
+
+def _longer(study: Study, right: Floats) -> Floats:
+    """1 where the right candidate is the longer, 0 where it is the shorter, else NaN."""
+    if len(lengths := _lengths(study)) < 2:
+        return np.full(len(right), np.nan)
+    side = np.sign(lengths[0] - lengths[1]) * np.where(study.ordered[2], -1, 1) * right
+    return np.where(np.abs(side) == 1, (side > 0).astype(float), np.nan)
 
 
 def _votes(study: Study, table: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +205,8 @@ def _right_of_pairs(study: Study, table: pd.DataFrame) -> QuestionMarks:
         meant == "tie", 0.0, np.where(meant == names[low.code], 1.0, np.where(meant == names[high.code], -1.0, np.nan))
     )
     value = np.where(table["valid"], (table["vote"] == right).astype(float), np.nan)
-    table = table.assign(value=value, right=right, tie=table["tie"] & table["valid"] & (right != 0))
+    own = {"value": value, "right": right, "tie": table["tie"] & table["valid"] & (right != 0)}
+    table = table.assign(**own, longer=_longer(study, right))
     return QuestionMarks(table, readings.RIGHT_OF_PAIRS, SHARE)
 
 

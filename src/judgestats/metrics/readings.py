@@ -90,6 +90,11 @@ def _without_empty(marks: pd.DataFrame) -> pd.DataFrame | None:
     return _whole(marks, marks["empty"])
 
 
+def _long_and_short(marks: pd.DataFrame) -> pd.DataFrame | None:
+    known = marks[marks["longer"].notna()]
+    return _alike("longer")(known) if len(known) else None
+
+
 WEIGHTS = (
     QuestionReading("every item alike", "same question", "weights", _alike("item")),
     QuestionReading("every task alike", "same question", "weights", _alike("task")),
@@ -104,7 +109,8 @@ def _votes(marks: pd.DataFrame) -> pd.DataFrame | None:
     by_order = weighed.pivot_table(index=["judge", "pair"], columns="order", values="vote", aggfunc="sum")
     if list(by_order.columns) != [0, 1] or not len(both := by_order.dropna()):
         return None
-    further = [c for c in valid.columns if c not in (*COLUMNS, "vote", "side", "empty", "half", "said", "differ")]
+    own = ("vote", "side", "empty", "half", "said", "differ", "system", "longer")
+    further = [c for c in valid.columns if c not in (*COLUMNS, *own)]
     first = valid.groupby(["judge", "pair"])[["item", "task", "cluster", *further]].first()
     return both.join(first).reset_index()
 
@@ -159,6 +165,7 @@ RIGHT_OF_PAIRS = (
     QuestionReading("orders merged, a difference is a tie", "same question", "pair", _merged(_agreed, _with_right_tie)),
     QuestionReading("orders merged, by the sum of votes", "same question", "pair", _merged(_summed, _with_one_tie)),
     QuestionReading("right in both orders", "another question", "orders", _merged(_right_twice)),
+    QuestionReading("long and short right answers alike", "another question", "lengths", _long_and_short),
 )
 STEADY = (
     QuestionReading("a tie and a verdict are half the same", "same question", "ties", _half),
@@ -208,6 +215,23 @@ def _ranked(marks: pd.DataFrame) -> pd.DataFrame | None:
     return pd.concat(parts) if parts else None
 
 
+def _ranked_systems(marks: pd.DataFrame) -> pd.DataFrame | None:
+    """Spearman's correlation of the means of systems with their right means, one row a judge.
+
+    It has no interval: leaving out an item seldom moves a rank, so that the jackknife says nothing.
+    """
+    from scipy.stats import spearmanr
+
+    table = once_each(marks.assign(value=marks["error"] + marks["right"]))
+    rows = []
+    for _, own in table.groupby("judge", sort=False):
+        means = own.groupby("system")[["value", "right"]].mean()
+        if len(means) >= FEWEST_RANKED and (means.nunique() > 1).all():
+            value = float(spearmanr(means["value"], means["right"])[0])
+            rows.append(own.iloc[[0]].assign(unit=0, cluster=0, value=value, weight=float(len(means))))
+    return pd.concat(rows) if rows else None
+
+
 def _by_half(marks: pd.DataFrame) -> pd.DataFrame | None:
     half = marks["half"].where(marks["valid"])
     return None if half.equals(marks["value"]) else marks.assign(value=half)
@@ -253,4 +277,5 @@ DISTANCE = (
     *WEIGHTS,
     QuestionReading("without the severity of each judge", "another question", "severity", _centred),
     QuestionReading("rank correlation over items", "another question", "order", _ranked, correlation=True),
+    QuestionReading("rank correlation over systems", "another question", "order", _ranked_systems, correlation=True),
 )
