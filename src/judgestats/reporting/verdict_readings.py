@@ -16,6 +16,9 @@ from judgestats.reporting.card_questions import CardQuestion
 from judgestats.reporting.formatting import Form, noun, printed
 from judgestats.reporting.summary_parts import listed
 
+#: Judges whose readings a page has: of more, a reading takes seconds.
+MOST_READ = 100
+
 
 @dataclass(frozen=True)
 class VerdictReadings:
@@ -77,9 +80,13 @@ class VerdictReadings:
 def verdict_readings(
     calls: Study, name: str, question: CardQuestion, judges: Sequence[str], against: str, options: MeasureOptions
 ) -> VerdictReadings | None:
-    """The readings of the question that a page leads with; None where its data admit none, or there is one judge."""
+    """The readings of the question that a page leads with; None where its data admit none, or for one judge, or over 100."""
     subject = "people" if name == "right" and against == "people" else name
-    if len(judges) < 2 or "stimulus" in calls.names or (subject == "right" and "gold" not in calls.names):
+    if (
+        not 2 <= len(judges) <= MOST_READ
+        or "stimulus" in calls.names
+        or (subject == "right" and "gold" not in calls.names)
+    ):
         return None
     who, names = calls.columns["judge"]
     among = pd.Series(names, dtype=object).astype(str).isin(list(judges)).to_numpy()[who]
