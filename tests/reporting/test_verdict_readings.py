@@ -77,6 +77,25 @@ def test_one_judge_and_data_without_another_reading_have_none():
     assert "reading" not in page.verdict
 
 
+def test_readings_with_the_same_numbers_are_one_line(tmp_path):
+    rows = [
+        (j, f"q{i}", a, b, ("first" if a == "x" else "second") if j == "a" or i % 3 else "invalid", "x")
+        for j in "ab"
+        for i in range(45)
+        for a, b in (("x", "y"), ("y", "x"))
+    ]
+    data = preferences(pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "gold"]))
+    right = data[data["choice"] != "invalid"]
+    same = summary_of(right)
+    assert same.readings is not None
+    assert same.readings[0] == "1 other reading of the data has the same numbers"
+    assert same.readings[1:] == ([], [])
+    page = js.report(right, tmp_path / "page.html", n_resamples=20).read_text(encoding="utf-8")
+    assert "1 other reading of the data has the same numbers." in page
+    assert '<details class="readings">' not in page
+    assert summary_of(data).readings[2]  # an invalid verdict is wrong: other numbers
+
+
 @pytest.mark.real
 def test_items_of_one_app_name_no_judge_on_pandalm(real_data, monkeypatch):
     monkeypatch.undo()  # agreement with people is a measure

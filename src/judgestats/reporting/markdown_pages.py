@@ -34,7 +34,11 @@ def as_markdown(page: PageData, command: str = "") -> str:
     lines += ["", summary.note] if summary.note else []
     if summary.readings is not None:
         line, heads, rows = summary.readings
-        lines += ["", f"## {markdown_text(line)}", "", markdown_table([markdown_text(h) for h in heads], rows)]
+        lines += (
+            ["", f"## {markdown_text(line)}", "", markdown_table([markdown_text(h) for h in heads], rows)]
+            if rows
+            else ["", f"{markdown_text(line)}."]
+        )
     lines += ["", "## Datasheets", "", *([f"{markdown_text(summary.left_out)}", ""] if summary.left_out else [])]
     lines += [to_markdown(page.of_shown(page.estimates.sheet), decimals=None)]
     for name, record in measures().items():

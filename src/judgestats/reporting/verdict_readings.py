@@ -9,6 +9,7 @@ import pandas as pd
 
 from judgestats.counting.study import Study
 from judgestats.errors import DesignError
+from judgestats.estimate import NOTHING
 from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.multiverse import under_readings
 from judgestats.metrics.question_marks import marks_of
@@ -56,8 +57,17 @@ class VerdictReadings:
         first = self.rows[(self.rows["kind"] == "headline") & (self.rows["rank"] == 1)]
         return str(first["judge"].iloc[0])
 
+    @property
+    def alike(self) -> bool:
+        """Whether all readings have the numbers of the headline."""
+        numbers = self.rows.pivot_table(index="judge", columns="reading", values="estimate", dropna=False)
+        return bool((numbers.sub(numbers["headline"], axis=0).abs() <= NOTHING).all(axis=None))
+
     def in_words(self) -> str:
         """One line on all readings."""
+        if self.alike:
+            have = "has" if self.others == 1 else "have"
+            return f"{noun(self.others, 'other reading')} of the data {have} the same numbers"
         judge, readings = self.headline, noun(self.others, "other reading")
         if lost := len(self.against(judge)):
             return f"Under {readings} of the data: {judge} is first in {self.others - lost}"
@@ -65,6 +75,8 @@ class VerdictReadings:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Who is first under each reading, its value, that of the headline's first, and whether it is clear of all."""
+        if self.alike:
+            return [], []
         judge = self.headline
         lines = []
         for reading, rows in self.rows.groupby("reading", sort=False):
@@ -80,7 +92,7 @@ class VerdictReadings:
 def verdict_readings(
     calls: Study, name: str, question: CardQuestion, judges: Sequence[str], against: str, options: MeasureOptions
 ) -> VerdictReadings | None:
-    """The readings of the question that a page leads with; None where its data admit none, or for one judge, or over 100."""
+    """The readings of the question that a page leads with; None of one judge, of over 100, or without data for them."""
     subject = "people" if name == "right" and against == "people" else name
     if (
         not 2 <= len(judges) <= MOST_READ
