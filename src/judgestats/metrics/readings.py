@@ -91,8 +91,8 @@ def _without_empty(marks: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _long_and_short(marks: pd.DataFrame) -> pd.DataFrame | None:
-    known = marks[marks["longer"].notna()]
-    return _alike("longer")(known) if len(known) else None
+    unlike = marks[marks["longer"].notna()]
+    return _alike("longer")(unlike) if len(unlike) else None
 
 
 WEIGHTS = (

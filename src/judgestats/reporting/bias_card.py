@@ -13,6 +13,7 @@ from judgestats.metrics.standings import FEWEST
 from judgestats.reporting.card_questions import BiasWords, FirstScreen
 from judgestats.reporting.cards import interval_label
 from judgestats.reporting.formatting import noun, number, signed
+from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.summary_parts import Card, listed
 from judgestats.typing import Record
 
@@ -36,7 +37,19 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
         head, (claim, parts) = bias.head, _none_clear(records, list(judges), bias, words)
     if bias.unit and any(words.differs(r) for r in records):
         parts.append("of pairs shown in both orders")
-    return Card("biased", head, claim, "; ".join(parts), method)
+    beyond = [r for r in records if r["conf_low"] > bias.smallest or r["conf_high"] < -bias.smallest]
+    of = beyond or records[:1]
+    says = Claim(
+        "",
+        "card",
+        "biased",
+        bias.term,
+        tuple(str(r["judge"]) for r in of),
+        "beyond" if beyond else "not beyond",
+        tuple(float(r["estimate"]) for r in of),
+        tuple(sorted(judges)),
+    )
+    return Card("biased", head, claim, "; ".join(parts), method, says)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from judgestats.metrics.standings import DECIMALS, FEWEST, Standing
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen
 from judgestats.reporting.contenders import Contenders
 from judgestats.reporting.formatting import FINE, PERCENT, noun, number, printed
+from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.summary_parts import Card, listed
 
 
@@ -33,9 +34,12 @@ def best_card(
         if column is not None and math.isfinite(level := column.reference_of(best)) and column.line:
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(level, q.form)}"
-        return Card(name, head, f"{best}, {value}", detail)
+        alone = Claim("", "card", name, q.term, (best,), "alone", (float(means[best]),), (best,))
+        return Card(name, head, f"{best}, {value}", detail, says=alone)
+    scope = tuple(map(str, means.index))
     if ranking.ahead or ranking.uncompared:
-        return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method)
+        unknown = Claim("", "card", name, q.term, (), "cannot be said", (), scope)
+        return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method, unknown)
     top = [best, *ranking.tied]
     following = str(means.index[1])
     row = ranking.difference(best, following)
@@ -47,16 +51,20 @@ def best_card(
             f"({interval_label(conf_level, len(ranking.pairs))} "
             f"{_nonzero_end(ends[0], q.form)} to {_nonzero_end(ends[1], q.form)})"
         )
-        return Card(name, q.head, f"{best}, {texts[best]}", detail, method)
+        says = Claim(
+            "", "card", name, q.term, (best, following), "best", tuple(map(float, means[[best, following]])), scope
+        )
+        return Card(name, q.head, f"{best}, {texts[best]}", detail, method, says)
     low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
     if q.form == "share" and "." in low + high:  # both with the decimals of the finer one
         low, high = (printed(v, "share", FINE / 2) for v in (means[top].min(), means[top].max()))
     between = low if low == high else f"{low.removesuffix(PERCENT)} to {high}"
     worst = str(means.index[-1])
+    says = Claim("", "card", name, q.term, tuple(top), "may be best", tuple(map(float, means[top])), scope)
     if len(top) == len(means):
         claim = f"None of {contenders.said(means.index)} stands out"
         detail = f"{between}; no difference from {best} excludes 0{_apart_alone(cells, ranking)}"
-        return Card(name, q.head, claim, detail, method)
+        return Card(name, q.head, claim, detail, method, says)
     behind = [str(j) for j in means.index if j not in top]
     who = (
         listed(top)
@@ -69,7 +77,7 @@ def best_card(
     some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
     detail = f"{some} from the best, {best}{_apart_alone(cells, ranking)}; the last, {worst}, has {texts[worst]}"
     method += f"; not distinguishable from the best: {', '.join(top)}"
-    return Card(name, q.head, claim, detail, method)
+    return Card(name, q.head, claim, detail, method, says)
 
 
 def _why_not_compared(q: CardQuestion, ranking: Standing, texts: Mapping[str, str]) -> str:

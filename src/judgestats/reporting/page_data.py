@@ -23,6 +23,7 @@ from judgestats.metrics.references import Baseline, Humans, References, of_peopl
 from judgestats.metrics.supported_measures import attempts, quiet
 from judgestats.reporting.estimate_rows import whose
 from judgestats.reporting.formatting import count, noun
+from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.sheets import shown_measures
 from judgestats.reporting.summary import SUMMARISED, Measured, summarise
 from judgestats.reporting.summary_parts import Summary
@@ -208,9 +209,10 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         return _without_single_conditions(sheet_of(part, settings), renamed), numbers
 
     summary = summarise(rows, kind, sheet, taken, findings, settings, arguments.title, anew)
-    lead = f"{unnamed_in_words(unnamed, kind)} {summary.verdict}".strip()
+    before = unnamed_in_words(unnamed, kind)
+    sentences = (*([Claim(before, "verdict")] if before else []), *summary.sentences)
     line = " · ".join(filter(None, (summary.line, empty_in_words(empty))))
-    summary = replace(summary, line=line, verdict=lead)
+    summary = replace(summary, line=line, sentences=sentences)
     tables: tuple[StudyTable, ...] = ()
     if name:
         from judgestats.reporting.study_cards import study_cards
@@ -222,7 +224,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         said = f"{_said_of_calls(calls, frame)}{apart}"
         tables = (replace(tables[0], about=f"{tables[0].about} {said}"), *tables[1:])
         if cards := study_cards(name, tables, arguments.conf_level):
-            summary = replace(summary, verdict="", cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
+            summary = replace(summary, sentences=(), cards=(*cards, *(c for c in summary.cards if c.kind == "care")))
     return PageData(
         PageRows(rows, kind, reference, findings, groups, splits if kind == "ratings" else [], unnamed),
         PageEstimates(sheet, taken, peers if isinstance(peers, pd.DataFrame) else None, fitted),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from judgestats.reporting.fit_sections import Models
 from judgestats.reporting.html_pages import as_html
 from judgestats.reporting.markdown_pages import as_markdown
+from judgestats.reporting.page_claims import Report
 from judgestats.reporting.page_data import PageArguments, PageData, measure_all
 
 
@@ -49,7 +50,7 @@ def report(
     models: Models | None = None,
     study: bool = False,
     overwrite: bool = False,
-) -> Path:
+) -> Report:
     """Write one self-contained page about a data set: which judge to trust, the measures, and a card of each judge.
 
     Parameters
@@ -105,8 +106,11 @@ def report(
 
     Returns
     -------
-    pathlib.Path
-        The file. The same data and arguments give the same bytes: it contains no time of day.
+    Report
+        The file, a ``pathlib.Path``. The same data and arguments give the same bytes: it contains no time of day. Its
+        ``statements`` are what the verdict and the cards say, a row for each: ``sentence``, ``where``, ``question``,
+        ``term``, ``judges``, ``relation`` (``best``, ``may be best``, ``beyond``, say), ``values`` of these judges,
+        ``scope`` (the judges that it is over), ``readings`` under which the first judge is first.
 
     Raises
     ------
@@ -141,7 +145,7 @@ def report(
         by, cluster, identity, humans, gold, baseline, sampling, scale, smallest, title, models, study, *drawing
     )
     page = measure_all(data, arguments)
-    return write_report(page, path, outputs, source)
+    return Report.of(write_report(page, path, outputs, source), page.summary.claims)
 
 
 def write_report(

@@ -36,6 +36,7 @@ from judgestats.reporting.estimate_rows import row_of_each, whose
 from judgestats.reporting.formatting import PERCENT, count, noun, number
 from judgestats.reporting.graded_columns import graded_card
 from judgestats.reporting.nesting import for_these
+from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.pairs_first import pairs_first_screen
 from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
@@ -153,6 +154,7 @@ def summarise(
         readings=readings,
         these=these,
     )
+    design = separate_in_words(apart, kind), sparse_in_words(sparse, kind)
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against, cards[:1]),
@@ -169,7 +171,7 @@ def summarise(
         _bias_axes(filled_columns, sheet, taken, options.by),
         screen.against,
         people.why,
-        " ".join(filter(None, (separate_in_words(apart, kind), sparse_in_words(sparse, kind), written))),
+        (*(Claim(said, "verdict") for said in design if said), *written),
         (readings.in_words(), *readings.table()) if readings is not None else None,
         left_out,
     )

@@ -12,6 +12,7 @@ from judgestats.estimate import NOTHING
 from judgestats.metrics.correctness.constant_answers import beside_constant
 from judgestats.metrics.standings import Standing
 from judgestats.reporting.formatting import PERCENT, Form, count, number, printed, signed
+from judgestats.reporting.page_claims import Claim
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -28,6 +29,13 @@ class Card:
     claim: str
     detail: str
     method: str = ""
+    says: Claim | None = None  # what that is of; without it of its kind alone
+
+    @property
+    def typed(self) -> Claim:
+        """What the card says, with its sentence."""
+        sentence = f"{self.head}: {self.claim}. {self.detail}."
+        return replace(self.says or Claim("", "card", self.kind), sentence=sentence, where=f"card: {self.kind}")
 
 
 @dataclass(frozen=True)
@@ -144,9 +152,19 @@ class Summary:
     biases: tuple[tuple[str, str, SummaryColumn], ...] = ()
     against: str = ""
     without_people: str = ""
-    verdict: str = ""  # whom to use, how sure that is, and what would change it
+    sentences: tuple[Claim, ...] = ()  # of the verdict: whom to use, how sure that is, and what would change it
     readings: tuple[str, list[str], list[list[str]]] | None = None  # of the verdict: a line on all, heads and rows
     left_out: str = ""  # how many judges are not shown, and where they are
+
+    @property
+    def verdict(self) -> str:
+        """The sentences at the head of the page."""
+        return " ".join(c.sentence for c in self.sentences)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """What the verdict and the cards say."""
+        return [*self.sentences, *(card.typed for card in self.cards)]
 
     @property
     def judges(self) -> list[str]:
