@@ -117,10 +117,12 @@ def _about_verdict(page: PageData) -> Iterator[str]:
             yield f"nobody is compared: {text}"
         return
     ranking = standings[name]
-    winner = re.search(r"(?:Use|The (?:steadiest|least inclined to prefer) is) ([^:.]+): (?!they)", text)
+    winner = re.search(
+        r"(?:Use|The (?:steadiest|least inclined to prefer) is) ([^:.]+?)(?:, for these [^:.]+)?: (?!they)", text
+    )
     named = (
         re.split(r", | or | and ", found[1])
-        if (found := re.search(r"(?:Use|are) ([^:.]+): they are not", text))
+        if (found := re.search(r"(?:Use|are) ([^:.]+?)(?:, for these [^:.]+)?: they are not", text))
         else []
     )
     if winner and not winner[1].startswith("none") and winner[1] != ranking.winner:
@@ -166,7 +168,7 @@ def _about_card(card: Card, page: PageData) -> Iterator[str]:
         if len(judges) > 1 and "; over " in card.method and f"; over {name}s" not in card.method:
             yield f"the table is clustered by {name}, and the card {card.method}"
     if card.kind == "biased":
-        yield from _about_bias(card, column, judges)
+        yield from _about_bias(card, column, [j for g in page.summary.groups for j in g.judges])
     else:
         yield from _about_best(card, column, judges, page)
 
@@ -312,7 +314,10 @@ def _about_bias(card: Card, column: SummaryColumn, judges: Any) -> Iterator[str]
 def _about_panel(card: Card, page: PageData) -> Iterator[str]:
     """Agreement, ranking and independence of the judges, by the measures themselves."""
     taken = page.estimates.taken
-    if card.kind == "agreement":
+    if card.kind == "agreement" and card.claim == "Cannot be said":
+        if (taken["alpha"]["n"] >= 10).any():
+            yield "two answered ten things or more"
+    elif card.kind == "agreement":
         alphas = taken["alpha"]["estimate"]
         ends = [float(x.replace("−", "-")) for x in re.findall(r"[−\d.]+", card.claim)[:2]]
         expected = [alphas.min(), alphas.max()][-len(ends) :]
