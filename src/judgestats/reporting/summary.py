@@ -136,7 +136,12 @@ def summarise(
     question = screen.questions.get(leading)
     readings = (
         verdict_readings(
-            calls, leading, question.nested_in(calls), standings[leading].means["judge"], screen.against, options
+            calls,
+            leading,
+            question.nested_in(calls),
+            standings[leading].means["judge"].tolist(),
+            screen.against,
+            options,
         )
         if question is not None
         else None

@@ -110,4 +110,6 @@ def verdict_readings(
     marks = question.marks.drop_duplicates("item").set_index("item")
     headline = headline.nested_in({level: marks[level] for level in question.wider})
     rows = under_readings(headline, subject, (), options.conf_level, options.seed)
-    return VerdictReadings(rows, question.form) if rows["reading"].nunique() > 1 else None
+    first = rows.loc[(rows["kind"] == "headline") & (rows["rank"] == 1), "judge"]
+    as_the_table = judges[0] in set(first)  # of other calls they would be readings of another number
+    return VerdictReadings(rows, question.form) if as_the_table and rows["reading"].nunique() > 1 else None
