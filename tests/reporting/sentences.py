@@ -143,7 +143,9 @@ def _about_verdict(page: PageData) -> Iterator[str]:
 def _beyond(column: SummaryColumn, judge: str, side: int) -> bool:
     """Whether a judge is above (1) or below (-1) the reference of a column, in the sense that is better."""
     sign = -side if column.lower_is_better else side
-    return min(sign * (end - column.reference_of(judge)) for end in _interval(column, judge)[1:]) > 0
+    estimate, *ends = _interval(column, judge)
+    ends = ends if math.isfinite(ends[0]) else [estimate]  # one that is always right has no interval
+    return min(sign * (end - column.reference_of(judge)) for end in ends) > 0
 
 
 def _about_card(card: Card, page: PageData) -> Iterator[str]:
@@ -303,7 +305,7 @@ def _about_bias(card: Card, column: SummaryColumn, judges: Any) -> Iterator[str]
         yield "not all judges have an interval"
     if card.claim.startswith("None that holds") and not alone:
         yield "no interval in the table excludes 0"
-    if alone and not any(j in card.detail for j in alone):
+    if alone and not any(j in card.detail for j in alone) and " more alone exclude 0" not in card.detail:
         yield f"the interval of {alone[0]} in the table excludes 0, and it is not named"
     if "alone exclude" in card.detail and not alone:
         yield "no interval in the table excludes 0"
