@@ -114,6 +114,19 @@ def test_judgebench_is_a_trade_off(real_data):
     assert f"{mini} is first as counted here" in page.verdict
 
 
+def test_a_cluster_that_is_named_holds_for_the_readings_as_for_the_verdict():
+    """Levels of 12 apps widen both, or, where cluster= names the items, neither."""
+    data = judged(np.random.default_rng(6), {"a": 0.82, "b": 0.72}, {"a": 0.74, "b": 0.62}, n=240)
+    apps = data.assign(app="app " + (data["item"].astype(str).str[1:].astype(int) % 12).astype(str))
+    for cluster in ("auto", "item"):
+        page = summary_of(apps, cluster=cluster)
+        plain = summary_of(data, cluster=cluster)
+        alone = [row[-1] == "yes" for row in page.readings[2]]
+        assert alone[0] is (page.differences["right"].winner != "")
+        same = page.differences["right"].pairs.equals(plain.differences["right"].pairs)
+        assert same is (cluster == "item")
+
+
 def said(per_call, in_both, replications, seed, n=350):
     rng = np.random.default_rng(seed)
     return [summary_of(judged(rng, per_call, in_both, n)).verdict for _ in range(replications)]

@@ -73,7 +73,7 @@ def _all_valid(marks: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _alike(column: str) -> Making:
-    """Every level of a column with the same weight, for each judge."""
+    """Every level of a column with the same weight, for each judge; rows without a level have none."""
 
     def making(marks: pd.DataFrame) -> pd.DataFrame | None:
         table = once_each(marks)
@@ -90,11 +90,6 @@ def _without_empty(marks: pd.DataFrame) -> pd.DataFrame | None:
     return _whole(marks, marks["empty"])
 
 
-def _long_and_short(marks: pd.DataFrame) -> pd.DataFrame | None:
-    unlike = marks[marks["longer"].notna()]
-    return _alike("longer")(unlike) if len(unlike) else None
-
-
 WEIGHTS = (
     QuestionReading("every item alike", "same question", "weights", _alike("item")),
     QuestionReading("every task alike", "same question", "weights", _alike("task")),
@@ -109,10 +104,7 @@ def _votes(marks: pd.DataFrame) -> pd.DataFrame | None:
     by_order = weighed.pivot_table(index=["judge", "pair"], columns="order", values="vote", aggfunc="sum")
     if list(by_order.columns) != [0, 1] or not len(both := by_order.dropna()):
         return None
-    own = ("vote", "side", "empty", "half", "said", "differ", "system", "longer")
-    further = [c for c in valid.columns if c not in (*COLUMNS, *own)]
-    first = valid.groupby(["judge", "pair"])[["item", "task", "cluster", *further]].first()
-    return both.join(first).reset_index()
+    return both.join(valid.drop_duplicates(["judge", "pair"]).set_index(["judge", "pair"])).reset_index()
 
 
 def _merged(merge: Callable[[Floats, Floats], Floats], where: Callable[[pd.DataFrame], Column] | None = None) -> Making:
@@ -165,7 +157,7 @@ RIGHT_OF_PAIRS = (
     QuestionReading("orders merged, a difference is a tie", "same question", "pair", _merged(_agreed, _with_right_tie)),
     QuestionReading("orders merged, by the sum of votes", "same question", "pair", _merged(_summed, _with_one_tie)),
     QuestionReading("right in both orders", "another question", "orders", _merged(_right_twice)),
-    QuestionReading("long and short right answers alike", "another question", "lengths", _long_and_short),
+    QuestionReading("long and short right answers alike", "another question", "lengths", _alike("longer")),
 )
 STEADY = (
     QuestionReading("a tie and a verdict are half the same", "same question", "ties", _half),

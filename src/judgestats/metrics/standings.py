@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -85,11 +86,11 @@ def standing(
     values[at], weights[at] = marks["value"], marks["weight"]
     means = means_of(marks, lower_is_better=lower_is_better, bounds=bounds, conf_level=conf_level, cluster=cluster)
     binary = bool(marks["value"].dropna().isin([0.0, 1.0]).all())
-    pairs = pd.DataFrame()
+    by_cluster = []
     for column in ("cluster", *wider):
         owner, levels = pd.factorize(marks[column].to_numpy()[first], sort=True)
-        further = _pairs(values, weights, list(judges), owner, len(levels), binary, conf_level, seed)
-        pairs = further if pairs.empty else pairs if further.empty else _reaching_as_far(pairs, further)
+        by_cluster.append(_pairs(values, weights, list(judges), owner, len(levels), binary, conf_level, seed))
+    pairs = functools.reduce(_reaching_as_far, by_cluster)
     if means.empty or means["estimate"].isna().all():
         return Standing(means, pairs, "", (), methods.NONE)
     best = str(means["judge"].iloc[0])
@@ -224,6 +225,8 @@ def _critical(means: list[_Mean], name: str, conf_level: float, seed: int) -> fl
 
 def _reaching_as_far(pairs: pd.DataFrame, further: pd.DataFrame) -> pd.DataFrame:
     """Intervals that contain those by another cluster, where there are such."""
+    if further.empty:
+        return pairs
     beside = pairs[["judge", "other"]].merge(further, how="left", on=["judge", "other"]).set_index(pairs.index)
     return pairs.assign(
         conf_low=np.fmin(pairs["conf_low"], beside["conf_low"]),

@@ -37,7 +37,7 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
         head, (claim, parts) = bias.head, _none_clear(records, list(judges), bias, words)
     if bias.unit and any(words.differs(r) for r in records):
         parts.append("of pairs shown in both orders")
-    beyond = [r for r in records if r["conf_low"] > bias.smallest or r["conf_high"] < -bias.smallest]
+    beyond = [r for r in records if bias.side(r["conf_low"], r["conf_high"])]
     of = beyond or records[:1]
     says = Claim(
         "",
@@ -82,9 +82,7 @@ class _CardWords:
 
 def _clear_of_zero(clear: Sequence[Record], bias: BiasWords, words: _CardWords) -> tuple[str, str, list[str]]:
     """Head, claim and details where the intervals of some judges exclude 0."""
-    above = [r for r in clear if r["conf_low"] > bias.smallest]
-    below = [r for r in clear if r["conf_high"] < -bias.smallest]
-    within = [r for r in clear if r not in above and r not in below]
+    above, below, within = ([r for r in clear if bias.side(r["conf_low"], r["conf_high"]) == k] for k in (1, -1, 0))
     if above and below:
         who = [str(len(side)) if len(side) > 1 else side[0]["judge"] for side in (above, below)]
         verb = bias.verbs[int(len(above) > 1)]

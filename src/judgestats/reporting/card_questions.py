@@ -16,7 +16,7 @@ from judgestats.metrics.marks import people_marks
 from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.reporting.estimate_rows import row_of_each, step, whose
 from judgestats.reporting.formatting import Form
-from judgestats.reporting.nesting import nestings
+from judgestats.reporting.nesting import Nesting, nestings
 from judgestats.reporting.people_columns import PeopleAgreement
 from judgestats.reporting.summary_parts import SummaryColumn
 from judgestats.typing import Record
@@ -41,18 +41,20 @@ class CardQuestion:
     lower_is_better: bool = False
     better: str = "above"
     alone: str = ""  # head of the card of a single judge, if another
-    wider: tuple[str, ...] = ()  # columns of marks with levels in which the items nest, as a sentence names them
+    nests: tuple[Nesting, ...] = ()  # levels in which the items of its marks nest
+    wider: tuple[str, ...] = ()  # columns of marks with those that decide who stands out
 
     def nested_in(self, calls: Study) -> CardQuestion:
-        """The same with the 10 levels or more in which the items of its marks, and their clusters, nest."""
+        """The same with the levels in which its items nest; 10 or more decide, too, if the clusters nest in them."""
         marks, wider = self.marks, []
-        for levels in nestings(calls, marks["item"].unique()):
+        nests = tuple(nestings(calls, marks["item"].unique()))
+        for levels in nests:
             level = levels.level.reindex(marks["item"]).to_numpy()
             of_cluster = pd.Series(level).groupby(marks["cluster"].to_numpy())
             if levels.levels >= SAMPLED and of_cluster.ngroups > levels.levels and of_cluster.nunique().max() == 1:
                 marks = marks.assign(**{levels.name: level})
                 wider.append(levels.name)
-        return replace(self, marks=marks, wider=tuple(wider))
+        return replace(self, marks=marks, nests=nests, wider=tuple(wider))
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -87,6 +89,10 @@ class BiasWords:
     units: str  # what the intervals are clustered by, as a plural
     smallest: float  # size of a bias that is of interest
     remedy: str = "Ask it in both orders"
+
+    def side(self, low: float, high: float) -> int:
+        """1 for an interval above the smallest bias of interest, -1 for one below minus it, else 0."""
+        return int(low > self.smallest) - int(high < -self.smallest)
 
     @property
     def unit(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -26,7 +27,7 @@ def best_card(
     means = pd.Series({j: float(cells[j]["estimate"]) if j in cells else float(v) for j, v in estimates.items()})
     texts = {j: column.text(j)[0] if column and j in cells else printed(v, q.form) for j, v in means.items()}
     method = f"{ranking.method}; over {listed([q.units, *q.wider])}{', the wider' if q.wider else ''}"
-    best = ranking.best
+    best, of_question = ranking.best, partial(Claim, "", "card", name, q.term)
     if len(means) == 1:
         head = q.alone or q.head
         value, detail = column.text(best) if column and best in cells else (texts[best], "")
@@ -34,11 +35,11 @@ def best_card(
         if column is not None and math.isfinite(level := column.reference_of(best)) and column.line:
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(level, q.form)}"
-        alone = Claim("", "card", name, q.term, (best,), "alone", (float(means[best]),), (best,))
+        alone = of_question((best,), "alone", (float(means[best]),), (best,))
         return Card(name, head, f"{best}, {value}", detail, says=alone)
     scope = tuple(map(str, means.index))
     if ranking.ahead or ranking.uncompared:
-        unknown = Claim("", "card", name, q.term, (), "cannot be said", (), scope)
+        unknown = of_question((), "cannot be said", (), scope)
         return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method, unknown)
     top = [best, *ranking.tied]
     following = str(means.index[1])
@@ -51,16 +52,14 @@ def best_card(
             f"({interval_label(conf_level, len(ranking.pairs))} "
             f"{_nonzero_end(ends[0], q.form)} to {_nonzero_end(ends[1], q.form)})"
         )
-        says = Claim(
-            "", "card", name, q.term, (best, following), "best", tuple(map(float, means[[best, following]])), scope
-        )
+        says = of_question((best, following), "best", tuple(map(float, means[[best, following]])), scope)
         return Card(name, q.head, f"{best}, {texts[best]}", detail, method, says)
     low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
     if q.form == "share" and "." in low + high:  # both with the decimals of the finer one
         low, high = (printed(v, "share", FINE / 2) for v in (means[top].min(), means[top].max()))
     between = low if low == high else f"{low.removesuffix(PERCENT)} to {high}"
     worst = str(means.index[-1])
-    says = Claim("", "card", name, q.term, tuple(top), "may be best", tuple(map(float, means[top])), scope)
+    says = of_question(tuple(top), "may be best", tuple(map(float, means[top])), scope)
     if len(top) == len(means):
         claim = f"None of {contenders.said(means.index)} stands out"
         detail = f"{between}; no difference from {best} excludes 0{_apart_alone(cells, ranking)}"

@@ -15,7 +15,7 @@ from judgestats.metrics.standings import means_of
 from judgestats.reporting.card_questions import CardQuestion, FirstScreen, rows_by_judge
 from judgestats.reporting.contenders import answered
 from judgestats.reporting.formatting import PERCENT, count, noun, printed
-from judgestats.reporting.nesting import nesting
+from judgestats.reporting.nesting import few_levels, nesting
 from judgestats.reporting.summary_parts import Card, SummaryColumn, listed
 
 #: Share of calls without a readable answer, or of rows excluded, from which a card says so.
@@ -92,8 +92,10 @@ def _few_behind_many(
     calls: Study, right: CardQuestion | None, ranked: Sequence[Sequence[str]], options: MeasureOptions
 ) -> tuple[str, str] | None:
     """How few tasks stand behind the items, and how wide the interval of the first judge is by them."""
-    compared = None if right is None else right.marks["item"].unique()
-    if options.cluster != "auto" or (nested := nesting(calls, compared)) is None:
+    if options.cluster != "auto":
+        return None
+    nested = nesting(calls) if right is None else few_levels(right.nests)
+    if nested is None:
         return None
     claim = f"{nested.levels} {nested.name} stand behind {noun(nested.items, 'item')}"
     unchecked = claim, "the intervals hold for these, not for others like them"

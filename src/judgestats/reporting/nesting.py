@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +120,7 @@ def _of_candidates(calls: Study, level: Integers) -> bool:
     return bool((first[who.code] == level).all())
 
 
-def nesting(calls: Study, items: Collection[object] | None = None) -> Nesting | None:
+def nesting(calls: Study) -> Nesting | None:
     """The fewer than 10 tasks or prompts, or 30 other levels, in which the items nest, or None.
 
     Ten tasks or more are the clusters of all intervals.
@@ -130,13 +130,18 @@ def nesting(calls: Study, items: Collection[object] | None = None) -> Nesting | 
     >>> found.name, found.levels, found.items
     ('groups of items (by the first part of the id)', 4, 40)
     """
+    return few_levels(nestings(calls))
+
+
+def few_levels(nests: Iterable[Nesting]) -> Nesting | None:
+    """The first of some levels that are few, as :func:`nesting` has it."""
     most = {"tasks": SAMPLED, "prompts": SAMPLED}
-    return next((n for n in nestings(calls, items) if n.levels < most.get(n.name, _FEW_PARTS)), None)
+    return next((n for n in nests if n.levels < most.get(n.name, _FEW_PARTS)), None)
 
 
-def for_these(calls: Study, items: Collection[object]) -> str:
+def for_these(nests: Iterable[Nesting]) -> str:
     """Words that limit a sentence to the 3 to 9 levels in which the items nest; empty where there are none."""
-    nested = nesting(calls, items)
+    nested = few_levels(nests)
     if nested is None or not FEWEST_NAMED <= nested.levels < SAMPLED:
         return ""
     return f", for these {nested.levels} {nested.name.partition(' (')[0]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -40,12 +41,12 @@ from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.pairs_first import pairs_first_screen
 from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
-from judgestats.reporting.people_columns import agreement_with_people
+from judgestats.reporting.people_columns import PeopleAgreement, agreement_with_people
 from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
 from judgestats.reporting.summary_parts import Card, JudgeGroup, Summary, SummaryColumn
-from judgestats.reporting.verdict_readings import verdict_readings
+from judgestats.reporting.verdict_readings import VerdictReadings, verdict_readings
 from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
 from judgestats.schema.columns import COUNTS, VERDICTS, VOCABULARY, Kind, answer_column
@@ -106,6 +107,8 @@ def summarise(
         else pairs_first_screen
     )
     screen = chosen(calls, sheet, people, conditions, options)
+    if options.cluster == "auto":
+        screen = replace(screen, questions={name: q.nested_in(calls) for name, q in screen.questions.items()})
     data = calls.data.to_native()
     filled = [c for c in screen.columns if any(math.isfinite(float(cell["estimate"])) for cell in c.cells.values())]
     filled_columns = tuple(sorted(filled, key=lambda c: parts != [] and not c.cells.keys() & set(parts[0])))
@@ -115,7 +118,7 @@ def summarise(
         filled_columns += (own,)
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
-    standings, cards = _answers(screen, calls, first, who, options)
+    standings, cards = _answers(screen, first, who, options)
     if screen.bias is not None and not screen.bias.empty:
         every = {j for g in ranked for j in g}  # a bias needs no comparison: of all judges that the page shows
         rows = screen.bias[screen.bias["judge"].isin(every)]
@@ -132,33 +135,7 @@ def summarise(
     cards += [care] if care else []
     judges = [j for g in ranked for j in g]
     groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
-    leading = next((n for n in ("right", "steady") if n in standings), "")
-    question = screen.questions.get(leading)
-    readings = (
-        verdict_readings(
-            calls,
-            leading,
-            question.nested_in(calls),
-            standings[leading].means["judge"].tolist(),
-            screen.against,
-            options,
-        )
-        if question is not None
-        else None
-    )
-    these = (
-        for_these(calls, question.marks["item"].unique()) if question is not None and options.cluster == "auto" else ""
-    )
-    written = written_verdict(
-        screen,
-        filled_columns,
-        standings,
-        people,
-        _pooled(data, kind),
-        only_people=who.people,
-        readings=readings,
-        these=these,
-    )
+    written, readings = _verdict(screen, calls, filled_columns, standings, people, _pooled(data, kind), who, options)
     design = separate_in_words(apart, kind), sparse_in_words(sparse, kind)
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
     return Summary(
@@ -182,14 +159,36 @@ def summarise(
     )
 
 
+def _verdict(
+    screen: FirstScreen,
+    calls: Study,
+    columns: Sequence[SummaryColumn],
+    standings: Mapping[str, Standing],
+    people: PeopleAgreement,
+    pooled: Mapping[str, str],
+    who: Contenders,
+    options: MeasureOptions,
+) -> tuple[list[Claim], VerdictReadings | None]:
+    """The sentences at the head of the page, and the readings of the question that they answer."""
+    name = next((n for n in ("right", "steady") if n in standings), "")
+    readings, these = None, ""
+    if name:
+        question, judges = screen.questions[name], standings[name].means["judge"].tolist()
+        readings = verdict_readings(calls, name, question, judges, screen.against, options)
+        these = for_these(question.nests)
+    written = written_verdict(
+        screen, columns, standings, people, pooled, only_people=who.people, readings=readings, these=these
+    )
+    return written, readings
+
+
 def _answers(
-    screen: FirstScreen, calls: Study, first: set[str], who: Contenders, options: MeasureOptions
+    screen: FirstScreen, first: set[str], who: Contenders, options: MeasureOptions
 ) -> tuple[dict[str, Standing], list[Card]]:
     """How the judges of the first group stand in each question, and its card."""
     standings: dict[str, Standing] = {}
     cards: list[Card] = []
-    for name, plain in screen.questions.items():
-        question = plain.nested_in(calls) if options.cluster == "auto" else plain
+    for name, question in screen.questions.items():
         marks = question.marks[question.marks["judge"].isin(first)]
         if marks.empty:
             continue

@@ -80,7 +80,7 @@ def written_verdict(
     none = _constant_is_as_good(column, ranking, of_question) if name == "right" else None
     claims += [none] if none else _whom_to_use(name, question, ranking, column, readings, these, of_question)
     claims += _below_people(people, columns, ranking)
-    if any(c.relation == "best" for c in claims) and name == "right":
+    if any(c.relation == "best" for c in claims):
         claims += _bias_of(ranking.winner, screen, columns)
     if pooled:
         text = f"All of this pools {listed(pooled.values())}; --by {','.join(pooled)} shows each."
@@ -227,9 +227,9 @@ def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[SummaryColumn]) 
     if column is None or len(row) != 1 or judge not in column.cells:
         return []
     low, high = (float(row[end].iloc[0]) for end in ("conf_low", "conf_high"))
-    if not (low > bias.smallest or high < -bias.smallest):
+    if not (side := bias.side(low, high)):
         return []
-    head = bias.heads[int(low <= 0)]
+    head = bias.heads[int(side < 0)]
     text = f"{bias.remedy}: it {head[0].lower()}{head[1:]} ({column.text(judge)[0]} points)."
     value = float(column.cells[judge]["estimate"])
     return [Claim(text, "verdict", "biased", bias.term, (judge,), "beyond", (value,), (judge,))]
