@@ -137,7 +137,7 @@ result = js.bias_score(verdicts[verdicts["strategy"] == "B0"], by="bias")
 picture = js.plot.bias_scores(result)
 
 # %% bias_map
-result = js.bias_change(verdicts, by="bias")
+result = js.bias_change(verdicts, by="bias", baseline="B0")
 picture = js.plot.bias_map(result, judge="small")
 
 # %% strategies

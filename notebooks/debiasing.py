@@ -80,7 +80,7 @@ changes = [
     for (j, s), row in table4.iterrows()
     for old, new, n in (("correct", "wrong", row["baseline_only"]), ("wrong", "correct", row["strategy_only"]))
 ]
-tests = js.compare_strategies(pd.DataFrame(changes), n_tests=PLANNED, pairs="pairs")
+tests = js.compare_strategies(pd.DataFrame(changes), n_tests=PLANNED, pairs="pairs", baseline="B0")
 js.plot.strategies(tests)
 
 # %% tags=["remove-input"]

@@ -123,7 +123,7 @@ def data() -> dict[str, Any]:
         "longer": merged.assign(length_first=30, length_second=20),
         "style pairs": style[style["bias"].isin(["style", "style_ba"])],
         "both": pd.concat([style[style["bias"] == "style"], people, people.assign(judge="Bob")]),
-        "compared": js.compare_strategies(merged),
+        "compared": js.compare_strategies(merged, baseline="B0"),
         "sheet": ladder, "ladder": ladder, "stronger": ladder.assign(judge="n"), "merged": merged, "raw": raw,
         "written": written, "judge": "g", "texts": texts, "restyled": texts.assign(restyled_text="Styled."),
         "scored": scored[blind], "overall": overall, "one": overall[overall["condition"] == "anonymized"], "probes": probes,

@@ -1,6 +1,6 @@
 """The vocabulary of a result: its columns, and the frame that holds them.
 
-Every measure returns a plain pandas DataFrame: the ``by`` columns, then :data:`COLUMNS`. May import flags and kernels.
+Every measure returns a pandas DataFrame: the ``by`` columns, then :data:`COLUMNS`. May import flags and kernels.
 """
 
 from __future__ import annotations

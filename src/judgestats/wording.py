@@ -406,3 +406,28 @@ def _begins(head: str, words: str) -> bool:
 def texts_of(flagged: Iterable[object]) -> Iterator[Flag]:
     """Flags of a column of cells, each once, in the order of their first occurrence."""
     yield from dict.fromkeys(flag for cell in flagged for flag in flags_of(cell))
+
+
+#: A number in a text.
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def without_numbers(text: str) -> str:
+    """A text with a sign in place of each number: texts that differ in their numbers alone have the same."""
+    return _NUMBER.sub("#", text)
+
+
+def as_one(texts: Iterable[str]) -> str:
+    """Texts that differ in their numbers alone, as one that has the least and the greatest of each.
+
+    >>> as_one(["3 of 40 items left out", "12 of 40 items left out"])
+    '3 to 12 of 40 items left out'
+    """
+    first, *rest = texts
+    numbers = [sorted({*n}, key=_value) for n in zip(*map(_NUMBER.findall, (first, *rest)), strict=True)]
+    spans = iter(n[0] if len(n) == 1 else f"{n[0]} to {n[-1]}" for n in numbers)
+    return _NUMBER.sub(lambda _: next(spans), first)
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))

@@ -322,7 +322,7 @@ def test_verdicts_of_strategies_on_controlled_pairs_give_changes_of_bias(pairs):
     calls = collect(plan, simulate_replies(plan, judge).to_dict("records"))
     verdicts = strategy_verdicts(calls)
     assert verdicts.groupby("strategy")["item"].nunique().to_dict() == {"B0": 375, "S1": 375}
-    found = js.bias_change(verdicts[verdicts["bias"] == "style"]).set_index("term")
+    found = js.bias_change(verdicts[verdicts["bias"] == "style"], baseline="B0").set_index("term")
     # both halves of the mirrored pairs are compared, and pairs of one question are a cluster
     assert found.loc["change", "n"] == 100
     assert "task" in found.loc["change", "method"]
@@ -330,7 +330,7 @@ def test_verdicts_of_strategies_on_controlled_pairs_give_changes_of_bias(pairs):
         js.bias_score(calls[(calls["strategy"] == "B0") & (calls["bias"] == "style")])["estimate"].iloc[0]
     )
     origin = verdicts[verdicts["bias"] == "model_origin"].assign(judge="gemini")
-    assert js.bias_change(origin, family={"gemini": "gemini"})["n"].iloc[0] == 100
+    assert js.bias_change(origin, family={"gemini": "gemini"}, baseline="B0")["n"].iloc[0] == 100
 
 
 # ---- The form for people ---------------------------------------------------------------------------------------------

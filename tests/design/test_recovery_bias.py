@@ -142,7 +142,7 @@ def test_compare_strategies():
     asked = pd.concat([one.assign(strategy=s) for s in ("B0", "S1", "S8")], ignore_index=True)
     better = {"S8": {"sensitivity": 1.6, "slot_bias": 0.0}, "S1": {"tie_criterion": 1.5}}
     judge = Judge("g", slot_bias=0.8, tie_criterion=0.3, item_difficulty=0.7, invalid=0.05, under={"strategy": better})
-    result = compare_strategies(simulate(asked, judge, seed=SEED))
+    result = compare_strategies(simulate(asked, judge, seed=SEED), baseline="B0")
     p = answer_probabilities(asked, judge, seed=SEED)
     right = {s: turned(t, np.where(t["first"] == t["gold"], 1, -1))[0] for s, t in p.groupby("strategy")}
     valid = 0.95  # each call, by itself

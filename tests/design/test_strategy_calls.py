@@ -209,6 +209,6 @@ def test_from_plan_to_advice_with_failures():
     right = np.mean([chances[p].iloc[i] for i, p in enumerate(side)])
     row = agreement.loc[("B0", "accuracy")]
     assert row["conf_low"] < right < row["conf_high"]
-    advice = js.recommend(js.compare_strategies(verdicts))
+    advice = js.recommend(js.compare_strategies(verdicts, baseline="B0"))
     assert advice["advice"].item() == "S8"
-    assert js.recommend(js.compare_strategies(verdicts), budget=1)["advice"].item() == "B0"
+    assert js.recommend(js.compare_strategies(verdicts, baseline="B0"), budget=1)["advice"].item() == "B0"

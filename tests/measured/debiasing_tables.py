@@ -96,7 +96,7 @@ def discordant_counts() -> pd.DataFrame:
 @cache
 def compared() -> pd.DataFrame:
     """Table 4 compared, by judge and strategy."""
-    result = compare_strategies(discordant_counts(), n_tests=PLANNED, pairs="pairs")
+    result = compare_strategies(discordant_counts(), n_tests=PLANNED, pairs="pairs", baseline="B0")
     return result.set_index(["judge", "strategy"])
 
 

@@ -23,7 +23,7 @@ NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 def test_changes_by_brute_force():
     calls = signed_calls(strategies=("B0", "S1", "S5"), items=30)
-    result = bias_change(calls, cluster=False)
+    result = bias_change(calls, cluster=False, baseline="B0")
     score = calls.assign(y=[outcome_of(c, f) for c, f in zip(calls["choice"], calls["first"], strict=True)])
     wide = score.pivot(index=["judge", "item", "first"], columns="strategy", values="y")
     magnitudes = {}
@@ -45,7 +45,7 @@ def test_changes_by_brute_force():
     means = result[result["judge"].isna() & (result["term"] == "mean_change")].set_index("strategy")["estimate"]
     for strategy in ("S1", "S5"):
         assert means[strategy] == pytest.approx((magnitudes["g", strategy] + magnitudes["h", strategy]) / 2)
-    one = bias_change(calls, judges=["h"], cluster=False)
+    one = bias_change(calls, judges=["h"], cluster=False, baseline="B0")
     mean = one[one["term"] == "mean_change"].set_index("strategy")
     alone = one[(one["term"] == "magnitude_change") & (one["judge"] == "h")].set_index("strategy")
     np.testing.assert_allclose(mean[NUMBERS], alone[NUMBERS])
@@ -53,11 +53,11 @@ def test_changes_by_brute_force():
 
 def test_changes_of_a_tally_of_pairs_and_of_any_row_order():
     calls = signed_calls(strategies=("B0", "S5"))
-    whole = bias_change(calls)
-    pd.testing.assert_frame_equal(bias_change(tally(calls, "bias_change", baseline="B0")), whole)
-    pd.testing.assert_frame_equal(bias_change(calls.sample(frac=1, random_state=2)), whole)
-    pd.testing.assert_frame_equal(bias_change(pl.from_pandas(calls)), whole, check_dtype=False)
-    flipped = bias_change(calls.assign(target="y"))
+    whole = bias_change(calls, baseline="B0")
+    pd.testing.assert_frame_equal(bias_change(tally(calls, "bias_change", baseline="B0"), baseline="B0"), whole)
+    pd.testing.assert_frame_equal(bias_change(calls.sample(frac=1, random_state=2), baseline="B0"), whole)
+    pd.testing.assert_frame_equal(bias_change(pl.from_pandas(calls), baseline="B0"), whole, check_dtype=False)
+    flipped = bias_change(calls.assign(target="y"), baseline="B0")
     signed = whole["term"].isin(["change", "bias", "baseline_bias", "mean_signed_change"])
     np.testing.assert_allclose(flipped.loc[signed, "estimate"], -whole.loc[signed, "estimate"])
     np.testing.assert_allclose(flipped.loc[~signed, NUMBERS], whole.loc[~signed, NUMBERS])
@@ -69,18 +69,20 @@ def test_pairing_tells_more_than_two_samples():
     base = calls[calls["strategy"] == "B0"].reset_index(drop=True)
     changed = base["choice"].where(rng.random(len(base)) < 0.9, "tie")
     calls = pd.concat([base, base.assign(strategy="S5", choice=changed)])
-    paired = bias_change(calls).set_index("term")
-    apart = bias_change(tally(calls, "bias_score", "strategy", cluster=False), cluster=False).set_index("term")
+    paired = bias_change(calls, baseline="B0").set_index("term")
+    apart = bias_change(tally(calls, "bias_score", "strategy", cluster=False), cluster=False, baseline="B0").set_index(
+        "term"
+    )
     assert apart.loc["change", "method"] == "MOVER, independent"
     valid = calls[calls["choice"] != "invalid"]
     scores = pick(bias_score(valid, by="strategy").query("strategy == 'S5'"))
     assert apart.loc["bias", "estimate"] == pytest.approx(scores["g"])
     width = [t.loc["change", "conf_high"] - t.loc["change", "conf_low"] for t in (paired, apart)]
     assert width[0] < 0.6 * width[1]
-    drawn = bias_change(calls, interval="percentile", cluster="item", n_resamples=4000).set_index("term")
+    drawn = bias_change(calls, interval="percentile", cluster="item", n_resamples=4000, baseline="B0").set_index("term")
     assert drawn.loc["change", "std_error"] == pytest.approx(paired.loc["change", "std_error"], rel=0.25)
     assert "bootstrap of item" in drawn.loc["mean_change", "method"]
-    free = bias_change(calls, interval="percentile", n_resamples=20_000).set_index("term")
+    free = bias_change(calls, interval="percentile", n_resamples=20_000, baseline="B0").set_index("term")
     for term in ("change", "mean_change"):
         assert free.loc[term, "std_error"] == pytest.approx(paired.loc["change", "std_error"], rel=0.03)
         np.testing.assert_allclose(
@@ -92,12 +94,12 @@ def test_pairing_tells_more_than_two_samples():
 
 def test_the_same_answers_under_both_have_an_interval_all_the_same():
     calls = signed_calls(items=40, judges="g")
-    result = bias_change(pd.concat([calls, calls.assign(strategy="S5")])).set_index("term")
+    result = bias_change(pd.concat([calls, calls.assign(strategy="S5")]), baseline="B0").set_index("term")
     row = result.loc["change"]
     assert row["estimate"] == 0
     assert -0.2 < row["conf_low"] < 0 < row["conf_high"] < 0.2
     opposed = calls.assign(strategy="S5", choice=calls["choice"].replace({"first": "second", "second": "first"}))
-    turned = bias_change(pd.concat([calls, opposed])).set_index("term")
+    turned = bias_change(pd.concat([calls, opposed]), baseline="B0").set_index("term")
     assert turned.loc["magnitude_change", "estimate"] == pytest.approx(0)
     assert SIGN_CHANGED in turned.loc["magnitude_change", "flag"]
     assert "sign of the bias uncertain" in turned.loc["magnitude_change", "flag"]
@@ -119,7 +121,7 @@ def test_coverage_of_a_change():
             for j in range(3)
         ]
     )
-    result = bias_change(table, by="r")
+    result = bias_change(table, by="r", baseline="B0")
     for term in ("change", "magnitude_change"):
         rows = result[result["term"] == term]
         assert len(rows) == 300
@@ -131,7 +133,7 @@ def test_a_map_of_biases_by_strategies():
     calls = pd.concat(
         [signed_calls(seed=s, strategies=("B0", "S1", "S5")).assign(bias=b) for s, b in enumerate(["length", "style"])]
     )
-    result = bias_change(calls, cluster=False)
+    result = bias_change(calls, cluster=False, baseline="B0")
     cells = result[result["term"] == "mean_change"]
     assert cells[["bias", "strategy"]].to_numpy().tolist() == [
         ["length", "S1"],
@@ -141,7 +143,7 @@ def test_a_map_of_biases_by_strategies():
     ]
     assert cells["flag"].str.contains(NOT_INDEPENDENT).all()
     assert (
-        not bias_change(calls, cluster="item", interval="percentile")
+        not bias_change(calls, cluster="item", interval="percentile", baseline="B0")
         .query("term == 'mean_change'")["flag"]
         .str.contains(NOT_INDEPENDENT)
         .any()
@@ -152,11 +154,11 @@ def test_changes_of_copies_are_worth_those_of_one():
     calls = signed_calls(strategies=("B0", "S5"), items=60)
     calls = calls[calls["choice"] != "invalid"]
     copies = pd.concat([calls.assign(replicate=r) for r in range(3)])
-    one, three = (bias_change(c, cluster="item").set_index(["judge", "term"]) for c in (calls, copies))
+    one, three = (bias_change(c, cluster="item", baseline="B0").set_index(["judge", "term"]) for c in (calls, copies))
     np.testing.assert_allclose(three["std_error"], one["std_error"])
     width = {n: (t["conf_high"] - t["conf_low"]).droplevel(0)["change"] for n, t in (("one", one), ("three", three))}
     np.testing.assert_allclose(width["three"], width["one"], rtol=0.06)
-    plain = bias_change(copies, cluster=False)
+    plain = bias_change(copies, cluster=False, baseline="B0")
     assert plain["flag"].str.contains(NOT_INDEPENDENT).all()
     narrow = plain.set_index(["judge", "term"])
     assert (narrow["std_error"] < 0.75 * one["std_error"]).all()
@@ -165,11 +167,11 @@ def test_changes_of_copies_are_worth_those_of_one():
 def test_a_mean_of_judges_of_the_same_items_is_clustered_by_them():
     calls = signed_calls(strategies=("B0", "S5"), items=60)
     twin = pd.concat([calls[calls["judge"] == "g"], calls[calls["judge"] == "g"].assign(judge="h")])
-    means = bias_change(twin).query("term == 'mean_signed_change'").iloc[0]
-    alone = bias_change(twin).query("term == 'change' and judge == 'g'").iloc[0]
+    means = bias_change(twin, baseline="B0").query("term == 'mean_signed_change'").iloc[0]
+    alone = bias_change(twin, baseline="B0").query("term == 'change' and judge == 'g'").iloc[0]
     assert "clustered by item" in means["method"]
     assert means["std_error"] == pytest.approx(alone["std_error"]), "a second judge that answers alike adds nothing"
-    apart = bias_change(twin, cluster=False).query("term == 'mean_signed_change'").iloc[0]
+    apart = bias_change(twin, cluster=False, baseline="B0").query("term == 'mean_signed_change'").iloc[0]
     assert NOT_INDEPENDENT in apart["flag"]
     assert apart["std_error"] < 0.8 * alone["std_error"]
 
@@ -183,7 +185,7 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
             "n": [60, 20, 7, 50, 40, 40],
         }
     )
-    result = bias_change(counts, cluster=False)
+    result = bias_change(counts, cluster=False, baseline="B0")
     told = result[result["term"] == "change"].set_index("judge")["flag"]
     assert told["g"] == "7 calls without an answer excluded"
     assert told["h"] == "no data; 80 calls without an answer excluded"
@@ -195,4 +197,4 @@ def test_a_strategy_that_is_missing_is_refused() -> None:
     counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "S5", None], "outcome": "target", "n": [30, 30, 1]})
     for wrong in (table, counts):
         with pytest.raises(SchemaError, match="'strategy' is missing"):
-            bias_change(wrong)
+            bias_change(wrong, baseline="B0")

@@ -218,12 +218,16 @@ def test_refusals_of_tables_and_comparisons():
         (lambda: bias_change(calls, baseline="B1"), "baseline='B1' is not in 'strategy'"),
         (
             lambda: bias_change(counts.assign(strategy="B0"), baseline="B1"),
-            "baseline='B1' is not in 'strategy'",
+            "'strategy' has one value",
         ),
-        (lambda: bias_change(counts), "no column 'strategy'"),
-        (lambda: bias_change(calls, judges=["z"]), "judges= names 'z'"),
         (
-            lambda: bias_change(calls, cluster=["item", "first"]),
+            lambda: bias_change(counts.assign(strategy=["B0", "S5"])),
+            "Say which is the baseline=",
+        ),
+        (lambda: bias_change(counts, baseline="B0"), "no column 'strategy'"),
+        (lambda: bias_change(calls, judges=["z"], baseline="B0"), "judges= names 'z'"),
+        (
+            lambda: bias_change(calls, cluster=["item", "first"], baseline="B0"),
             "two clusters needs interval='percentile'",
         ),
         (
@@ -300,7 +304,7 @@ def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
         (lambda: bias_score(random_calls(), over="judge"), "over='judge' splits the result already"),
         (lambda: bias_score(random_calls(), by="topic", over="topic"), "over='topic' splits the result already"),
         (lambda: bias_score(random_calls(), family={"g": None, "h": "H"}), "gives the judge 'g' no family"),
-        (lambda: bias_change(random_calls().assign(strategy="B0"), by="strategy"), "by='strategy'"),
+        (lambda: bias_change(random_calls().assign(strategy="B0"), by="strategy", baseline="B0"), "by='strategy'"),
         (
             lambda: verbosity_bias(
                 random_calls().assign(bias=np.resize(["expansion", "truncation"], 80)), cluster=["item", "topic"]

@@ -33,7 +33,7 @@ TABLE = pd.concat(
 
 @pytest.mark.slow
 def test_advice_is_the_largest_supported_gain_within_the_budget():
-    free = recommend(TABLE, cluster=False).set_index("judge")
+    free = recommend(TABLE, cluster=False, baseline="B0").set_index("judge")
     assert free["advice"].to_dict() == {"Claude": "S5", "Flash": "S1", "Pro": "B0"}
     assert free.loc["Claude", "because"] == "S5 vs B0: +11.8 pp, holm p < .001, n = 400"
     assert free.loc["Claude", "cost"] == 1
@@ -43,10 +43,10 @@ def test_advice_is_the_largest_supported_gain_within_the_budget():
         "no comparison supports a gain; the nearest is S1 vs B0: +0.8 pp, holm p = 1.000, n = 400"
     )
     assert np.isnan(free.loc["Pro", "estimate"])
-    tight = recommend(TABLE, budget=1).set_index("judge")
+    tight = recommend(TABLE, budget=1, baseline="B0").set_index("judge")
     assert tight["advice"].to_dict() == {"Claude": "S5", "Flash": "B0", "Pro": "B0"}
-    compared = compare_strategies(TABLE)
-    pd.testing.assert_frame_equal(recommend(compared), recommend(TABLE))
+    compared = compare_strategies(TABLE, baseline="B0")
+    pd.testing.assert_frame_equal(recommend(compared, baseline="B0"), recommend(TABLE, baseline="B0"))
     best = compared.set_index(["judge", "strategy"]).loc[("Claude", "S5")]
     assert free.loc["Claude", "p_adjusted"] == best["p_adjusted"]
     assert free.loc["Claude", "conf_low"] == best["conf_low"]
@@ -61,8 +61,8 @@ def test_names_are_names_only():
     renamed = TABLE.assign(judge=TABLE["judge"].map(judges), strategy=TABLE["strategy"].map(strategies))
     costs = {strategies.get(s, s): c for s, c in cost.items()}
     for budget in (None, 1, 2, 3):
-        plain = recommend(TABLE, cost=cost, budget=budget)
-        other = recommend(renamed, cost=costs, budget=budget).set_index("judge")
+        plain = recommend(TABLE, cost=cost, budget=budget, baseline="B0")
+        other = recommend(renamed, cost=costs, budget=budget, baseline="B0").set_index("judge")
         for r in plain.itertuples():
             twin = other.loc[judges[r.judge]]
             assert twin["advice"] == strategies.get(r.advice, r.advice)
@@ -71,7 +71,7 @@ def test_names_are_names_only():
 
 
 def test_costs_that_are_not_known_are_told_under_a_budget():
-    got = recommend(TABLE, cost={"B0": 1, "S1": 2}, budget=2).set_index("judge")
+    got = recommend(TABLE, cost={"B0": 1, "S1": 2}, budget=2, baseline="B0").set_index("judge")
     assert got.loc["Claude", "flag"] == "no supported gain; cost not known: S5, S8"
     assert got.loc["Flash", "advice"] == "S1"
 
@@ -79,27 +79,27 @@ def test_costs_that_are_not_known_are_told_under_a_budget():
 @pytest.mark.slow
 def test_tasks_and_judges():
     both = pd.concat([TABLE.assign(task="natural"), TABLE.assign(task="adversarial", n=TABLE["n"] // 8)])
-    got = recommend(both)
+    got = recommend(both, baseline="B0")
     assert list(got.columns[:2]) == ["task", "judge"]
     assert got["task"].tolist() == ["adversarial"] * 3 + ["natural"] * 3
-    assert recommend(both, task="natural")["advice"].tolist() == ["S5", "S1", "B0"]
-    assert recommend(both, judge="Claude", task="natural")["advice"].item() == "S5"
-    unknown = recommend(both, judge="Sonnet", task="natural").iloc[0]
+    assert recommend(both, task="natural", baseline="B0")["advice"].tolist() == ["S5", "S1", "B0"]
+    assert recommend(both, judge="Claude", task="natural", baseline="B0")["advice"].item() == "S5"
+    unknown = recommend(both, judge="Sonnet", task="natural", baseline="B0").iloc[0]
     assert (unknown["advice"], unknown["flag"]) == ("B0", NO_DATA)
     assert unknown["because"] == "no comparison of 'Sonnet' in the data"
     refused(
         DesignError,
         (
-            lambda: recommend(both, task="neutral"),
+            lambda: recommend(both, task="neutral", baseline="B0"),
             r"task='neutral' is not in the results. Tasks: adversarial, natural.*natural",
         ),
-        (lambda: recommend(TABLE, task="natural"), "There is no column 'task'"),
+        (lambda: recommend(TABLE, task="natural", baseline="B0"), "There is no column 'task'"),
     )
 
 
 def test_harm_is_no_reason():
     harmful = grid("g", {"S1": (90, 20), "S8": (80, 10)})
-    got = recommend(harmful).iloc[0]
+    got = recommend(harmful, baseline="B0").iloc[0]
     assert (got["advice"], got["because"]) == ("B0", "no comparison shows a gain")
 
 
@@ -177,25 +177,25 @@ def test_each_rule_says_what_the_other_gives():
         for judge in ("claude-x", "llama-x")
     )
     counts = pd.concat([claude, llama[llama["strategy"] == "S8"]])
-    tested = recommend(counts)
+    tested = recommend(counts, baseline="B0")
     assert tested[["judge", "advice", "other_rule"]].to_numpy().tolist() == [
         ["claude-x", "S5", "S8"], ["llama-x", "B0", "S8"],
     ]  # fmt: skip
-    printed = recommend(counts, rule="paper")
+    printed = recommend(counts, rule="paper", baseline="B0")
     assert printed[["judge", "advice", "other_rule"]].to_numpy().tolist() == [
         ["claude-x", "S8", "S5"], ["llama-x", "S8", "B0"],
     ]  # fmt: skip
     # the estimate is that of the strategy recommended, in these data
     assert printed["estimate"].tolist() == pytest.approx([3 / 400, 3 / 400])
-    assert recommend(counts, rule="paper", judge="claude-x", budget=1)["advice"].tolist() == ["S5"]
+    assert recommend(counts, rule="paper", judge="claude-x", budget=1, baseline="B0")["advice"].tolist() == ["S5"]
 
 
 def test_the_paper_decides_by_the_task_of_each_row():
     table = verdicts(strategies="B0 S5 S8", judges="g")
     both = pd.concat([table.assign(task="mt_bench"), table.assign(task="llmbar")])
-    found = recommend(both, rule="paper", n_tests=4).set_index("task")
+    found = recommend(both, rule="paper", n_tests=4, baseline="B0").set_index("task")
     assert found["advice"].to_dict() == {"llmbar": "S5", "mt_bench": "S5"}
-    found = recommend(both.assign(judge="llama"), rule="paper").set_index("task")
+    found = recommend(both.assign(judge="llama"), rule="paper", baseline="B0").set_index("task")
     assert found["advice"].to_dict() == {"llmbar": "S5", "mt_bench": "S8"}
 
 
@@ -203,7 +203,9 @@ def test_the_tested_rule_needs_results():
     refused(
         DesignError,
         (lambda: recommend(judge="g"), "needs results"),
-        (lambda: recommend(counted(1, 1, 1, 1), rule="printed"), "rule"),
+        (lambda: recommend(compare_strategies(TABLE, cluster=False).assign(baseline="")), "do not name their baseline"),
+        (lambda: recommend(TABLE), "do not name their baseline"),
+        (lambda: recommend(counted(1, 1, 1, 1), rule="printed", baseline="B0"), "rule"),
     )
 
 
@@ -212,8 +214,8 @@ def test_advice_goes_by_the_baseline_of_the_comparisons():
     assert set(recommend(compared, baseline="S1")["advice"]) <= {"S1", "S8", "B0"}
     refused(
         DesignError,
-        (lambda: recommend(compared), r"compared with 'S1', not 'B0'"),
-        (lambda: recommend(compare_strategies(TABLE), n_tests=20), "n_tests: allowed for calls only"),
+        (lambda: recommend(compared, baseline="B0"), r"compared with 'S1', not 'B0'"),
+        (lambda: recommend(compare_strategies(TABLE, baseline="B0"), n_tests=20), "n_tests: allowed for calls only"),
     )
 
 
@@ -228,23 +230,23 @@ def two_topics() -> pd.DataFrame:
 
 
 def test_advice_is_given_for_each_topic():
-    compared = compare_strategies(two_topics(), by="topic")
-    got = recommend(compared)
+    compared = compare_strategies(two_topics(), by="topic", baseline="B0")
+    got = recommend(compared, baseline="B0")
     assert list(got.columns[:3]) == ["topic", "judge", "term"]
     assert dict(zip(got["topic"], got["advice"], strict=True)) == {"law": "S5", "trade": "S8"}
     assert got["estimate"].tolist() == [pytest.approx(80 / 400), pytest.approx(60 / 400)]
-    absent = recommend(compared, judge="nobody")
+    absent = recommend(compared, judge="nobody", baseline="B0")
     assert absent["topic"].tolist() == ["law", "trade"]
     assert (absent["flag"] == "no data").all()
 
 
 def test_a_budget_below_the_baseline_is_flagged():
     counts = crossed("S8", [200, 20, 80, 100])
-    got = recommend(counts, budget=0.5).iloc[0]
+    got = recommend(counts, budget=0.5, baseline="B0").iloc[0]
     assert got["advice"] == "B0"
     assert OVER_BUDGET in got["flag"]
-    assert OVER_BUDGET not in recommend(counts, budget=1).iloc[0]["flag"]
-    cheap = recommend(counts, budget=0.5, cost={"B0": 2, "S8": 1}, cluster=False).iloc[0]
+    assert OVER_BUDGET not in recommend(counts, budget=1, baseline="B0").iloc[0]["flag"]
+    cheap = recommend(counts, budget=0.5, cost={"B0": 2, "S8": 1}, cluster=False, baseline="B0").iloc[0]
     assert (cheap["advice"], cheap["flag"]) == ("S8", "")
 
 
@@ -263,4 +265,4 @@ def test_a_budget_below_the_baseline_is_flagged():
 )
 def test_budget_and_costs_are_numbers_from_0(options, named):
     with pytest.raises(DesignError, match=f"{named} is not an amount. Allowed: numbers from 0"):
-        recommend(crossed("S8", [200, 20, 80, 100]), **options)
+        recommend(crossed("S8", [200, 20, 80, 100]), **options, baseline="B0")

@@ -38,7 +38,7 @@ def test_agresti():
     assert round(mcnemar_test(150, 86)[0], 4) == 16.8178
     assert f"{mcnemar_test(150, 86)[1]:.4e}" == "4.1146e-05"
     assert mcnemar_test(150, 86, "exact")[1] == pytest.approx(3.71593614e-5, rel=1e-8)
-    row = compare_strategies(counted(794, 150, 86, 570)).iloc[0]
+    row = compare_strategies(counted(794, 150, 86, 570), baseline="B0").iloc[0]
     assert row["estimate"] == pytest.approx((86 - 150) / 1600)
     assert (row["accuracy_baseline"], row["accuracy_strategy"]) == (944 / 1600, 880 / 1600)
     assert (row["baseline_only"], row["strategy_only"], row["n"]) == (150, 86, 1600)
@@ -66,15 +66,15 @@ def test_nothing_to_tell_apart():
     for method in get_args(Method):
         assert mcnemar_test(0, 0, method)[1] == 1
     assert mcnemar_test(7, 7) == (0.0, 1.0)  # max(|b - c| - 1, 0)
-    row = compare_strategies(counted(30, 0, 0, 10)).iloc[0]
+    row = compare_strategies(counted(30, 0, 0, 10), baseline="B0").iloc[0]
     assert (row["p_value"], row["estimate"], row["survives"]) == (1, 0, False)
     assert row["conf_low"] < 0 < row["conf_high"]
 
 
 def test_few_discordant_pairs_are_flagged_for_the_chi_square_only():
-    assert compare_strategies(counted(60, 8, 16, 20), cluster=False)["flag"].item() == FEW_DISCORDANT
-    assert compare_strategies(counted(60, 8, 17, 20), cluster=False)["flag"].item() == ""
-    assert compare_strategies(counted(60, 8, 16, 20), method="mid-p", cluster=False)["flag"].item() == ""
+    assert compare_strategies(counted(60, 8, 16, 20), cluster=False, baseline="B0")["flag"].item() == FEW_DISCORDANT
+    assert compare_strategies(counted(60, 8, 17, 20), cluster=False, baseline="B0")["flag"].item() == ""
+    assert compare_strategies(counted(60, 8, 16, 20), method="mid-p", cluster=False, baseline="B0")["flag"].item() == ""
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_few_discordant_pairs_are_flagged_for_the_chi_square_only():
 @pytest.mark.parametrize("ties", ["exact", "drop"])
 def test_against_counting_by_hand(invalid, ties):
     calls = verdicts()
-    got = compare_strategies(calls, invalid=invalid, ties=ties).set_index(["judge", "strategy"])
+    got = compare_strategies(calls, invalid=invalid, ties=ties, baseline="B0").set_index(["judge", "strategy"])
     assert list(got.index) == [("g", "S1"), ("g", "S8"), ("h", "S1"), ("h", "S8")]
     truth = {"x": "first", "y": "second", "tie": "tie"}
     for (judge, strategy), row in got.iterrows():
@@ -104,25 +104,25 @@ def test_against_counting_by_hand(invalid, ties):
         assert row["estimate"] == pytest.approx((cells[False, True] - cells[True, False]) / n)
         assert ("not scored" in row["flag"]) == (n < 80)
     one = gold_agreement(calls[calls["strategy"] == "B0"], invalid="wrong").set_index(["judge", "term"])["estimate"]
-    all_scored = compare_strategies(calls, invalid="wrong").set_index("judge").loc["g"]
+    all_scored = compare_strategies(calls, invalid="wrong", baseline="B0").set_index("judge").loc["g"]
     np.testing.assert_allclose(all_scored["accuracy_baseline"], one["g", "accuracy"])
 
 
 @pytest.mark.slow
 def test_frame_tally_engine_order():
     calls = verdicts().drop(index=[3, 100, 170])
-    whole = compare_strategies(calls)
+    whole = compare_strategies(calls, baseline="B0")
     counts = tally(calls, "compare_strategies", baseline="B0")
-    counted = but_for_clustering(compare_strategies(counts))
+    counted = but_for_clustering(compare_strategies(counts, baseline="B0"))
     pd.testing.assert_frame_equal(counted, whole, check_dtype=False)
     for other in (pl.from_pandas(calls), pl.from_pandas(calls).lazy(), calls.sample(frac=1, random_state=2)):
-        pd.testing.assert_frame_equal(compare_strategies(other), whole, check_dtype=False)
+        pd.testing.assert_frame_equal(compare_strategies(other, baseline="B0"), whole, check_dtype=False)
     assert "2 pairs under one only" in whole["flag"].iloc[0]
 
 
 def test_turning_baseline_and_strategy_round_turns_the_sign():
     calls = verdicts(strategies="B0 S1")
-    one, two = compare_strategies(calls), compare_strategies(calls, baseline="S1")
+    one, two = compare_strategies(calls, baseline="B0"), compare_strategies(calls, baseline="S1")
     np.testing.assert_allclose(one["estimate"], -two["estimate"])
     np.testing.assert_allclose(one["conf_low"], -two["conf_high"])
     np.testing.assert_allclose(one["p_value"], two["p_value"])
@@ -131,18 +131,21 @@ def test_turning_baseline_and_strategy_round_turns_the_sign():
 
 def test_counts_and_repeats():
     calls = verdicts(strategies="B0 S1")
-    once, thrice = compare_strategies(calls), compare_strategies(calls.assign(n_identical=3))
+    once, thrice = (
+        compare_strategies(calls, baseline="B0"),
+        compare_strategies(calls.assign(n_identical=3), baseline="B0"),
+    )
     np.testing.assert_allclose(thrice["baseline_only"], 3 * once["baseline_only"])
     repeats = pd.concat([calls.assign(replicate=r) for r in range(2)])
-    assert compare_strategies(repeats, cluster=False)["flag"].str.contains(NOT_INDEPENDENT).all()
+    assert compare_strategies(repeats, cluster=False, baseline="B0")["flag"].str.contains(NOT_INDEPENDENT).all()
     with pytest.raises(DesignError, match="judged twice"):
-        compare_strategies(pd.concat([calls, calls]))
+        compare_strategies(pd.concat([calls, calls]), baseline="B0")
 
 
 def test_a_strategy_without_a_scored_pair():
     calls = verdicts(strategies="B0 S1", judges="g")
     calls.loc[calls["strategy"] == "S1", "choice"] = "invalid"
-    row = compare_strategies(calls).iloc[0]
+    row = compare_strategies(calls, baseline="B0").iloc[0]
     assert row[["estimate", "p_value", "p_adjusted"]].isna().all()
     assert not row["survives"]
     assert NO_DATA in row["flag"]
@@ -155,26 +158,28 @@ def many() -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_holm_over_more_tests_than_are_shown():
-    got = compare_strategies(many(), n_tests=20)
+    got = compare_strategies(many(), n_tests=20, baseline="B0")
     p = got["p_value"].to_numpy()
     factors = [20, 19, 18, 17, 16]
     by_hand = np.minimum(1, np.maximum.accumulate(np.sort(p) * factors))
     np.testing.assert_allclose(np.sort(got["p_adjusted"]), by_hand)
     assert list(got["survives"]) == [True, True, False, False, False]
     assert set(got["adjustment"]) == {"holm, m = 20"}
-    np.testing.assert_allclose(compare_strategies(many())["p_adjusted"], multipletests(p, method="holm")[1])
-    assert list(compare_strategies(many())["survives"]) == [True, True, True, True, True]
+    np.testing.assert_allclose(
+        compare_strategies(many(), baseline="B0")["p_adjusted"], multipletests(p, method="holm")[1]
+    )
+    assert list(compare_strategies(many(), baseline="B0")["survives"]) == [True, True, True, True, True]
 
 
 @pytest.mark.parametrize("adjust", ["bonferroni", "fdr_bh", "hommel", "simes-hochberg"])
 def test_other_corrections_are_statsmodels(adjust):
-    got = compare_strategies(many(), adjust=adjust, n_tests=9)
+    got = compare_strategies(many(), adjust=adjust, n_tests=9, baseline="B0")
     padded = np.r_[got["p_value"], np.ones(4)]
     np.testing.assert_allclose(got["p_adjusted"], multipletests(padded, method=adjust)[1][:5])
 
 
 def test_no_correction():
-    got = compare_strategies(many(), adjust="none", n_tests=20)
+    got = compare_strategies(many(), adjust="none", n_tests=20, baseline="B0")
     np.testing.assert_array_equal(got["p_adjusted"], got["p_value"])
 
 
@@ -190,36 +195,41 @@ def test_no_correction():
 )
 def test_refusals(options, message):
     with pytest.raises(DesignError, match=message):
-        compare_strategies(many(), **options)
+        compare_strategies(many(), **options, baseline="B0")
 
 
 @pytest.mark.slow
 def test_discordant_pairs_give_the_test_and_with_their_total_the_difference():
     counts = counted(0, 23, 69, 0).iloc[1:3]
-    row = compare_strategies(counts, cluster=False).iloc[0]
+    row = compare_strategies(counts, cluster=False, baseline="B0").iloc[0]
     assert round(row["statistic"], 2) == 22.01
     assert row[["estimate", "conf_low", "n", "accuracy_baseline"]].isna().all()
     assert row["flag"] == DISCORDANT_ONLY
-    full = compare_strategies(counted(209, 23, 69, 99)).iloc[0]
-    for known in (compare_strategies(counts, pairs=400), compare_strategies(counts.assign(all=400), pairs="all")):
+    full = compare_strategies(counted(209, 23, 69, 99), baseline="B0").iloc[0]
+    for known in (
+        compare_strategies(counts, pairs=400, baseline="B0"),
+        compare_strategies(counts.assign(all=400), pairs="all", baseline="B0"),
+    ):
         row = known.iloc[0]
         assert (row["estimate"], row["n"], row["method"]) == (46 / 400, 400, "Agresti-Min, paired")
         assert row["std_error"] == full["std_error"]
         assert row["conf_low"] == pytest.approx(full["conf_low"], abs=0.003)
         assert row["conf_high"] == pytest.approx(full["conf_high"], abs=0.003)
-    none = compare_strategies(counts.assign(n=0), pairs=400).iloc[0]
+    none = compare_strategies(counts.assign(n=0), pairs=400, baseline="B0").iloc[0]
     assert (none["p_value"], none["estimate"], none["n"]) == (1, 0, 400)
     assert none["conf_low"] < 0 < none["conf_high"]
     with pytest.raises(DesignError, match="pairs=90 is less than the 92"):
-        compare_strategies(counts, pairs=90)
+        compare_strategies(counts, pairs=90, baseline="B0")
 
 
 def test_a_frame_without_concordant_pairs_is_complete():
     calls = verdicts(2, strategies="B0 S1", judges="g").assign(gold="x")
     calls["choice"] = ["first", "second", "second", "first"]
-    row = compare_strategies(calls).iloc[0]
+    row = compare_strategies(calls, baseline="B0").iloc[0]
     assert (row["estimate"], row["n"], row["baseline_only"], row["strategy_only"]) == (0, 2, 1, 1)
-    counted = compare_strategies(tally(calls, "compare_strategies", baseline="B0")).iloc[0]  # may have left them out
+    counted = compare_strategies(tally(calls, "compare_strategies", baseline="B0"), baseline="B0").iloc[
+        0
+    ]  # may have left them out
     assert "discordant pairs only" in counted["flag"]
     assert math.isnan(counted["estimate"])
     assert (counted["statistic"], counted["p_value"]) == (row["statistic"], row["p_value"])
@@ -238,13 +248,16 @@ def of_items(rng, items=80, size=5, joint=(0.5, 0.1, 0.1, 0.3)):
 
 def test_pairs_of_an_item_are_clustered_without_being_asked():
     calls = of_items(np.random.default_rng(1))
-    found, apart = compare_strategies(calls).iloc[0], compare_strategies(calls, cluster=False).iloc[0]
+    found, apart = (
+        compare_strategies(calls, baseline="B0").iloc[0],
+        compare_strategies(calls, cluster=False, baseline="B0").iloc[0],
+    )
     assert found["method"] == "Tango, paired, clustered by item (G = 80)"
     assert apart["method"] == "Newcombe, paired"
     assert "calls not independent" in apart["flag"]
     assert found["conf_high"] - found["conf_low"] > 1.2 * (apart["conf_high"] - apart["conf_low"])
     assert found["p_value"] > apart["p_value"]
-    assert compare_strategies(tally(calls, "compare_strategies", baseline="B0")).iloc[0].equals(found)
+    assert compare_strategies(tally(calls, "compare_strategies", baseline="B0"), baseline="B0").iloc[0].equals(found)
     sums = calls.assign(right=calls["choice"] == "first").pivot_table("right", "item", "strategy", "sum")
     gap = (sums["S8"] - sums["B0"]) / 5
     assert found["estimate"] == pytest.approx(gap.mean())
@@ -256,7 +269,7 @@ def test_the_interval_leaves_out_0_where_the_clustered_test_rejects():
     rng = np.random.default_rng(2)
     rejected = 0
     for _ in range(40):
-        row = compare_strategies(of_items(rng, 30, 3, joint=(0.4, 0.08, 0.22, 0.3))).iloc[0]
+        row = compare_strategies(of_items(rng, 30, 3, joint=(0.4, 0.08, 0.22, 0.3)), baseline="B0").iloc[0]
         assert (row["p_value"] < 0.05) == (row["conf_low"] > 0 or row["conf_high"] < 0)
         rejected += row["p_value"] < 0.05
     assert 3 < rejected < 37
@@ -264,16 +277,16 @@ def test_the_interval_leaves_out_0_where_the_clustered_test_rejects():
 
 def test_tests_that_count_pairs_one_by_one_know_no_clusters():
     calls = of_items(np.random.default_rng(3))
-    row = compare_strategies(calls, method="exact").iloc[0]
+    row = compare_strategies(calls, method="exact", baseline="B0").iloc[0]
     assert row["method"] == "Newcombe, paired"
     assert "calls not independent" in row["flag"]
     with pytest.raises(DesignError, match="does not allow for clusters"):
-        compare_strategies(calls, method="exact", cluster="item")
+        compare_strategies(calls, method="exact", cluster="item", baseline="B0")
 
 
 def test_a_table_of_counts_is_unknown():
-    assert "clustering unknown" in compare_strategies(counted(209, 23, 69, 99))["flag"].item()
-    assert compare_strategies(counted(209, 23, 69, 99), cluster=False)["flag"].item() == ""
+    assert "clustering unknown" in compare_strategies(counted(209, 23, 69, 99), baseline="B0")["flag"].item()
+    assert compare_strategies(counted(209, 23, 69, 99), cluster=False, baseline="B0")["flag"].item() == ""
 
 
 @pytest.mark.parametrize(
@@ -286,7 +299,7 @@ def test_a_table_of_counts_is_unknown():
 )
 def test_options_of_a_comparison(options, error, message):
     with pytest.raises(error, match=message):
-        compare_strategies(crossed("S8", [200, 20, 80, 100]), **options)
+        compare_strategies(crossed("S8", [200, 20, 80, 100]), **options, baseline="B0")
 
 
 def discordant(n: list[float]) -> pd.DataFrame:
@@ -299,11 +312,11 @@ def test_strategies_that_cannot_be_compared_are_refused():
     refused(
         DesignError,
         (
-            lambda: compare_strategies(verdicts(strategies="P0 S1")),
+            lambda: compare_strategies(verdicts(strategies="P0 S1"), baseline="B0"),
             r"baseline='B0' is not in 'strategy'. It has: P0, S1",
         ),
         (
-            lambda: compare_strategies(discordant([3, 9]).assign(all="many"), pairs="all"),
+            lambda: compare_strategies(discordant([3, 9]).assign(all="many"), pairs="all", baseline="B0"),
             SchemaError,
             "pairs='all' contains text where a number of pairs belongs: 'many'",
         ),
@@ -319,7 +332,7 @@ def test_exact_tests_take_whole_counts_only(method):
             rf"method='{method}' counts whole pairs, and there are 2\.5 and 8",
         ),
         (
-            lambda: compare_strategies(discordant([2.5, 8]), method=method),
+            lambda: compare_strategies(discordant([2.5, 8]), method=method, baseline="B0"),
             SchemaError,
             "'n' counts identical rows: it is not whole in 1 of 2 rows",
         ),
@@ -330,7 +343,7 @@ def test_exact_tests_take_whole_counts_only(method):
 
 @pytest.mark.parametrize(("n", "end"), [([0, 3], "conf_high"), ([3, 0], "conf_low")])
 def test_a_difference_does_not_leave_its_range(n, end):
-    got = compare_strategies(discordant(n), pairs=3).iloc[0]
+    got = compare_strategies(discordant(n), pairs=3, baseline="B0").iloc[0]
     assert got["method"] == "Agresti-Min, paired"
     assert abs(got[end]) == 1
     assert -1 <= got["conf_low"] < got["conf_high"] <= 1
@@ -345,10 +358,10 @@ def test_a_strategy_that_was_never_run_is_no_test():
             for c in ["first" if i < right else "second"]
         ]
     )
-    table = js.compare_strategies(calls)
+    table = js.compare_strategies(calls, baseline="B0")
     made = table["p_value"].notna()
     assert made.sum() == 3
     assert set(table.loc[made, "adjustment"]) == {"holm, m = 3"}
-    assert set(js.compare_strategies(calls, n_tests=20).loc[made, "adjustment"]) == {"holm, m = 20"}
+    assert set(js.compare_strategies(calls, n_tests=20, baseline="B0").loc[made, "adjustment"]) == {"holm, m = 20"}
     with pytest.raises(DesignError, match="n_tests=2 is less than the 3 tests made"):
-        js.compare_strategies(calls, n_tests=2)
+        js.compare_strategies(calls, n_tests=2, baseline="B0")

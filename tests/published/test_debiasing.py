@@ -63,7 +63,7 @@ def test_what_follows_and_what_does_not(checks):
 
 def test_mcnemar_of_table_4():
     printed = published.load("debiasing/table4", printed=True).set_index(["judge", "strategy"])
-    got = compare_strategies(counts.discordant_counts().drop(columns="pairs"), n_tests=20).set_index(
+    got = compare_strategies(counts.discordant_counts().drop(columns="pairs"), n_tests=20, baseline="B0").set_index(
         ["judge", "strategy"]
     )
     assert len(got) == 9
@@ -81,13 +81,13 @@ def test_mcnemar_of_table_4():
 @pytest.mark.slow
 def test_holm_needs_the_tests_that_are_not_printed():
     table = counts.discordant_counts()
-    assert compare_strategies(table, n_tests=20, pairs="pairs")["survives"].sum() == 2
-    assert compare_strategies(table, n_tests=9, pairs="pairs")["survives"].sum() == 4
-    assert compare_strategies(table, adjust="none", pairs="pairs")["survives"].sum() == 5
+    assert compare_strategies(table, n_tests=20, pairs="pairs", baseline="B0")["survives"].sum() == 2
+    assert compare_strategies(table, n_tests=9, pairs="pairs", baseline="B0")["survives"].sum() == 4
+    assert compare_strategies(table, adjust="none", pairs="pairs", baseline="B0")["survives"].sum() == 5
 
 
 def test_net_gains_are_the_differences_of_table_1():
-    got = compare_strategies(counts.discordant_counts(), pairs="pairs").set_index(["judge", "strategy"])
+    got = compare_strategies(counts.discordant_counts(), pairs="pairs", baseline="B0").set_index(["judge", "strategy"])
     for (judge, strategy), row in got.iterrows():
         ks, k0 = (counts.correct("MT-Bench", judge, s) for s in (strategy, "B0"))
         if (judge, strategy) == ("GPT-4o", "S1"):  # 391 of the 400 have both verdicts
@@ -153,7 +153,7 @@ def test_frontier_of_appendix_h():
 @pytest.mark.slow
 def test_advice_from_table_4():
     """Algorithm 1's advice for Claude and Flash follows from the tests; the one for Llama does not survive Holm."""
-    got = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs").set_index("judge")
+    got = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs", baseline="B0").set_index("judge")
     assert got["advice"].to_dict() == {
         "Claude Sonnet 4": "S8",
         "GPT-4o": "B0",
@@ -164,7 +164,7 @@ def test_advice_from_table_4():
     printed = {"Claude Sonnet 4": "S8", "GPT-4o": "B0", "Gemini 2.5 Flash": "S8", "Gemini 2.5 Pro": "B0"}
     assert got["other_rule"].to_dict() == {**printed, "Llama 3.3-70B": "S8"}
     assert got.loc["Gemini 2.5 Flash", "because"] == "S8 vs B0: +7.5 pp, holm p = .005, n = 400"
-    alone = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs", budget=1).set_index("judge")
+    alone = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs", budget=1, baseline="B0").set_index("judge")
     assert alone.loc["Claude Sonnet 4", "advice"] == "B0"  # S5: p = .004, 18 times that is above .05
     assert alone.loc[["Claude Sonnet 4", "Gemini 2.5 Flash"], "other_rule"].tolist() == ["S5", "S1"]
 

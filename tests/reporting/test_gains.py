@@ -27,7 +27,9 @@ def published_gains():
     table = published.load("debiasing/table4")
     sides = [("correct", "wrong", "baseline_only"), ("wrong", "correct", "strategy_only")]
     parts = [table.assign(baseline=a, outcome=b, n=table[c]) for a, b, c in sides]
-    return bias.compare_strategies(pd.concat(parts)[["judge", "strategy", "baseline", "outcome", "n"]], pairs=800)
+    return bias.compare_strategies(
+        pd.concat(parts)[["judge", "strategy", "baseline", "outcome", "n"]], pairs=800, baseline="B0"
+    )
 
 
 def test_strategies_are_in_points_and_filled_where_they_survive(published_gains):

@@ -58,7 +58,7 @@ def test_bias_map_is_blue_where_the_bias_falls_and_marks_what_is_sure(changes):
 
 
 def test_bias_map_of_one_judge_is_its_magnitude_change():
-    result = bias.bias_change(strategy_calls())
+    result = bias.bias_change(strategy_calls(), baseline="B0")
     for judge, shown in ((None, "mean_change"), ("h", "magnitude_change")):
         ax = drawn(plots.bias_map(result, judge=judge))
         wanted = result[

@@ -68,7 +68,7 @@ def _strategies(verdicts: pd.DataFrame) -> dict[str, Values]:
     return {
         "beyond people": _values(gap, "gap", labels),
         "accuracy": _values(js.gold_agreement(natural, by="strategy"), "accuracy", labels),
-        "minus B0": _values(js.compare_strategies(natural), "difference", labels),
+        "minus B0": _values(js.compare_strategies(natural, baseline="B0"), "difference", labels),
         "position": _values(js.bias_score(same, target="first", by="strategy"), "bias", labels),
         "verbosity": _values(js.verbosity_bias(made, by="strategy"), "expansion_bias", labels),
         "own model": _values(js.bias_score(origin, family={"m": "m", "n": "n"}, by="strategy"), "bias", labels),

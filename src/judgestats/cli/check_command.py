@@ -12,7 +12,15 @@ import typer
 from judgestats.cli.advice import advice_in_options
 from judgestats.cli.application import TYPED, ExitCode, readable_errors
 from judgestats.cli.common_options import takes
-from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
+from judgestats.cli.printing import (
+    plain_text,
+    print_findings,
+    print_hanging,
+    print_table,
+    print_totals,
+    print_unread,
+    wide_console,
+)
 from judgestats.cli.verdict_source import VerdictSource
 from judgestats.errors import JudgestatsError, SchemaError
 from judgestats.terminal import as_typed, visible, working
@@ -169,11 +177,15 @@ def _print_judges(console: Console, measures: Measures, groups: list[str]) -> No
     from judgestats.reporting.first_look import by_judge
     from judgestats.reporting.formatting import PERCENT
 
-    table, note = by_judge(measures, groups)
-    if len(table):
-        print_table(console, f"Judges (95{PERCENT} intervals, of each alone)", table)
-        if note:
-            console.print(plain_text(f"{note}\n"))
+    judges = by_judge(measures, groups)
+    if len(judges.table):
+        print_table(console, f"Judges (95{PERCENT} intervals, of each alone)", judges.table)
+        for flag, where in judges.flags:
+            print_hanging(console, "- ", f"{flag} ({where})")
+        if judges.flags:
+            console.print()
+        if judges.note:
+            console.print(plain_text(f"{judges.note}\n"))
 
 
 def _print_support(console: Console, measures: Measures) -> None:
@@ -181,7 +193,10 @@ def _print_support(console: Console, measures: Measures) -> None:
     from judgestats.reporting.first_look import headlines
     from judgestats.reporting.formatting import spaced
 
-    print_table(console, "Measures available", headlines(measures))
+    table = headlines(measures)
+    wide = sum(table[name].str.len().max() + 2 for name in table)
+    shown = table if wide <= console.width else table.drop(columns="question")
+    print_table(console, "Measures available", shown)
     missing = {name: why for name, why in measures.items() if isinstance(why, str)}
     if missing:
         console.print(plain_text("Measures not available, and what is missing"), style="bold")

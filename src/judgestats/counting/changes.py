@@ -71,7 +71,7 @@ def matched_changes(calls: Study, across: str, groups: list[str], baseline: str 
     factor = columns[across].recoded({label: str(label) for label in columns[across].labels}, "")
     used, code = np.unique(factor.code, return_inverse=True)
     values = [factor.labels[i] for i in used]
-    base = values.index(_baseline(values, across, baseline))
+    base = values.index(chosen_baseline(values, across, baseline))
     low, high, _ = calls.ordered
     keys = [c for c in unit_columns(calls.names, groups) if c != across]
     fixed = {k for k in keys if k not in ("judge", "item", *groups) and _one_for_each(columns, k, across, len(values))}
@@ -115,7 +115,7 @@ def lazy_changes(
     data = data.with_columns(*low_and_high(("_low", "_high")))
     levels = collected(data.group_by(across).agg(nw.len().alias("rows")))
     _refuse_unnamed(levels[across], across, levels["rows"])
-    base = _baseline(levels[across], across, baseline)
+    base = chosen_baseline(levels[across], across, baseline)
     further = [k for k in unit if k not in ("judge", "item", *groups)]
     dropped = [k for k in further if _goes_with(data, k, across)]
     unit = [*(k for k in unit if k not in dropped), "_low", "_high"]
@@ -170,7 +170,8 @@ def _refuse_unnamed(values: Column, across: str, rows: Column | int) -> None:
         raise SchemaError(f"{across!r} is missing in {without:,} of {n.sum():,} rows. Name it, or drop these rows.")
 
 
-def _baseline(values: Iterable[str], across: str, baseline: str | None) -> str:
+def chosen_baseline(values: Iterable[str], across: str, baseline: str | None) -> str:
+    """The condition that the others are compared with; it is never guessed."""
     levels = sorted({*values})
     if len(levels) < 2:
         raise DesignError(f"{across!r} has one value ({', '.join(levels) or 'none'}): there is nothing to compare.")

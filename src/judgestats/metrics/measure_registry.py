@@ -9,10 +9,10 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from inspect import signature, unwrap
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from judgestats.metrics.class_answers import without_classes
 from judgestats.metrics.fixed_levels import with_fixed_levels
 from judgestats.metrics.known_groups import with_known_groups
 from judgestats.metrics.unknown_clusters import without_unknown_clusters
+from judgestats.printed_estimates import Estimates
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record
@@ -192,7 +193,7 @@ class Measure:
         guarded: Any = function if self.classes or self.input == "P" else without_classes(function, name)
         guarded = with_known_groups(without_unknown_clusters(guarded, stimuli))
         guarded = with_fixed_levels(guarded, studies=bool(self.frames))
-        checked = function if one else checked_arguments(engine_errors(guarded))
+        checked = function if one else checked_arguments(_printed(engine_errors(guarded)))
         object.__setattr__(record, "function", checked)
         _RECORDS[record.name] = record
         return checked
@@ -220,6 +221,17 @@ class Measure:
             return result
         reasons = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
         return self.nothing or f"no estimate: {reasons or 'no usable row'}"
+
+
+def _printed(function: F) -> F:
+    """A measure whose frame prints what one reads first."""
+
+    @wraps(function)
+    def estimates(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        return Estimates(result) if isinstance(result, pd.DataFrame) and "estimate" in result else result
+
+    return cast(F, estimates)
 
 
 _RECORDS: dict[str, Measure] = {}

@@ -202,7 +202,7 @@ def _strategies(verdicts: pd.DataFrame, settings: Settings) -> Iterator[StudyTab
     level = settings.conf_level
 
     def differences() -> pd.DataFrame:
-        return _as_column(compare_strategies(verdicts, conf_level=level), "p_value", "p_adjusted")
+        return _as_column(compare_strategies(verdicts, baseline="B0", conf_level=level), "p_value", "p_adjusted")
 
     yield StudyTable.of(
         "Accuracy by strategy",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import pandas as pd
 
@@ -46,11 +48,17 @@ def as_frame(findings: list[Finding], places: Sequence[str] = ()) -> pd.DataFram
 PLACES = "Rows are counted from 0, without a header; lines from 1, as in an editor."
 
 
-def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
-    """The first places of some rows.
+#: Between a file and its line, or lines.
+_LINE, _LINES = ", line ", ", lines "
 
-    >>> shown_places(["a.csv, line 2", "a.csv, line 3"], [1])
-    'a.csv, line 3'
+
+def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> str:
+    """The first places of some rows; a file is named once.
+
+    >>> shown_places(["a.csv, line 2", "a.csv, line 3", "b.csv, line 2"], [0, 1, 2])
+    'a.csv, lines 2, 3; b.csv, line 2'
     """
-    first = [places[r] for r in rows[:most]] if len(places) else []
-    return "; ".join(first) + ("; ..." if first and len(rows) > most else "")
+    first = [places[r].partition(_LINE) for r in rows[:most]] if len(places) else []
+    files = [(file, [line for _, _, line in of]) for file, of in groupby(first, key=itemgetter(0))]
+    said = [f"{file}{_LINE if len(of) == 1 else _LINES}{', '.join(of)}" if any(of) else file for file, of in files]
+    return "; ".join(said) + ("; ..." if said and len(rows) > most else "")

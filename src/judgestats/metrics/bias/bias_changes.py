@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from judgestats import flags, methods
 from judgestats.counting.bootstrap import Interval, planned
+from judgestats.counting.changes import chosen_baseline
 from judgestats.counting.clustering import Cluster
 from judgestats.counting.counts import Counts
 from judgestats.counting.patterns import InvalidDirection
 from judgestats.counting.study import Calls, Study
 from judgestats.counting.tallies import count
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
-from judgestats.errors import DesignError, SchemaError, refuse_unknown, suggestion
+from judgestats.errors import DesignError, SchemaError, refuse_unknown
 from judgestats.estimate import clustered_difference, difference, quantile
 from judgestats.kernels.cluster_robust import ROUNDING, linearised_error
 from judgestats.kernels.proportions import quotient
@@ -58,7 +59,7 @@ class StrategySample:
         return float(sums.sum() if sums.size == 9 else min(sums[:3].sum(), sums[3:].sum()))
 
 
-def counts_of(calls: Calls, measure: str, baseline: str, by: By, cluster: Cluster) -> Counts:
+def counts_of(calls: Calls, measure: str, baseline: str | None, by: By, cluster: Cluster) -> Counts:
     """Counts of pairs or of independent calls, by judge, ``bias`` where there is one, and the columns `by`."""
     if measure == "bias_change":
         counts = count(calls, measure, names(by), cluster=cluster, baseline=baseline)
@@ -93,18 +94,14 @@ def _paired(counts: Counts, invalid: str) -> Iterator[StrategySample]:
         yield _sample(key, counts, rows, (3 * one + two)[rows], ((one >= 0) & (two >= 0))[rows], 9)
 
 
-def _independent(counts: Counts, invalid: str, baseline: str) -> Iterator[StrategySample]:
+def _independent(counts: Counts, invalid: str, baseline: str | None) -> Iterator[StrategySample]:
     """Samples of calls, independent between strategies."""
     if counts.among("strategy", None).any():
         raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
     code, labels = counts.columns["strategy"]
     name_of = [str(x) for x in labels]
     strategies = sorted({name_of[c] for c in np.unique(code)})
-    if baseline not in strategies or len(strategies) < 2:
-        what = (
-            f"baseline={baseline!r} is not in 'strategy'" if baseline not in strategies else "'strategy' has one value"
-        )
-        raise DesignError(f"{what}. It has: {', '.join(strategies)}.{suggestion(baseline, strategies)}")
+    baseline = chosen_baseline(strategies, "strategy", baseline)
     place = _places(counts, "outcome", invalid)
     under = {name: np.array([x == name for x in name_of])[code] for name in strategies}
     for key, rows in counts.rows_of_groups():
@@ -142,7 +139,7 @@ _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
 def bias_change(
     calls: IntoFrame,
     *,
-    baseline: str = "B0",
+    baseline: str | None = None,
     judges: Sequence[str] | None = None,
     target: str | None = None,
     attribute: str | None = None,
@@ -164,8 +161,8 @@ def bias_change(
         Preferences with ``strategy`` and a target, as for :func:`bias_score`. Or a tally of pairs, ``judge, strategy,
         baseline, outcome, n`` (and ``bias``), which is paired; or a tally of calls, ``judge, strategy, outcome, n``,
         whose strategies are compared as independent samples.
-    baseline : str
-        The strategy that the others are compared with.
+    baseline : str, optional
+        The strategy that the others are compared with; needed except for a tally of pairs.
     judges : sequence of str, optional
         Judges over whom the mean is taken; default: all.
     target, attribute, value, family
@@ -222,7 +219,7 @@ def bias_change(
     --------
     >>> counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "B0", "B0", "S5", "S5", "S5"],
     ...                        "outcome": ["target", "other", "tie"] * 2, "n": [88, 12, 0, 70, 10, 20]})
-    >>> bias_change(counts)[["judge", "strategy", "term", "estimate", "conf_low", "conf_high"]].round(3)
+    >>> bias_change(counts, baseline="B0")[["judge", "strategy", "term", "estimate", "conf_low", "conf_high"]].round(3)
       judge strategy                term  estimate  conf_low  conf_high
     0     g       S5       baseline_bias      0.76     0.604      0.860
     1     g       S5                bias      0.60     0.452      0.711

@@ -49,7 +49,7 @@ def recommend(
     budget: float | None = None,
     cost: Mapping[str, float] | None = None,
     cost_matters: bool = True,
-    baseline: str = "B0",
+    baseline: str | None = None,
     rule: Rule = "tested",
     **options: Any,
 ) -> pd.DataFrame:
@@ -75,8 +75,9 @@ def recommend(
         skipped, with a flag.
     cost_matters : bool
         Of the paper's rule, where no judge is named: whether it answers with its least expensive judge.
-    baseline : str
-        The strategy to keep where no other is supported.
+    baseline : str, optional
+        The strategy to keep where no other is supported; needed for calls. By default that of the comparisons, or the
+        paper's, ``B0``, where there are no results.
     rule : {'tested', 'paper'}
         ``tested``: the comparisons in `results` decide. ``paper``: Algorithm 1 of the debiasing paper as printed, whose
         answers are those of its judges in 2025.
@@ -123,9 +124,9 @@ def recommend(
     ...                        "baseline": ["correct", "correct", "wrong", "wrong"] * 2,
     ...                        "outcome": ["correct", "wrong", "correct", "wrong"] * 2,
     ...                        "n": [199, 33, 62, 106, 209, 23, 69, 99]})
-    >>> recommend(counts)[["judge", "advice", "because"]].to_dict("records")
+    >>> recommend(counts, baseline="B0")[["judge", "advice", "because"]].to_dict("records")
     [{'judge': 'g', 'advice': 'S8', 'because': 'S8 vs B0: +11.5 pp, holm p < .001, n = 400'}]
-    >>> recommend(counts, budget=1)["because"].item()
+    >>> recommend(counts, budget=1, baseline="B0")["because"].item()
     'S5 vs B0: +7.2 pp, holm p = .004, n = 400'
     >>> recommend(rule="paper", judge="claude-sonnet-4", budget=1)[["judge", "advice"]].to_dict("records")
     [{'judge': 'claude-sonnet-4', 'advice': 'S5'}]
@@ -136,7 +137,7 @@ def recommend(
         if rule == "tested":
             raise DesignError("The tested rule needs results: calls, or what compare_strategies() returned.")
         row = {"judge": judge, "task": task} if task is not None else {"judge": judge}
-        return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline, cost_matters)
+        return _as_printed(pd.DataFrame([row]), None, budget, costs, baseline or "B0", cost_matters)
     table = narwhals_frame(results).lazy().collect(backend="pandas").to_native()
     if not {"strategy", "p_adjusted", "survives"} <= set(table.columns):
         grouped = {"by": "task"} if "task" in table.columns else {}
@@ -146,7 +147,11 @@ def recommend(
             f"{', '.join(options)}: allowed for calls only, and these strategies have been compared already."
         )
     against = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
-    if against:
+    if baseline is None:
+        if len(against) != 1:
+            raise DesignError("The results do not name their baseline. Say which strategy it is: baseline=.")
+        baseline = against[0]
+    elif against:
         raise DesignError(
             f"The strategies were compared with {against[0]!r}, not {baseline!r}. Give baseline={against[0]!r}."
         )

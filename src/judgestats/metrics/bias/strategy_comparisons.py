@@ -83,7 +83,7 @@ EXTRA = (
 def compare_strategies(
     calls: IntoFrame,
     *,
-    baseline: str | None = "B0",
+    baseline: str | None = None,
     method: Method = "corrected",
     adjust: str = "holm",
     n_tests: int | None = None,
@@ -102,8 +102,8 @@ def compare_strategies(
         Preferences with the columns ``gold`` and ``strategy``, one verdict per pair and strategy (aggregated, say). Or
         a tally: ``judge, strategy, baseline, outcome, n``, with the outcomes under the baseline and under the
         strategy (``correct``, ``wrong``, ``tie``, ``invalid``, ``missing``) and the number of pairs.
-    baseline : str or None
-        The strategy that the others are compared with. None only for a tally, whose baseline need not be named.
+    baseline : str, optional
+        The strategy that the others are compared with; needed except for a tally.
     method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
         McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p. With
         clusters both chi-squares have no correction and refer to F on 1 and Satterthwaite's degrees of freedom; the
