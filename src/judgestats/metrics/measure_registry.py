@@ -28,7 +28,7 @@ from judgestats.metrics.class_answers import without_classes
 from judgestats.metrics.fixed_levels import with_fixed_levels
 from judgestats.metrics.known_groups import with_known_groups
 from judgestats.metrics.unknown_clusters import without_unknown_clusters
-from judgestats.printed_estimates import Estimates
+from judgestats.printed_results import Estimates
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import engine_errors
 from judgestats.typing import Record

@@ -39,12 +39,13 @@ from judgestats.models.postestimation import (
 from judgestats.models.postestimation.mean_contrasts import Comparison
 from judgestats.models.postestimation.reference_grids import GridCells
 from judgestats.models.postestimation.simulated_responses import Random
+from judgestats.printed_results import SetText, ShownAsSummary
 from judgestats.schema.columns import By
 from judgestats.typing import Seed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Fitted):
+class Fit(Fitted, ShownAsSummary):
     """A fitted model.
 
     The attributes are those of :class:`judgestats.models.fitted_models.Fitted`. All engines return it; what an engine
@@ -450,7 +451,7 @@ class Fit(Fitted):
            Data: 80 rows (n counts 80 in 4)
         ...
         """
-        return summaries.summary(self)
+        return SetText(summaries.summary(self))
 
     def check(self) -> pd.DataFrame:
         """List faults of a fit and cautions about it.

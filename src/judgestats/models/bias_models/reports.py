@@ -8,10 +8,11 @@ import pandas as pd
 
 from judgestats import flags
 from judgestats.models.fits import Fit
+from judgestats.printed_results import SetText, ShownAsSummary
 
 
 @dataclass(frozen=True, eq=False)
-class VerdictModel:
+class VerdictModel(ShownAsSummary):
     """Result of a bias model.
 
     Attributes
@@ -90,7 +91,7 @@ class VerdictModel:
         -------
         str
         """
-        return repr(self)
+        return SetText(repr(self))
 
     def __repr__(self) -> str:
         """The question, the table and the tests as text; flags of every row are given once, below them."""

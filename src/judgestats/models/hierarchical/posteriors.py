@@ -17,12 +17,13 @@ from judgestats.models.bayes.draws import Draws, TopParameter, diagnostics, infe
 from judgestats.models.bayes.replicates import Kind, of_kind
 from judgestats.models.hierarchical.posterior_checks import conflicts, convergence, flagged, of_prior
 from judgestats.models.hierarchical.posterior_text import summary
+from judgestats.printed_results import SetText, ShownAsSummary
 from judgestats.results import estimates, with_interval
 from judgestats.typing import Floats, Record
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(ShownAsSummary):
     """A fitted hierarchical model.
 
     Attributes
@@ -166,7 +167,7 @@ class Posterior:
             Lines of at most 120 characters; numbers with three significant digits. Flags are numbered, and listed
             below the table.
         """
-        return summary(self.question, self.table, self.priors, self.checks, self.posterior.method)
+        return SetText(summary(self.question, self.table, self.priors, self.checks, self.posterior.method))
 
     def __repr__(self) -> str:
         """As :meth:`summary`."""

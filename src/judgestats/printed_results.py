@@ -1,10 +1,11 @@
-"""How a frame of estimates is printed in a session: what one reads first, and each flag once. May import wording."""
+"""How results are shown in a session: what one reads first of a frame, and text as it is set. May import wording."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from itertools import takewhile
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -16,6 +17,26 @@ _FIRST, _LAST = ("term", "estimate", "conf_low", "conf_high", "n"), ("std_error"
 _MOST = 3
 
 
+class SetText(str):
+    """A text whose lines a notebook shows as they are set."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
+
+
+class ShownAsSummary:
+    """What a notebook shows of a model is its summary."""
+
+    def summary(self) -> str:
+        """The model as text."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return SetText(self.summary())._repr_html_()
+
+
 class _AnyFrame(type):
     """A class of which every DataFrame is an instance, so that ``assert_frame_equal`` takes either on either side."""
 
@@ -23,15 +44,15 @@ class _AnyFrame(type):
         return isinstance(instance, pd.DataFrame)
 
 
-class Estimates(pd.DataFrame, metaclass=_AnyFrame):
+class Estimates(pd.DataFrame, metaclass=_AnyFrame):  # type: ignore[misc]
     """A frame of estimates that prints in the width of pandas (``display.width``), and is a DataFrame in all else.
 
     What pandas makes of it, a copy or a pickle included, is a plain DataFrame.
     """
 
     @property
-    def _constructor(self) -> Callable[..., pd.DataFrame]:
-        return pd.DataFrame
+    def _constructor(self) -> Callable[..., Any]:
+        return cast(Callable[..., Any], pd.DataFrame)
 
     def __reduce__(self) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
         return pd.DataFrame, (self.copy(),)

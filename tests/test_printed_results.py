@@ -1,12 +1,13 @@
 """What a session shows of a measure's frame."""
 
+import html
 import pickle
 
 import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.printed_estimates import Estimates
+from judgestats.printed_results import Estimates
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,22 @@ def test_a_plain_frame_and_estimates_are_compared_in_either_order(bias):
     pd.testing.assert_frame_equal(bias.copy(), bias)
     assert bias.equals(bias.copy())
     assert bias.copy().equals(bias)
+
+
+def test_fits_and_summaries_are_set_text_in_a_notebook():
+    counts = pd.DataFrame({"x<1": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
+    fit = js.fit("y ~ `x<1`", counts, counts="n")
+    for shown in (fit, fit.summary()):
+        text = shown._repr_html_()
+        assert text.startswith("<pre>")
+        assert text.endswith("</pre>")
+        assert html.unescape(text[5:-6]) == fit.summary()
+        assert "x<1" not in text
+    assert isinstance(fit.summary(), str)
+    effects = js.models.strategy_effects(
+        pd.DataFrame(
+            {"judge": "g", "strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1] * 2, "n": [40, 60, 20, 80]}
+        ),
+        baseline="B0",
+    )
+    assert html.unescape(effects._repr_html_()) == f"<pre>{effects.summary()}</pre>"
