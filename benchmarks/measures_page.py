@@ -1,4 +1,4 @@
-"""Write what follows from the records of the measures: the tables of docs/measures.md, and their public names.
+"""Write what follows from the records of the measures: the tables of docs/measures.md, their public names and groups.
 
 python benchmarks/measures_page.py
 """
@@ -14,6 +14,7 @@ from judgestats.metrics.measure_registry import SECTIONS, measures
 
 PAGE = Path(__file__).parents[1] / "docs" / "measures.md"
 STUB = Path(judgestats.__file__).with_suffix(".pyi")
+GROUPS = sorted(path.parent for path in (STUB.parent / "metrics").glob("*/__init__.py"))
 BEGIN, END = "<!-- measures, written by benchmarks/measures_page.py -->", "<!-- end of the measures -->"
 HEAD = "| function | what it answers | input | interval | source | picture |\n|---|---|---|---|---|---|"
 #: Public name -> record; the others are further questions to a function.
@@ -47,6 +48,15 @@ def stub(text: str) -> str:
     return head + "\n".join(sorted([*kept, *made])) + "\n" + foot
 
 
+def group_stub(folder: Path) -> str:
+    """The public names that the modules of a folder of measures have."""
+    inside = f"from judgestats.metrics.{folder.name}."
+    names = [line for line in STUB.read_text(encoding="utf-8").splitlines() if line.startswith(inside)]
+    return "\n".join(['"""Public names; written by benchmarks/measures_page.py."""', "", *names, ""])
+
+
 if __name__ == "__main__":
     for path, write in ((PAGE, page), (STUB, stub)):
         path.write_text(write(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for folder in GROUPS:
+        (folder / "__init__.pyi").write_text(group_stub(folder), encoding="utf-8")

@@ -358,7 +358,7 @@ CASES: dict[str, Case] = {
         dict.fromkeys(("judges", "candidates"), "the baseline is named in an argument, and systems are renamed"),
     ),
     "bias_score": Case(data=fit_for("bias_score")),
-    "bias_change": Case(few(js.bias_change), strategies, baseline="B0"),
+    "bias_change": Case(few(js.bias_change, baseline="B0"), strategies, baseline="B0"),
     "verbosity_bias": Case(data=lengths),
     "preference_gap": Case(
         partial(js.preference_gap, humans=["ann", "bob"]),
@@ -371,7 +371,7 @@ CASES: dict[str, Case] = {
         {"count": "calls that are asked again cost again"},
     ),
     "rank_systems": Case(partial(js.rank_systems, slot=True), contests, flips=("slot",)),
-    "compare_strategies": Case(data=strategies, baseline="B0"),
+    "compare_strategies": Case(partial(js.compare_strategies, baseline="B0"), strategies, baseline="B0"),
     "best_of_accuracy": Case(partial(js.best_of_accuracy, by="criterion"), lambda: scores().assign(gold="c")),
     "score_error": Case(
         js.score_error,

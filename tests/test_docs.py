@@ -111,6 +111,9 @@ def test_the_tables_and_the_public_names_are_those_of_the_records(page):
     assert page == measures_page.page(page), again
     names = measures_page.STUB.read_text(encoding="utf-8")
     assert names == measures_page.stub(names), again
+    assert {f.name for f in measures_page.GROUPS} <= {*js.__all__}
+    for folder in measures_page.GROUPS:
+        assert (folder / "__init__.pyi").read_text(encoding="utf-8") == measures_page.group_stub(folder), again
 
 
 def test_no_cell_is_empty(rows):

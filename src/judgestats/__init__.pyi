@@ -16,6 +16,15 @@ from judgestats.ingest import join_labels as join_labels
 from judgestats.ingest import parse_verdicts as parse_verdicts
 from judgestats.ingest import read as read
 from judgestats.ingest import suggest_mapping as suggest_mapping
+from judgestats.metrics import agreement as agreement
+from judgestats.metrics import bias as bias
+from judgestats.metrics import confidence as confidence
+from judgestats.metrics import consensus as consensus
+from judgestats.metrics import correctness as correctness
+from judgestats.metrics import datasheets as datasheets
+from judgestats.metrics import invariance as invariance
+from judgestats.metrics import psychometrics as psychometrics
+from judgestats.metrics import ranking as ranking
 from judgestats.metrics.agreement.annotator_replacement import alternative_annotator_test as alternative_annotator_test
 from judgestats.metrics.agreement.bands import agreement_bands as agreement_bands
 from judgestats.metrics.agreement.chance_corrected import ac1 as ac1

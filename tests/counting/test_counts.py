@@ -120,7 +120,7 @@ OPTIONS = {
     "gold_agreement": [{"interval": "percentile"}, {"interval": "bca"}],
     "preference_rate": [{"interval": "percentile"}],
     "bias_score": [{"interval": "percentile"}, {"interval": "bca"}],
-    "bias_change": [{"interval": "percentile"}, {"interval": "bca"}],
+    "bias_change": [{"interval": interval, "baseline": "B0"} for interval in ("percentile", "bca")],
     "best_of_accuracy": [{"interval": "percentile"}],
     "score_distribution": [{"by": "system"}],
 }

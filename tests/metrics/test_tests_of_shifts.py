@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from judgestats.errors import DesignError
-from judgestats.metrics.agreement import cohen_d, shift_tests
+from judgestats.metrics.agreement import shift_tests
+from judgestats.metrics.agreement.tests_of_shifts import cohen_d
 
 
 def conditions(n=8, seed=0):

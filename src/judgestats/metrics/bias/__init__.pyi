@@ -1,4 +1,4 @@
-"""Public names, each with its module; ``__init__.py`` reads them here."""
+"""Public names; written by benchmarks/measures_page.py."""
 
 from judgestats.metrics.bias.bias_changes import bias_change as bias_change
 from judgestats.metrics.bias.bias_scores import bias_score as bias_score

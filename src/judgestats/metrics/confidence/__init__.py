@@ -1,6 +1,6 @@
 """Does a judge know when it is right: its confidence beside the right answers."""
 
-from judgestats.metrics.confidence.abstention import abstention_threshold
-from judgestats.metrics.confidence.reliability import confidence_calibration
+from judgestats.loading import names_of
 
-__all__ = ["abstention_threshold", "confidence_calibration"]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)

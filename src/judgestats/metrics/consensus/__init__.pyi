@@ -1,4 +1,4 @@
-"""Public names, each with its module; ``__init__.py`` reads them here."""
+"""Public names; written by benchmarks/measures_page.py."""
 
 from judgestats.metrics.consensus.anonymity import blinding_effect as blinding_effect
 from judgestats.metrics.consensus.calibration import calibrate as calibrate

@@ -1,4 +1,4 @@
-"""Public names, each with its module; ``__init__.py`` reads them here."""
+"""Public names; written by benchmarks/measures_page.py."""
 
 from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
 from judgestats.metrics.correctness.classifications import classification as classification

@@ -3,8 +3,7 @@
 May import what ``metrics`` may, the measures included.
 """
 
-from judgestats.metrics.datasheets.comparison import compare_datasheets
-from judgestats.metrics.datasheets.datasheet_sections import datasheet
-from judgestats.metrics.datasheets.judge_profiles import profile
+from judgestats.loading import names_of
 
-__all__ = ["compare_datasheets", "datasheet", "profile"]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)

@@ -3,10 +3,7 @@
 May import what ``metrics`` may.
 """
 
-from judgestats.metrics.invariance.cue_anchoring import anchoring
-from judgestats.metrics.invariance.rationale_faults import rationale_check
-from judgestats.metrics.invariance.rationale_shifts import rationale_alignment, rationale_shift
-from judgestats.metrics.invariance.relative_anchoring import protocol_difference
-from judgestats.metrics.invariance.revisions import revision
+from judgestats.loading import names_of
 
-__all__ = ["anchoring", "protocol_difference", "rationale_alignment", "rationale_check", "rationale_shift", "revision"]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)

@@ -1,4 +1,4 @@
-"""Public names, each with its module; ``__init__.py`` reads them here."""
+"""Public names; written by benchmarks/measures_page.py."""
 
 from judgestats.metrics.psychometrics.ladder import d_prime as d_prime
 from judgestats.metrics.psychometrics.ladder import target_sensitivity as target_sensitivity

@@ -3,6 +3,7 @@
 May import what ``metrics`` may.
 """
 
-from judgestats.metrics.ranking.system_ranking import rank_systems
+from judgestats.loading import names_of
 
-__all__ = ["rank_systems"]
+__getattr__, __dir__, _HOMES = names_of(__name__, __file__)
+__all__ = sorted(_HOMES)
