@@ -233,3 +233,19 @@ def test_no_word_is_broken_at_80_columns(tmp_path, monkeypatch, command):
         printed += [word for line in lines if not line.endswith("…") for word in line.split()]
     assert len(narrow) > 10
     assert {*narrow} <= {*wide}
+
+
+@pytest.mark.parametrize(
+    ("answers", "gold", "named"),
+    [(["yes", "no"], False, "said to be right"), (["1", "0"], False, "scores of 1"), (["1", "0"], True, "accuracy")],
+)
+def test_accuracy_is_said_of_what_has_right_answers(tmp_path, answers, gold, named):
+    column = "score" if answers[0] == "1" else "correct"
+    table = pd.DataFrame({"judge": "g", "item": range(40), column: answers * 20}).assign(
+        **({"gold": "1"} if gold else {})
+    )
+    table.to_csv(tmp_path / "t.csv", index=False)
+    text = words(run.invoke(app, ["check", str(tmp_path / "t.csv")]))
+    judges = text.partition("of each alone)")[2].partition("Measures available")[0]
+    assert named in judges
+    assert ("accuracy" in judges) == gold

@@ -98,7 +98,7 @@ def test_what_a_call_was_asked_under_splits(name, values):
         assert columns(splits_of(pl.from_pandas(table).lazy(), KEYS)) == [name]
 
 
-@pytest.mark.parametrize("name", ["passed", "verdict", "is_accepted", "edited_score", "metascore"])
+@pytest.mark.parametrize("name", ["passed", "verdict", "metascore"])
 def test_a_verdict_beside_the_score_does_not_split(name):
     """Repeats may differ in whether they passed a threshold, as they do in the score."""
     repeats = pd.DataFrame({"judge": "a", "system": "s", "item": [*"1122"], "criterion": "c", "score": [0, 1, 0, 1]})

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import judgestats as js
 from judgestats import read
 from judgestats.errors import SchemaError
 from judgestats.ingest import detect_format
@@ -31,17 +33,20 @@ def test_the_verdict_and_the_persons_verdict_on_it(write: Write) -> None:
         sample(0, False, "r", edited={"verdict": 1}),
         sample(0.3, None, "s", target=0.8),
         sample(None, False, "t"),
+        sample(1, False, "u"),
+        sample(0.3, False, "v"),
+        sample(1, None, "w"),
     ]
     path = write("a.json", json.dumps({"helpfulness": samples}))
     assert detect_format(path).format == "ragas_annotations"
     data = read(path)
-    assert data["judge"].tolist() == data["criterion"].tolist() == ["helpfulness"] * 4
+    assert data["judge"].tolist() == data["criterion"].tolist() == ["helpfulness"] * 7
     assert data["score"].tolist()[:3] == [1.0, 0.0, 0.3]
-    assert data["status"].tolist() == ["ok", "ok", "ok", "error"]
-    assert data["is_accepted"].tolist() == [True, False, None, False]
-    assert data["edited_score"].tolist()[1:3] == [1.0, 0.8]
+    assert data["status"].tolist() == ["ok", "ok", "ok", "error", "ok", "ok", "ok"]
+    nan = float("nan")  # rejected without a word on what is right, or not looked at
+    np.testing.assert_array_equal(data["gold"].astype(float), [1.0, 1.0, 0.8, nan, 0.0, nan, nan])
     assert set(data["rationale"]) == {"because"}
-    assert read(path, judge="gpt-4o")["judge"].tolist() == ["gpt-4o"] * 4
+    assert read(path, judge="gpt-4o")["judge"].tolist() == ["gpt-4o"] * 7
 
 
 def test_items_are_inputs(write: Write) -> None:
@@ -141,4 +146,7 @@ def test_a_data_set_without_metrics_is_no_result() -> None:
 )
 def test_real_annotations(real_data: Path, name: str, verdicts: dict[Any, int]) -> None:
     data = read(real_data / "ragas" / name)
-    assert data.groupby(["score", "is_accepted"]).size().to_dict() == verdicts
+    accepted = data["score"] == data["gold"]
+    assert data.groupby(["score", accepted]).size().to_dict() == verdicts
+    right = js.accuracy(data)
+    assert right.set_index("term").loc["accuracy", "estimate"] == accepted.mean()

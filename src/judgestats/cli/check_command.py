@@ -89,8 +89,8 @@ def check(
     del findings  # the number of each row
     with working("Measuring") as say:
         measures, groups = tried(study, say=say, **source.groups, **source.references)
-    _print_judges(console, measures, groups)
-    _print_support(console, measures)
+    _print_judges(console, measures, groups, study.names)
+    _print_support(console, measures, study.names)
     _print_people(console, measures)
     by = f" --by {as_typed([','.join(s.column for s in split.unnamed)])}" if split.unnamed else ""
     if "shown_at" in study.names and "n_options" not in study.names:
@@ -172,12 +172,12 @@ def _print_people(console: Console, measures: Measures) -> None:
     print_table(console, "Agreement with people", table.assign(flag=rows["flag"].map(spaced)))
 
 
-def _print_judges(console: Console, measures: Measures, groups: list[str]) -> None:
+def _print_judges(console: Console, measures: Measures, groups: list[str], columns: list[str]) -> None:
     """What counting says of each judge."""
     from judgestats.reporting.first_look import by_judge
     from judgestats.reporting.formatting import PERCENT
 
-    judges = by_judge(measures, groups)
+    judges = by_judge(measures, groups, columns)
     if len(judges.table):
         print_table(console, f"Judges (95{PERCENT} intervals, of each alone)", judges.table)
         for flag, where in judges.flags:
@@ -188,12 +188,12 @@ def _print_judges(console: Console, measures: Measures, groups: list[str]) -> No
             console.print(plain_text(f"{judges.note}\n"))
 
 
-def _print_support(console: Console, measures: Measures) -> None:
+def _print_support(console: Console, measures: Measures, columns: list[str]) -> None:
     """What is supported, with its numbers; and what is not, a line each."""
     from judgestats.reporting.first_look import headlines
     from judgestats.reporting.formatting import spaced
 
-    table = headlines(measures)
+    table = headlines(measures, columns)
     wide = sum(table[name].str.len().max() + 2 for name in table)
     shown = table if wide <= console.width else table.drop(columns="question")
     print_table(console, "Measures available", shown)

@@ -10,7 +10,7 @@ import typer
 from judgestats.cli.application import readable_errors
 from judgestats.cli.common_options import LABELS, Overwrite, Trust
 from judgestats.cli.plan_command import print_plan
-from judgestats.cli.printing import plain_text, print_findings, print_totals, wide_console
+from judgestats.cli.printing import plain_text, print_cards, print_findings, print_totals, wide_console
 from judgestats.errors import masked
 from judgestats.terminal import as_typed
 
@@ -126,7 +126,9 @@ def collect(
             _say(line)
     if page is not None and measured is not None:
         origin = {"plan": str(folder), **{f"prompt {n}": p.digest for n, p in plan.prompts.items()}}
-        _say(f"Report: {write_report(measured, page, of_page, origin)}")
+        report = write_report(measured, page, of_page, origin)
+        print_cards(wide_console(), measured.summary)
+        _say(f"Report: {report}")
     if len(unanswered):
         _say(f"Send them, then: {again}")
     elif page is None and (step := _next_step(verdicts, out, [str(folder), *answers], labels)):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from judgestats.reporting.summary_parts import Summary
+
 #: Spaces between two columns, most lines of a cell, and the width up to which a cell stands on one.
 _GAP, _LINES, _SHORT = 2, 6, 24
 
@@ -164,3 +166,14 @@ def print_findings(console: Console, findings: pd.DataFrame) -> None:
         rest = rest.assign(first_rows=first, what=rest["what"].map(spaced), remedy=rest["remedy"].map(spaced))
         print_table(console, "Rows used and excluded", rest[["level", "what", "n", "first_rows", "remedy"]])
         console.print(f"{PLACES}\n")
+
+
+def print_cards(console: Console, summary: Summary) -> None:
+    """The verdict of a page and its cards."""
+    console.print(plain_text(summary.title), style="bold")
+    console.print(plain_text(summary.line))
+    if summary.verdict:
+        console.print(plain_text(summary.verdict))
+    for card in summary.cards:
+        print_hanging(console, "- ", f"{card.head}: {card.claim} ({card.detail})")
+    console.print()

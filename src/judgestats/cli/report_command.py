@@ -11,7 +11,15 @@ import typer
 
 from judgestats.cli.application import TYPED, readable_errors
 from judgestats.cli.common_options import Overwrite, takes
-from judgestats.cli.printing import plain_text, print_findings, print_table, print_totals, print_unread, wide_console
+from judgestats.cli.printing import (
+    plain_text,
+    print_cards,
+    print_findings,
+    print_table,
+    print_totals,
+    print_unread,
+    wide_console,
+)
 from judgestats.cli.verdict_source import VerdictSource
 from judgestats.defaults import SEED
 from judgestats.errors import SchemaError
@@ -132,13 +140,7 @@ def _print_summary(console: Console, summary: Summary) -> None:
 
     from judgestats.reporting.comparison_tables import plain_comparison
 
-    console.print(plain_text(summary.title), style="bold")
-    console.print(plain_text(summary.line))
-    if summary.verdict:
-        console.print(plain_text(summary.verdict))
-    for card in summary.cards:
-        console.print(plain_text(f"- {card.head}: {card.claim} ({card.detail})"))
-    console.print()
+    print_cards(console, summary)
     for group in summary.groups if summary.columns else ():
         heads, rows = plain_comparison(summary, group.judges)
         print_table(console, group.about, pd.DataFrame(rows, columns=heads))

@@ -28,8 +28,6 @@ _MADE = {
     "gold",
     "passed",
     "verdict",
-    "is_accepted",
-    "edited_score",
     "metascore",
     "tie_kind",
     "n_calls",

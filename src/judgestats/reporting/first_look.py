@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,18 @@ SECTIONS = ("accuracy", "bias", "agreement", "people")
 MOST_JUDGES, MOST_COLUMNS = 20, 4
 
 
-def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
-    """``quantity, over the judges, measure, question`` of each measure with estimates, by its first term."""
+def _quantity(term: str, measure: str, columns: Collection[str]) -> str:
+    """What a number is; accuracy only where there are right answers."""
+    if measure == "accuracy" and "gold" not in columns:
+        return "said to be right" if "correct" in columns else "scores of 1"
+    return in_words(term, measure)
+
+
+def headlines(tried: Mapping[str, pd.DataFrame | str], columns: Collection[str]) -> pd.DataFrame:
+    """``quantity, over the judges, measure, question`` of each measure with estimates, by its first term.
+
+    `columns`: of the data.
+    """
     rows = []
     for name, estimates in tried.items():
         if isinstance(estimates, str):
@@ -30,7 +40,7 @@ def headlines(tried: Mapping[str, pd.DataFrame | str]) -> pd.DataFrame:
         form = form_of(same.iloc[0].to_dict(), name)
         ends = [estimate(v, form=form) for v in (same["estimate"].min(), same["estimate"].max())]
         span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-        rows.append((in_words(term, name), span, name, measures()[name].question))
+        rows.append((_quantity(term, name, columns), span, name, measures()[name].question))
     return pd.DataFrame(rows, columns=["quantity", "over the judges", "measure", "question"])
 
 
@@ -43,7 +53,7 @@ class JudgesSideBySide:
     note: str
 
 
-def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> JudgesSideBySide:
+def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str], names: Collection[str]) -> JudgesSideBySide:
     """The judges side by side, with intervals."""
     columns: dict[str, pd.Series[Any]] = {}
     flagged: dict[str, pd.Series[Any]] = {}
@@ -61,7 +71,7 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str]) -> Judg
         if rows.index.has_duplicates:
             continue
         texts = [" ".join(with_interval({**r, "term": term}, name)) for _, r in rows.iterrows()]
-        columns[label := in_words(term, name)] = pd.Series(texts, index=rows.index)
+        columns[label := _quantity(term, name, names)] = pd.Series(texts, index=rows.index)
         flagged[label] = rows["flag"]
     left = max(len(columns) - MOST_COLUMNS, 0)
     labels = list(columns)[:MOST_COLUMNS]

@@ -65,7 +65,7 @@ def samples(document: object, _: Path) -> Iterator[Record]:
 
 
 def annotation_rows(record: Fields, place: Place, judge: str | None = None) -> Iterator[Row]:
-    """Read the verdict of the metric's model; ``is_accepted`` is a person's verdict on that verdict."""
+    """Read the verdict of the metric's model, and as gold that of the person who accepted or rejected it."""
     metric, sample = str(place.need(record, "metric")), place.need(record, "sample")
     if not isinstance(sample, dict):
         raise place.wrong("the sample", sample, "an object")
@@ -85,10 +85,16 @@ def annotation_rows(record: Fields, place: Place, judge: str | None = None) -> I
         "status": "ok" if score == score else "error",
         "rationale": as_text(object_in(last, "prompt_output").get("reason")),
         "rater_type": "model",
-        "is_accepted": accepted,
-        "edited_score": to_score(edited),
+        "gold": _gold(score, accepted, to_score(edited)),
         **scalars(sample, ("metric_output", "is_accepted", "target")),
     }
+
+
+def _gold(score: float, accepted: bool | None, edited: float) -> float:
+    """A person's score: the model's where it is accepted; else the edited one, or the other of 0 and 1."""
+    if accepted:
+        return score
+    return 1 - score if edited != edited and accepted is False and score in (0, 1) else edited
 
 
 def matches_frame(names: Fields) -> str:
@@ -152,7 +158,7 @@ def _score(value: object) -> tuple[float, bool]:
 ANNOTATIONS = Reader(
     name="ragas_annotations",
     frame="ratings",
-    about="ragas annotated metrics; the model's verdict, and whether a person accepts it",
+    about="ragas annotated metrics; the model's verdict, and a person's",
     example='{"helpfulness": [{"metric_input": {...}, "metric_output": 1, "prompts": {...}, "is_accepted": true}]}',
     matches=matches_annotations,
     rows=annotation_rows,
@@ -163,8 +169,8 @@ ANNOTATIONS = Reader(
         "<metric>": "criterion; judge, unless judge= names the model",
         "metric_input": "item: the place of the first sample with this input; replicate",
         "metric_output": "score; missing (status error) where null",
-        "is_accepted": "is_accepted, a person's verdict on the model's",
-        "target, prompts.<prompt>.edited_output.verdict": "edited_score, the person's own verdict",
+        "is_accepted, target, prompts.<prompt>.edited_output.verdict": "gold, the person's score: the model's where "
+        "accepted; else the edited one, or the other of 0 and 1",
         "prompts.<prompt>.prompt_output.reason": "rationale",
     },
     sample="public: two files of ragas' documentation",
