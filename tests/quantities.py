@@ -61,6 +61,7 @@ MEASURES: dict[str, Quantity] = {
     "protocol_difference": "difference",
     "quality_agreement": "association",
     "rank_correlation": "association",
+    "paired_differences": "difference",
     "rank_systems": "model",
     "ranks": "count",
     "rationale_alignment": "share",

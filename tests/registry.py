@@ -370,6 +370,11 @@ CASES: dict[str, Case] = {
         lambda: calls().assign(cost=lambda t: 0.01 * (1 + t.groupby("judge").cumcount() % 5)),
         {"count": "calls that are asked again cost again"},
     ),
+    "paired_differences": Case(
+        partial(js.paired_differences, between="strategy"),
+        lambda: strategies().query("prompt == 'base'"),
+        {"count": "n counts the things that both have, not calls"},
+    ),
     "rank_systems": Case(partial(js.rank_systems, slot=True), contests, flips=("slot",)),
     "compare_strategies": Case(partial(js.compare_strategies, baseline="B0"), strategies, baseline="B0"),
     "best_of_accuracy": Case(partial(js.best_of_accuracy, by="criterion"), lambda: scores().assign(gold="c")),

@@ -305,7 +305,8 @@ UNACCOUNTED = {
         _PAIRED,
     ),
     **dict.fromkeys(["scott_pi", "disagreement"], _AGREED),
-    **dict.fromkeys(["score_distribution", "run_sd", "run_sd, ratios", "level_progression", "decision_study"], _MEANS),
+    **dict.fromkeys(["score_distribution", "run_sd", "run_sd, ratios", "level_progression", "decision_study",
+                     "paired_differences"], _MEANS),
     **dict.fromkeys(
         ["judge_against_people", "alternative_annotator_test", "alternative_annotator_test, of ratings"], _PEOPLE
     ),
@@ -419,6 +420,7 @@ UNCLUSTERED = {
         "alternative_annotator_test, of ratings",
         "best_of_accuracy",
         "confidence_calibration",
+        "paired_differences",
         "rationale_check",
         "revision",
         "verbosity_bias",

@@ -104,6 +104,7 @@ from judgestats.metrics.psychometrics.surface import filler_preference as filler
 from judgestats.metrics.psychometrics.threshold import detection_threshold as detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current as dark_current
 from judgestats.metrics.psychometrics.vacuum import validity_gates as validity_gates
+from judgestats.metrics.ranking.level_differences import paired_differences as paired_differences
 from judgestats.metrics.ranking.system_ranking import rank_systems as rank_systems
 from judgestats.metrics.supported_measures import available_measures as available_measures
 from judgestats.models import anova as anova

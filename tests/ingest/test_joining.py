@@ -195,7 +195,10 @@ def test_labels_in_a_file_and_wide(write: Any) -> None:
     ]  # fmt: skip
     assert [e.place for e in account_of(joined).excluded] == ["labels.csv, line 4", "labels.csv, line 4"]
     assert (
-        js.check(joined).set_index("what").loc["label matched with a verdict", "where"].startswith("labels.csv, line 2")
+        js.check(joined)
+        .set_index("what")
+        .loc["label matched with a verdict", "where"]
+        .startswith("labels.csv, lines 2, 3")
     )
 
 

@@ -59,6 +59,6 @@ def shown_places(places: Sequence[str], rows: Sequence[int], most: int = 3) -> s
     'a.csv, lines 2, 3; b.csv, line 2'
     """
     first = [places[r].partition(_LINE) for r in rows[:most]] if len(places) else []
-    files = [(file, [line for _, _, line in of]) for file, of in groupby(first, key=itemgetter(0))]
+    files = [(file, list(dict.fromkeys(line for _, _, line in of))) for file, of in groupby(first, key=itemgetter(0))]
     said = [f"{file}{_LINE if len(of) == 1 else _LINES}{', '.join(of)}" if any(of) else file for file, of in files]
     return "; ".join(said) + ("; ..." if said and len(rows) > most else "")
