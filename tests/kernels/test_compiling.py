@@ -117,7 +117,7 @@ def compiled(code: str, folder: Path) -> set[str]:
 def test_a_logit_with_one_intercept_compiles_neither_probit_nor_thresholds(tmp_path):
     assert compiled(FIRST_FIT, tmp_path) == {
         *(f"likelihoods.{name}" for name in ("_logit_row", "loss_of_row", "no_threshold", "without_thresholds")),
-        *(f"quadrature.{name}" for name in ("_fall", "_group_mode", "_reach", "_second", "_sweep", "_trapezoid")),
+        *(f"quadrature.{name}" for name in ("_fall", "_group_mode", "_reach", "_sweep", "_trapezoid")),
     }
 
 

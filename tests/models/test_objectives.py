@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from judgestats.models.likelihood import objectives
 from judgestats.models.likelihood.minimisation import hessian
 from judgestats.models.likelihood.objectives import GeneralisedObjective
 from judgestats.models.likelihood.starting_values import turned
@@ -44,8 +45,11 @@ def objective(family: str, link: str) -> tuple[GeneralisedObjective, np.ndarray]
 
 
 @pytest.mark.parametrize(("family", "link"), FAMILIES)
-def test_hessian_by_derivatives_is_that_of_differences(family: str, link: str) -> None:
+def test_hessian_by_derivatives_is_that_of_differences(family: str, link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, params = objective(family, link)
+    assert not own.exact
+    monkeypatch.setattr(objectives, "MANY", 0)
+    assert own.exact
     assert own.rows.m.max() > 1
     assert own.rows.times.max() == 4
     inner, turn = turned(own)
@@ -59,7 +63,23 @@ def test_hessian_by_derivatives_is_that_of_differences(family: str, link: str) -
         np.testing.assert_array_equal(got, got.T)
 
 
-def test_of_a_size_and_of_laplace_it_is_by_differences() -> None:
+def test_newtons_method_ends_where_bfgs_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    g, x = np.arange(30).repeat(20), rng.normal(size=600)
+    y = np.digitize(x + rng.normal(size=30)[g] + rng.logistic(size=600), [-1.0, 0.5, 2.0])
+    table = pd.DataFrame({"y": y, "x": x, "g": g.astype(str)})
+    by_differences = js.fit("y ~ x + (1|g)", table, family="cumulative")
+    monkeypatch.setattr(objectives, "MANY", 0)
+    by_derivatives = js.fit("y ~ x + (1|g)", table, family="cumulative")
+    assert by_derivatives.loglik == pytest.approx(by_differences.loglik, abs=1e-8)
+    np.testing.assert_allclose(by_derivatives.params, by_differences.params, atol=1e-6)
+    errors = np.sqrt(np.diag(by_differences.covariance))
+    scaled = (by_derivatives.covariance - by_differences.covariance) / np.outer(errors, errors)
+    np.testing.assert_allclose(scaled, 0.0, atol=2e-5)
+
+
+def test_of_a_size_and_of_laplace_it_is_by_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objectives, "MANY", 0)
     rng = np.random.default_rng(2)
     table = pd.DataFrame({"y": rng.negative_binomial(2, 0.4, 200), "g": rng.integers(0, 20, 200).astype(str)})
     for options in ({"family": "negative_binomial"}, {"family": "poisson", "n_quadrature": 1}):

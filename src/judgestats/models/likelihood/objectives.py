@@ -22,6 +22,9 @@ from judgestats.models.likelihood.minimisation import hessian
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints, Mask
 
+#: Distinct rows from which second derivatives are worth the second that compiling them takes once.
+MANY = 2_000
+
 
 class Approximation(Protocol):
     """A kernel that integrates the random effects out."""
@@ -124,7 +127,7 @@ class GeneralisedObjective:
     @property
     def exact(self) -> bool:
         """Whether :meth:`hessian` is by derivatives; of the size of a negative binomial distribution there are none."""
-        return isinstance(self.kernel, Trapezoid) and self.thresholds.location
+        return isinstance(self.kernel, Trapezoid) and self.thresholds.location and len(self.rows.y) >= MANY
 
     def hessian(self, params: Floats, scale: Floats) -> Floats:
         """Hessian, of a trapezoidal rule with the nodes of the parameters evaluated last; `scale`: for differences."""
