@@ -1198,8 +1198,9 @@ class Fit(Fitted):
         -----
         Each draw is compared with all others as the observed responses are: ``p_value`` is a rank, exact for a model
         with known parameters, whatever the dependence of the residuals. Parameters are estimated, so it is too large
-        rather than too small: tests at .05 of true models reject in 0 to .05 of small tables (docs/coverage.md). ``dispersion`` and ``zeros`` are two-sided. The smallest value is 1/(n_draws + 1), twice
-        that of two-sided tests.
+        rather than too small: tests at .05 of true models reject in 0 to .05 of small tables (docs/coverage.md).
+        ``dispersion`` and ``zeros`` are two-sided. The smallest value is 1/(n_draws + 1), twice that of two-sided
+        tests.
 
         Source: as of :meth:`scaled_residuals`; ranks by Besag and Clifford 1989.
 
