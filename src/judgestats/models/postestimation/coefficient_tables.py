@@ -128,7 +128,7 @@ def _why_unknown(fit: Fitted) -> str:
 
 def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
-    parts, values, large = components(fit), component_values(fit), inflated(fit)
+    parts, values, large = components(fit), component_values(fit), inflated(fit) if fit.method == "Laplace" else {}
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         endless = not {*fit.names[own.elements]}.isdisjoint(fit.options.separated)
         has_error = bool(np.isfinite(error) and error > 0 and not endless)

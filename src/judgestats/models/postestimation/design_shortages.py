@@ -84,9 +84,11 @@ def _rarer(fit: Fitted) -> float:
 
 def inflated(fit: Fitted) -> dict[str, str]:
     """Flag of each factor whose variance Laplace's approximation makes too large (docs/coverage_raters.csv)."""
-    rarer, factors = _rarer(fit), {t.factor: len(t.levels) for t in fit.design.terms}
-    few = [factor for factor, levels in factors.items() if rarer < FEWEST_RARER * levels]
-    return {factor: flags.FEW_RARER.of(least=FEWEST_RARER, factor=factor) for factor in few}
+    rarer, few = _rarer(fit), {}
+    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
+        if rarer < FEWEST_RARER * len(term.levels) and not calls:  # with few calls it is too small
+            few[term.factor] = flags.FEW_RARER.of(least=FEWEST_RARER, factor=term.factor)
+    return few
 
 
 def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
