@@ -107,9 +107,12 @@ coverage-study: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_scores.py
 	$(BIN)/python benchmarks/coverage_unequal.py --grid --replications 10000 $(STUDY_OPTIONS)
 
-# The same for mixed models: 1,000 replications per design; results in docs/coverage_models.csv.
+# The same for mixed models: 1,000 replications per design; results in docs/coverage_models.csv. Agreement of raters by a
+# model and tests of residuals: docs/coverage_raters.csv, docs/size_of_residual_tests.csv.
 coverage-models: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_models.py --replications 1000
+	$(BIN)/python benchmarks/coverage_raters.py
+	$(BIN)/python benchmarks/size_of_residual_tests.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

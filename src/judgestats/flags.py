@@ -597,6 +597,9 @@ FEW_CALLS_HERE = Flag("few_calls_here", "fewer than 5 calls",
     "The level was judged a few times only: its estimate is imprecise and shrunk towards the mean.", said_of=MODEL)
 RARE = Flag("rare", "rarer answer less than once per level",
     "Laplace's approximation makes the intercept too extreme. Pass n_quadrature=\"auto\".", said_of=MODEL)
+FEW_RARER = Flag("few_rarer", "fewer than {least} rarer answers per level of {factor}",
+    "Laplace's approximation makes the variance between these levels too large, and with it the agreement of raters by "
+    "the model. Of one random term pass n_quadrature=\"auto\".", said_of=MODEL)
 RARE_CLASS = Flag("rare_class", "fewer than 10 calls of {what} per coefficient",
     "Coefficients of a rare class are biased away from 0, and their intervals are rough. Pool it with another class, "
     "or leave terms out.", said_of=MODEL)

@@ -189,3 +189,16 @@ def test_what_has_no_clustered_errors_is_refused():
         (lambda: js.anova(own, own.update("correct ~ 1")), FitError, "which a likelihood ratio ignores"),
         (lambda: own.drop1(), FitError, "which a likelihood ratio ignores"),
     )
+
+
+def test_predictions_at_random_effects_are_by_the_model_whatever_the_clusters():
+    rng = np.random.default_rng(5)
+    g = np.repeat(np.arange(6), 8)
+    table = pd.DataFrame({"y": rng.normal(size=6)[g] + rng.normal(size=48), "g": g.astype(str)})
+    plain, by_g = (
+        js.fit("y ~ 1 + (1|g)", table, family="gaussian", **o) for o in ({}, {"cluster": "g", "vcov": "CR2"})
+    )
+    one, other = (fit.predict(table, random="conditional") for fit in (plain, by_g))
+    pd.testing.assert_frame_equal(one, other)
+    one, other = (fit.predict(table.head(1), random="none") for fit in (plain, by_g))
+    assert other["conf_high"].item() > one["conf_high"].item()  # t with 5 degrees of freedom

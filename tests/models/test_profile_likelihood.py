@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from judgestats.models.postestimation.profile_coordinates import Turned, chart_of
+from judgestats.models.postestimation.profile_likelihood import surface
 from models.examples import example
 
 
@@ -32,3 +33,11 @@ def test_free_thresholds_move_together():
     coordinates[chart.place] += 9
     moved, _ = chart.at(coordinates)
     np.testing.assert_allclose(np.diff(moved[fit.n_fixed : fit.n_location]), np.diff(fit.tau))
+
+
+def test_a_standard_deviation_whose_square_is_no_number_is_nowhere():
+    whole = surface(example("sleepstudy_ml"))
+    for log_sd in (400.0, -400.0, np.inf, np.nan):
+        value, gradient = whole.objective(np.append(whole.x[:-1], log_sd))
+        assert value == np.inf
+        assert np.isnan(gradient).all()

@@ -80,9 +80,19 @@ def test_partial_agreement_is_more() -> None:
 
 def test_rare_answers_under_laplace_are_flagged() -> None:
     """Eight answers an item, of which one in twelve is 2: Laplace's variance of items, as lme4's, is five times too large."""
-    row = fitted(panel([2.5])).agreement().iloc[0]
+    own = fitted(panel([2.5]))
+    row = own.agreement().iloc[0]
     assert row["estimate"] > 0.7
     assert row["flag"].startswith("rarer answer less than once per level")
+    assert row["flag"].endswith("fewer than 2 rarer answers per level of item")
+    flag = own.tidy(effects="random").set_index("term")["flag"]
+    assert flag.to_dict() == {
+        "sd(Intercept|item)": "fewer than 2 rarer answers per level of item",
+        "sd(Intercept|judge)": "",
+    }
+    enough = fitted(panel([0.6]))
+    assert not enough.agreement()["flag"].str.contains("rarer").any()
+    assert not enough.tidy()["flag"].str.contains("rarer").any()
 
 
 def test_what_has_no_such_agreement_is_refused() -> None:

@@ -329,6 +329,15 @@ def apart(kind: int, m: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats]
     return (np.zeros(len(m)), np.zeros(len(m))) if own is None else own(m, hi, lo)
 
 
+def between_thresholds(kind: int, m: Floats, hi: Floats, lo: Floats, product: Floats) -> Floats:
+    """Second derivative (N,) of a cumulative loss by both thresholds, what stands apart included.
+
+    `product` (N,): of the loss's derivatives by each, over m, which it is where nothing stands apart.
+    """
+    slope = apart(kind, m, hi, lo)[1]
+    return product if KERNELS[kind].apart is None else slope - slope**2 / m
+
+
 def _logit_apart(m: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats]:
     left = -np.expm1(lo - hi)
     return -m * np.log(left), -m * np.exp(lo - hi) / left

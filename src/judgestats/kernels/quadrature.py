@@ -86,6 +86,26 @@ class ByRow(NamedTuple):
     node: Floats  # (3, N): of the row's loss at one node, by η, hi and lo
 
 
+class Designs(NamedTuple):
+    """Designs of the parameters of a Hessian: of η, hi and lo, and the values of the random term."""
+
+    X: Floats  # (N, p)
+    hi: Floats  # hi, lo (N, T)
+    lo: Floats
+    z: Floats  # (N,)
+
+
+class BySecond(NamedTuple):
+    """Second derivatives of a trapezoidal rule and the workspace for P parameters; the results start at 0."""
+
+    row: Floats  # row, node (8, N): of each row, over all nodes and at one
+    node: Floats
+    slope: Floats  # slope, mean (P,): first derivatives at one node, and over all of a group
+    mean: Floats
+    squares: Floats  # squares, between (P, P): their products, and minus their variances over groups; lower triangles
+    between: Floats
+
+
 @njit(cache=True)
 def _group_mode(family, y, m, eta0, hi, lo, zl, first, last, u, close):  # type: ignore[no-untyped-def]
     """Mode of one group and the curvature there."""
@@ -298,6 +318,60 @@ def _trapezoid(
     return total
 
 
+@njit(cache=True)
+def _second(rows: Integrand, start: Ints, often: Floats, ranges: Ranges, designs: Designs, by: BySecond) -> None:
+    """Second derivatives, see :meth:`Trapezoid.hessian`."""
+    u, left, right, intervals = ranges
+    family, y, m, eta0, hi, lo, zl = rows
+    X, X_hi, X_lo, z = designs
+    by_row, node, slope, mean, squares, between = by
+    p, T, P = X.shape[1], X_hi.shape[1], len(slope)
+    many = 8 if has_thresholds(family) else 3
+    for g in range(len(u)):
+        first, last, n = start[g], start[g + 1], intervals[g]
+        base, area, gap = 0.0, 0.0, (left[g] + right[g]) / n
+        for a in range(P):
+            mean[a] = 0.0
+            for b in range(a + 1):
+                squares[a, b] = 0.0
+        for k in range(1, n):
+            at = u[g] - left[g] + k * gap
+            value = 0.5 * at * at
+            for a in range(P):
+                slope[a] = 0.0
+            for i in range(first, last):
+                eta = eta0[i] + zl[i] * at
+                own, r, w, _ = loss(family, y[i], m[i], eta, hi[i], lo[i])
+                value += own
+                slope[P - 1] += z[i] * at * r
+                for j in range(p):
+                    slope[j] += X[i, j] * r
+                node[0, i], node[1, i], node[2, i] = w, at * w, at * at * w
+                if has_thresholds(family):
+                    r_hi, w_hi, _, r_lo, w_lo, _ = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
+                    for j in range(T):
+                        slope[p + j] += X_hi[i, j] * r_hi + X_lo[i, j] * r_lo
+                    node[3, i], node[4, i], node[5, i], node[6, i] = w_hi, at * w_hi, w_lo, at * w_lo
+                    node[7, i] = r_hi * r_lo / m[i]
+            if k == 1:
+                base = value - DROP  # near the top
+            share = np.exp(base - value)
+            area += share
+            for c in range(many):
+                for i in range(first, last):
+                    by_row[c, i] += share * node[c, i]
+            for a in range(P):
+                mean[a] += share * slope[a]
+                for b in range(a + 1):
+                    squares[a, b] += share * slope[a] * slope[b]
+        for c in range(many):
+            for i in range(first, last):
+                by_row[c, i] *= often[g] / area
+        for a in range(P):
+            for b in range(a + 1):
+                between[a, b] += often[g] * (mean[a] * mean[b] / area - squares[a, b]) / area
+
+
 @dataclass
 class Quadrature:
     """The objective and its workspace. Rows are sorted by group."""
@@ -370,6 +444,23 @@ class Trapezoid:
         """Derivatives where :meth:`value` was evaluated last, which found them."""
         by = self.by
         return Adjoint(by.eta, by.zl[:, None], by.hi, by.lo)
+
+    def hessian(
+        self, rows: LikelihoodRows, edges: tuple[Floats, Floats], eta0: Floats, zl: Floats, hi: Floats, lo: Floats
+    ) -> tuple[Floats, Floats]:
+        """Second derivatives, with the nodes of the parameters evaluated last, by Louis' identity.
+
+        `rows` have the designs X and z by whose parameters they are, `edges` (N, T) are those of hi and lo. The mean
+        over the random effect u of each row's second derivatives (8, N): by η², η zl and zl², by hi and η, hi and zl,
+        lo and η, lo and zl, and the product of those by hi and lo, over m; and minus the variance of the first
+        derivatives (P, P) by the parameters of X, of the thresholds and θ.
+        """
+        own, N, P = Integrand.of(rows, eta0, zl, hi, lo), len(rows.y), rows.X.shape[1] + edges[0].shape[1] + 1
+        designs = Designs(rows.X, *edges, np.ascontiguousarray(rows.z[:, 0]))
+        shapes = (8, N), (8, N), P, P, (P, P), (P, P)
+        by = BySecond(*(np.zeros(shape) for shape in shapes))
+        _second(own, self.start, self.often, self.ranges, designs, by)
+        return by.row, by.between + np.tril(by.between, -1).T
 
 
 @cache

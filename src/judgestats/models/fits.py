@@ -533,9 +533,10 @@ class Fit(Fitted, ShownAsSummary):
         -----
         Limits are found on the link scale and transformed; those of ``average`` and of categories by the delta method
         on the logit scale of the probability (a mean count: on its logarithm). Quantiles are normal; a Gaussian model
-        without random terms has those of t with n - p degrees of freedom, as R's ``lm``. Conditional errors count fixed
-        and random effects jointly, given the variances; ``average`` counts the variances as well. A row with a missing
-        value is NaN with a flag.
+        without random terms has those of t with n - p degrees of freedom, as R's ``lm``, and errors by clusters have
+        theirs. Conditional errors count fixed and random effects jointly, given the variances, by the model: random
+        effects have no errors by clusters. ``average`` counts the variances as well. A row with a missing value is NaN
+        with a flag.
 
         Examples
         --------
@@ -1004,8 +1005,8 @@ class Fit(Fitted, ShownAsSummary):
         the least there can be, and kappa depends on the variances alone; Cohen's and Fleiss's kappa fall as one class
         becomes frequent. With two classes and a probit link it is 2 arcsin(ρ)/π, ρ the share of the items' variance.
         Errors are by the delta method; limits are computed on the logit scale. By Laplace's approximation the variance
-        of items is far too large, and so is agreement, where answers beside the most frequent one are fewer than the
-        items: ``rarer answer less than once per level``.
+        of items is too large, and so is agreement, where answers beside the most frequent one are fewer than two per
+        item; there the flag says so. Elsewhere 95 % intervals cover .95 to .98 with 6 raters and 60 items, 8 and 200.
 
         Source: Nelson and Edwards 2015, "Measures of agreement between many raters for ordinal classifications",
         Statistics in Medicine 34, 3116-3132 (there with a probit link).
@@ -1198,8 +1199,9 @@ class Fit(Fitted, ShownAsSummary):
         -----
         Each draw is compared with all others as the observed responses are: ``p_value`` is a rank, exact for a model
         with known parameters, whatever the dependence of the residuals. Parameters are estimated, so it is too large
-        rather than too small. ``dispersion`` and ``zeros`` are two-sided. The smallest value is 1/(n_draws + 1), twice
-        that of two-sided tests.
+        rather than too small: tests at .05 of true models reject in 0 to .05 of small tables (docs/coverage.md).
+        ``dispersion`` and ``zeros`` are two-sided. The smallest value is 1/(n_draws + 1), twice that of two-sided
+        tests.
 
         Source: as of :meth:`scaled_residuals`; ranks by Besag and Clifford 1989.
 

@@ -88,7 +88,7 @@ def _fit_generalised(model: Model) -> Fitted:
     params, covariance, boundary, sound = _estimates(own, target, minimum, turn, free)
     refinement = _refinement(model, table, target, params, covariance)
     while refinement is not None and not refinement.settled and _doubled(target):
-        minimum = minimum.followed_by(minimise(own, minimum.x, guess))
+        minimum = minimum.followed_by(minimise(own, minimum.x, guess, curved=own.hessian))
         params, covariance, boundary, sound = _estimates(own, target, minimum, turn, free)
         refinement = _refinement(model, table, target, params, covariance)
     steps = [{**row, "x": turn @ row["x"]} for row in minimum.log]
@@ -106,10 +106,9 @@ def _fit_generalised(model: Model) -> Fitted:
 
 def _searched(own: GeneralisedObjective, start: Floats, guess: Floats) -> Minimum:
     """The minimum; of a trapezoidal rule it is looked for with the first sum, and from there with the whole rule."""
-    rough = held = None
-    if isinstance(own.kernel, Trapezoid):
-        rough, held = (replace(own, kernel=kernel) for kernel in (own.kernel.rough(), own.kernel.held()))
-    return _once_more(own, minimise(own, start, guess, rough=rough, curved=held), guess)
+    rough = replace(own, kernel=own.kernel.rough()) if isinstance(own.kernel, Trapezoid) else None
+    bent = rough.hessian if rough is not None and own.exact else None
+    return _once_more(own, minimise(own, start, guess, rough=rough, bent=bent, curved=own.hessian), guess)
 
 
 def _estimates(

@@ -39,6 +39,12 @@ class Thresholds:
         ordered = bool((np.diff(inner, axis=1) > 0).all()) if inner.shape[1] > 1 else True
         return full[part, category + 1], full[part, category], ordered
 
+    def designs(self, category: Ints, part: Ints) -> tuple[Floats, Floats]:
+        """Derivatives (N, T) of the upper and the lower threshold of each row by the parameters."""
+        edge = np.zeros((len(self.map), 1, self.map.shape[2]))
+        full = np.concatenate([edge, self.map, edge], axis=1)  # without thresholds all (N, 0)
+        return full[part, category + 1], full[part, category]
+
     def gradient(self, by_hi: Floats, by_lo: Floats, category: Ints, part: Ints) -> Floats:
         """Derivatives (T,) by the parameters, from those (N,) by each row's thresholds."""
         if not self.names:

@@ -21,13 +21,13 @@ def fit_ordered(model: Model) -> Fitted:
     d = repeated(model.design, "ordered")
     p, inner = d.X.shape[1], len(d.categories) - 1
 
-    def run() -> tuple[Result, Floats]:
+    def run() -> tuple[Result, Floats, Floats, float]:
         distribution = {"logit": stats.logistic, "probit": stats.norm, "cloglog": stats.gumbel_l}[model.link]
         ordered = OrderedModel(d.y.astype(int), d.X, offset=d.offset, distr=distribution)
         estimate = ordered.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
-        return estimate, _covariance(estimate)
+        return estimate, _covariance(estimate), ordered.score(np.asarray(estimate.params)), float(estimate.llf)
 
-    result, inner_covariance = call(run, "ordered")
+    result, inner_covariance, slope, loglik = call(run, "ordered")
     raw = np.asarray(result.params)
     steps = np.exp(raw[p + 1 :])
     params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
@@ -36,9 +36,9 @@ def fit_ordered(model: Model) -> Fitted:
     for k in range(1, inner):
         turn[p + k :, p + k] = steps[k - 1]
     covariance = turn @ inner_covariance @ turn.T
-    converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
+    converged = bool(result.mle_retvals["converged"]) or float(np.abs(slope).max()) < 1e-4 * len(d.y)
     notes = (flags.NO_HESSIAN,) if np.isnan(covariance).any() else ()
-    fitted = Fitted(model, "ordered", "ML", params, covariance, float(result.llf), converged, notes)
+    fitted = Fitted(model, "ordered", "ML", params, covariance, loglik, converged, notes)
     return refittable(fitted, fit_ordered)
 
 

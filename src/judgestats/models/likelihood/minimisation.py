@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from judgestats.threads import one_blas_thread
 from judgestats.typing import Floats
 
 Objective = Callable[[Floats], tuple[float, Floats]]
+#: The Hessian (P, P) at the parameters that an objective was evaluated at last; and lengths (P,) for differences.
+Curvature = Callable[[Floats, Floats], Floats]
 #: An iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
 Step = dict[str, Any]
 #: Curvature downwards, relative to the greatest, that is more than rounding; and how many saddle points are left.
@@ -37,7 +40,7 @@ class Minimum:
     x: Floats  # x, gradient (P,)
     gradient: Floats
     value: float
-    hessian: Floats  # (P, P): by differences of the gradient
+    hessian: Floats  # (P, P)
     converged: bool  # whether a further Newton step would gain less than 1e-7, and it is no saddle point
     log: list[Step] = field(repr=False)
 
@@ -66,29 +69,30 @@ def minimise(
     *,
     most: int = 200,
     rough: Objective | None = None,
-    curved: Objective | None = None,
+    bent: Curvature | None = None,
+    curved: Curvature | None = None,
 ) -> Minimum:
     """Minimise by BFGS, then by Newton's method, and go on from a saddle.
 
-    `inverse` (P, P): first inverse Hessian. `rough`, `curved`: objectives that are cheaper, to come near with, and with
-    the same Hessian.
+    `inverse` (P, P): first inverse Hessian. `rough`: an objective that is cheaper, to come near with, by Newton's
+    method where its Hessian `bent` is at hand. `curved`: the Hessian, otherwise by differences.
     """
     bound = EVALUATIONS + PER_PARAMETER * len(x)
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), ExitStack() as display:
         if rough is not None:
-            near = _descend(_bounded(rough, bound, display), x, inverse, most, NEARLY)
+            near = _descend(_bounded(rough, bound, display), x, inverse, most, NEARLY, bent)
             if abs(objective(near.x)[0] - near.value) < ALIKE:
                 x, inverse = near.x, near.inverse
         objective = _bounded(objective, bound, display)
-        minimum = _polish(objective, curved or objective, _descend(objective, x, inverse, most))
+        curved = curved or partial(hessian, objective)
+        minimum = _polish(objective, curved, _descend(objective, x, inverse, most))
         for _ in range(SADDLES):
             starts = _beside(objective, minimum)
             if not starts:
                 break
-            size, axes = np.linalg.eigh(minimum.hessian)
-            inverse = axes / np.maximum(np.abs(size), SADDLE * size[-1]) @ axes.T
+            inverse = _upwards(minimum.hessian)
             best = min(
-                (_polish(objective, objective, _descend(objective, start, inverse, most)) for start in starts),
+                (_polish(objective, curved, _descend(objective, start, inverse, most)) for start in starts),
                 key=lambda m: m.value,
             )
             minimum = minimum.followed_by(best)
@@ -122,6 +126,12 @@ def _downwards(minimum: Minimum) -> Floats:
     return np.asarray(axes[:, down] / np.sqrt(-size[down]), np.float64)
 
 
+def _upwards(curvature: Floats) -> Floats:
+    """Inverse of a Hessian with its curvatures made positive."""
+    size, axes = np.linalg.eigh(curvature)
+    return np.asarray(axes / np.maximum(np.abs(size), SADDLE * np.abs(size).max()) @ axes.T, np.float64)
+
+
 def _beside(objective: Objective, minimum: Minimum) -> list[Floats]:
     """Points on both sides of a saddle point at which the function is lower."""
     ways = [side * axis for axis in _downwards(minimum).T for side in (1.0, -1.0)]
@@ -130,12 +140,16 @@ def _beside(objective: Objective, minimum: Minimum) -> list[Floats]:
     return [x for x in lower if x is not None]
 
 
-def _descend(objective: Objective, x: Floats, inverse: Floats, most: int, near: float = NEAR) -> Descent:
-    """Minimise by BFGS, until the gradient promises less than `near`."""
+def _descend(
+    objective: Objective, x: Floats, inverse: Floats, most: int, near: float = NEAR, bent: Curvature | None = None
+) -> Descent:
+    """Minimise by BFGS, or with the Hessian `bent`, until the gradient promises less than `near`."""
     value, gradient = objective(x)
     log: list[Step] = []
     evaluations = 1
     for iteration in range(most):
+        if bent is not None and np.isfinite(curvature := bent(x, x)).all():
+            inverse = _upwards(curvature)
         direction = -inverse @ gradient
         slope = float(direction @ gradient)
         if slope > 0:  # rounding: start over from the steepest descent
@@ -150,7 +164,7 @@ def _descend(objective: Objective, x: Floats, inverse: Floats, most: int, near: 
         if point is None:
             break
         step, value, after = point[0] - x, point[1], point[2]
-        inverse = _update(inverse, step, after - gradient, first=iteration == 0)
+        inverse = _update(inverse, step, after - gradient, first=iteration == 0 and bent is None)
         x, gradient = point[0], after
     return Descent(x, value, gradient, inverse, log, evaluations)
 
@@ -204,14 +218,13 @@ def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
     return (result + result.T) / 2
 
 
-def _polish(objective: Objective, curved: Objective, descent: Descent) -> Minimum:
-    """Newton steps with the numeric Hessian of `curved` until nothing is gained; the Hessian is kept."""
+def _polish(objective: Objective, curved: Curvature, descent: Descent) -> Minimum:
+    """Newton steps until nothing is gained; the Hessian is kept."""
     x, value, gradient, inverse, log, evaluations = descent
     gain, after = np.inf, np.inf
     for _ in range(4):
         scale = np.clip(np.sqrt(np.abs(np.diag(inverse))), 1e-6, 1.0)
-        curvature = hessian(curved, x, scale)
-        evaluations += 2 * len(x)
+        curvature = curved(x, scale)
         step = _newton(curvature, gradient)
         gain = after = float(gradient @ step) / 2
         _note(log, len(log), evaluations, value, gradient, -2 * gain, x)

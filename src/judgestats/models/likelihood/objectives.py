@@ -6,7 +6,7 @@ random terms' covariances, column by column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -14,12 +14,16 @@ import numpy as np
 
 from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.laplace import Adjoint, Laplace, LikelihoodRows
-from judgestats.kernels.likelihoods import apart
+from judgestats.kernels.likelihoods import apart, between_thresholds
 from judgestats.kernels.linear_mixed import Profile, ResponseCells, profile
 from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
+from judgestats.models.likelihood.minimisation import hessian
 from judgestats.models.thresholds import Thresholds
 from judgestats.typing import Floats, Ints, Mask
+
+#: Distinct rows from which second derivatives are worth the second that compiling them takes once.
+MANY = 2_000
 
 
 class Approximation(Protocol):
@@ -119,6 +123,39 @@ class GeneralisedObjective:
     def value(self, params: Floats) -> float:
         """Objective without its gradient."""
         return np.inf if (at := self._at(params)) is None else at[0]
+
+    @property
+    def exact(self) -> bool:
+        """Whether :meth:`hessian` is by derivatives; of the size of a negative binomial distribution there are none."""
+        return isinstance(self.kernel, Trapezoid) and self.thresholds.location and len(self.rows.y) >= MANY
+
+    def hessian(self, params: Floats, scale: Floats) -> Floats:
+        """Hessian, of a trapezoidal rule with the nodes of the parameters evaluated last; `scale`: for differences."""
+        kernel = self.kernel
+        if not isinstance(kernel, Trapezoid):
+            return hessian(self, params, scale)
+        if not self.exact:
+            return hessian(replace(self, kernel=kernel.held()), params, scale)
+        beta, tau, theta = self.split(params)
+        d, cuts, p = self.rows, self.thresholds, len(beta)
+        hi, lo, _ = cuts.around(tau, d.category, d.part)
+        edges = upper, lower = cuts.designs(d.category, d.part)
+        zl = self.scales.spread(d.z, theta)
+        by, result = kernel.hessian(d, edges, d.X @ beta + d.offset, zl, hi, lo)
+        w, wu, wuu, hi_eta, hi_u, lo_eta, lo_u, product = by
+        cross = between_thresholds(d.kind, d.m * d.times, hi, lo, product)
+
+        def of(*by: Floats) -> Floats:
+            """Sum of values (N,) times the designs of η, hi, lo and θ."""
+            eta, above, below, u = (values[:, None] for values in by)
+            return np.hstack([eta * d.X, above * upper + below * lower, u * d.z])
+
+        # a move of both thresholds is one of η the other way
+        result[:p] += d.X.T @ of(w, hi_eta, lo_eta, wu)
+        result[p:-1] += upper.T @ of(hi_eta, -hi_eta - cross, cross, hi_u)
+        result[p:-1] += lower.T @ of(lo_eta, cross, -lo_eta - cross, lo_u)
+        result[-1:] += d.z.T @ of(wu, hi_u, lo_u, wuu)
+        return (result + result.T) / 2
 
     def _at(self, params: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats] | None:
         """Objective; η, θ z and thresholds of each row; the slope of what stands apart. None out of order."""

@@ -19,7 +19,7 @@ from judgestats.models.postestimation import crossvalidation, posterior_summarie
 from judgestats.models.postestimation.coefficient_rows import CoefficientRow
 from judgestats.models.postestimation.degrees_of_freedom import degrees, df_method
 from judgestats.models.postestimation.delta_method import delta, normal_quantile, spread, trusted
-from judgestats.models.postestimation.design_shortages import interval_flags
+from judgestats.models.postestimation.design_shortages import inflated, interval_flags
 from judgestats.models.postestimation.reference_distributions import half_width, two_sided
 from judgestats.models.postestimation.separation import why_endless
 from judgestats.models.variance_parameters import Component, component_values, components
@@ -128,12 +128,13 @@ def _why_unknown(fit: Fitted) -> str:
 
 def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
-    parts, values = components(fit), component_values(fit)
+    parts, values, large = components(fit), component_values(fit), inflated(fit) if fit.method == "Laplace" else {}
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         endless = not {*fit.names[own.elements]}.isdisjoint(fit.options.separated)
         has_error = bool(np.isfinite(error) and error > 0 and not endless)
         vague = wide(float(error)) if own.is_sd and not endless else ""
         held = flags.SEPARATION if endless else flags.SINGULAR if _held(fit, own) else ""
+        few = large.get(own.group, "") if own.is_sd and not held else ""
         half = z * error if has_error else np.nan
         if own.is_sd:
             with np.errstate(over="ignore"):
@@ -149,7 +150,7 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[CoefficientRow]:
             conf_low=float(low),
             conf_high=float(high),
             method=NORMAL,
-            flag=flags.join(held, vague) if held or has_error else _why_unknown(fit),
+            flag=flags.join(held, vague, few) if held or has_error else _why_unknown(fit),
         )
 
 

@@ -23,6 +23,8 @@ from judgestats.typing import Floats, Mask
 
 #: Calls per level that Laplace's approximation needs.
 FEWEST_CALLS = 5
+#: Answers of another kind than the most frequent one, per level, that a variance by it needs.
+FEWEST_RARER = 2
 
 
 def sparse(fit: Fitted) -> tuple[float, ...]:
@@ -62,17 +64,31 @@ def _calls(fit: Fitted) -> Iterator[Shortage]:
 
 def _answers(fit: Fitted) -> Iterator[Shortage]:
     """Factors with more levels than there are answers of another kind than the most frequent one."""
+    rarer = _rarer(fit)
+    for term in fit.design.terms:
+        if rarer < len(term.levels):
+            yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
+
+
+def _rarer(fit: Fitted) -> float:
+    """Answers of another kind than the most frequent one; infinite where no approximation rests on them."""
     d = fit.design
     if fit.method != "Laplace" or not (fit.distribution.has_trials or fit.distribution.ordered):
-        return
+        return float("inf")
     if fit.distribution.ordered:
         answers = np.bincount(d.y.astype(np.int64), d.count)
     else:
         answers = np.array([d.count @ d.y, d.count @ (d.trials - d.y)])
-    rarer = float(answers.sum() - answers.max())
-    for term in d.terms:
-        if rarer < len(term.levels):
-            yield Shortage(flags.RARE, "answers", term.factor, term.levels, rarer)
+    return float(answers.sum() - answers.max())
+
+
+def inflated(fit: Fitted) -> dict[str, str]:
+    """Flag of each factor whose variance Laplace's approximation makes too large (docs/coverage_raters.csv)."""
+    rarer, few = _rarer(fit), {}
+    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
+        if rarer < FEWEST_RARER * len(term.levels) and not calls:  # with few calls it is too small
+            few[term.factor] = flags.FEW_RARER.of(least=FEWEST_RARER, factor=term.factor)
+    return few
 
 
 def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:

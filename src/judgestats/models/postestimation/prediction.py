@@ -185,7 +185,8 @@ def _single(fit: Fitted, rows: CodedRows, kind: str, random: str, interval: bool
         return _averages(fit, rows, interval, conf_level)[:, 0]
     eta = conditional(fit, rows) if random == "conditional" else rows.eta(fit)
     error = np.sqrt(_link_variance(fit, rows, random)) if interval else np.full(len(eta), np.nan)
-    q = _quantile(fit, conf_level, rows.X) if interval else np.nan
+    by_model = random == "conditional" and bool(fit.design.terms)  # whatever the clusters are
+    q = half_width(conf_level, np.inf) if by_model or not interval else _quantile(fit, conf_level, rows.X)
     low, high = eta - q * error, eta + q * error
     if kind == "link":
         return np.column_stack([eta, error, low, high])

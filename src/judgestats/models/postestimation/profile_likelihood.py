@@ -19,6 +19,8 @@ from judgestats.typing import Floats, Mask
 Objective = Callable[[Floats], tuple[float, Floats]]
 #: Stands for an infinite objective in the search for an end.
 _HIGH = 1e8
+#: Log of a standard deviation, of either sign, whose square a computer holds.
+_FAR = 300.0
 
 
 @dataclass
@@ -177,11 +179,14 @@ class Spreads:
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
         """Value and gradient, β profiled out."""
+        nowhere = np.inf, np.full(len(x), np.nan)
+        if not np.isfinite(x).all() or abs(x[-1]) > _FAR:  # a variance that is no number
+            return nowhere
         target, sigma, n = self.target, float(np.exp(x[-1])), self.target.cells.n
         theta = x[:-1] / sigma
         at_theta = target.at(theta)
-        if not np.isfinite(at_theta.objective) or not np.isfinite(x).all():
-            return np.inf, np.full(len(x), np.nan)
+        if not np.isfinite(at_theta.objective):
+            return nowhere
         ratio = at_theta.residual / sigma**2
         value = at_theta.objective + n / 2 * (ratio - 1 - np.log(ratio))
         slope = target.scales.gradient(target.cells.z, at_theta.scale)

@@ -11,7 +11,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.models.fitted_models import Fitted
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.delta_method import cautions, delta, normal_quantile, spread
-from judgestats.models.postestimation.design_shortages import shortages
+from judgestats.models.postestimation.design_shortages import inflated, shortages
 from judgestats.models.postestimation.prediction import ESTIMATES, limits
 from judgestats.typing import Floats
 
@@ -42,7 +42,7 @@ def agreement(
     error = spread(jacobian, fit.covariance)
     cells = limits(value, error, "probability", z)
     columns = {"term": "kappa", **dict(zip(ESTIMATES[:4], cells.T, strict=True))}
-    few = [short.flag for short in shortages(fit)]
+    few = [*(short.flag for short in shortages(fit)), *filter(None, [inflated(fit).get(of)])]
     singular = flags.SINGULAR if flags.SINGULAR in fit.notes else ""
     flag = [flags.join(f, singular, *few) for f in cautions(fit, error)]
     return pd.DataFrame({**columns, "method": LINKS[fit.link].name, "flag": flag})

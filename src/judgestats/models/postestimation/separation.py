@@ -8,6 +8,7 @@ import numpy as np
 
 from judgestats import flags
 from judgestats.models.fitted_models import Fitted
+from judgestats.models.likelihood.compression import distinct
 from judgestats.models.links import LINKS
 from judgestats.models.postestimation.mean_responses import rows_of
 from judgestats.models.variance_parameters import components
@@ -81,18 +82,23 @@ def _constraints(fit: Fitted) -> Floats:
     d = fit.design
     if not d.categories:
         up, down = fit.distribution.losing(d.y, d.trials)
-        return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
+        return _sorted(np.vstack([d.X[up], -d.X[down]]))
     y, last = d.y.astype(np.int64), len(d.categories) - 1
     if fit.distribution.per_class:
-        answers, others = np.unique(np.column_stack([y, d.X]), axis=0), np.eye(last + 1)[:, 1:]
+        answers, others = _sorted(np.column_stack([y, d.X])), np.eye(last + 1)[:, 1:]
         beside = others[answers[:, 0].astype(np.int64)][:, None] - others  # (N, J, J - 1): the class, less each
-        return np.unique(np.einsum("njk,np->njkp", beside, answers[:, 1:]).reshape(-1, fit.n_fixed), axis=0)
+        return _sorted(np.einsum("njk,np->njkp", beside, answers[:, 1:]).reshape(-1, fit.n_fixed))
     cuts = fit.thresholds.map
     part = fit.parts
     below, above = y < last, y > 0
     upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])
     lower = np.hstack([d.X[above], -cuts[part[above], y[above] - 1]])
-    return np.unique(np.vstack([upper, lower]), axis=0)
+    return _sorted(np.vstack([upper, lower]))
+
+
+def _sorted(rows: Floats) -> Floats:
+    """Distinct rows in order; few of many, which is why only those are sorted."""
+    return np.unique(rows[distinct(rows)[0]], axis=0)
 
 
 def runaway(A: Floats) -> Mask:
