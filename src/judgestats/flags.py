@@ -484,6 +484,10 @@ NO_OWN = Flag("no_own", "no own system",
 NO_OTHER = Flag("no_other", "no other system", "The judge scored no system but its own.", "invalid")
 NAIVE = Flag("naive", "naive, includes the judge",
     "The reference contains the judge itself, which pulls its deviation towards 0.")
+OWN_OR_TASTE = Flag("own_or_taste", "own or taste: not separable",
+    "A judge likes some systems more than other judges do. What it does for its own is measured against how much it "
+    "differs on the others, and there are too few of these: there is no interval. Have a third judge, or more systems.",
+    "invalid", said_of=("difference",))
 NO_SELF_SCORE = Flag("no_self_score", "no judge scored itself",
     "There is no self-preference without it. Say which system is which judge: identity={system: judge}.")
 FEW_OWN = Flag("few_own", "fewer than 3 judges scored themselves",
