@@ -205,10 +205,10 @@ def clustered_share(
     conf_level: float,
     alike: Floats | None = None,
 ) -> Estimate:
-    """A pooled share from the hits and the sizes of clusters (G,), flagged where these are few."""
+    """A pooled share from the hits and the sizes of clusters (G,), flagged where these are few, or tell the share."""
     times: Floats | float = 1.0 if alike is None else alike
     total = float((times * n).sum())
-    few = flags.few_clusters(n, alike=alike)
+    few = flags.few_clusters(n, alike=alike) or flags.informative_sizes(k, n, column.lstrip("_"), alike)
     p = float((times * k).sum()) / total if total else math.nan
     error, low, high = clustered_wilson(k, n, conf_level, alike)
     by = methods.clustered(methods.WILSON, column, n, times)
