@@ -322,10 +322,10 @@ def agreement() -> Iterator[Cell]:
                     note="bivariate normal",
                 )
     for n in SIZES:
-        for term, truth in (("deviation", 0.9), ("self_excess", 0.4)):
+        for term, truth, by in (("deviation", 0.9, "items"), ("self_excess", 0.4, "cells of judges by systems")):
             yield Cell(
                 "consensus_deviation",
-                f"{term}: t over items",
+                f"{term}: t over {by}",
                 "independent",
                 n,
                 truth,

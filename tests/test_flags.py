@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import math
 import pickle
 import re
 from collections import Counter
@@ -16,8 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import same_results
+from scipy import stats
 
 from judgestats import flags, methods
+from judgestats.estimate import clustered_share
 from judgestats.flags import FLAGS, Flag, explain, flag_codes, in_part, join
 from judgestats.metrics.measure_registry import measures
 from judgestats.results import estimates
@@ -174,6 +177,28 @@ def test_unequal_clusters_and_few_drawn_ones_are_flagged() -> None:
     assert flags.few_clusters(sizes[:1], alike=np.array([12.0])) == ""
     assert flags.few_clusters(np.array([5, 0, 0])) == flags.ONE_UNIT
     assert flags.few_clusters(np.zeros(3)) == flags.ONE_UNIT
+
+
+def test_sizes_that_carry_information_are_flagged_by_the_mean_of_the_clusters():
+    """The t of the difference of the two means, with deviations from the pooled share; no cluster counts twice."""
+    rng = np.random.default_rng(2)
+    n = np.arange(1.0, 25)
+    k = rng.binomial(n.astype(int), np.linspace(0.8, 0.2, 24)).astype(float)
+    apart = n / n.sum() - 1 / 24
+    t = abs(apart @ (k / n)) / math.sqrt(apart**2 @ (k / n - k.sum() / n.sum()) ** 2 * 24 / 23)
+    assert t > stats.t.ppf(0.975, 23)
+    flag = flags.informative_sizes(k, n, "item")
+    assert flag == f"large and small clusters differ: mean over items {(k / n).mean():.3f}"
+    assert clustered_share(k, n, "item", 0.95).flag == flag
+    assert flags.informative_sizes(n - k, n, "item") == flag.replace(
+        f"{(k / n).mean():.3f}", f"{1 - (k / n).mean():.3f}"
+    )
+    twice = np.repeat([1.0, 2.0], 12)
+    k2, n2 = np.repeat(k, twice.astype(int)), np.repeat(n, twice.astype(int))
+    assert flags.informative_sizes(k, n, "item", twice) == flags.informative_sizes(k2, n2, "item")
+    assert flags.informative_sizes(np.round(n / 2), n, "item") == ""
+    assert clustered_share(k[:9], n[:9], "item", 0.95).flag == flags.FEW_CLUSTERS
+    assert flags.informative_sizes(rng.binomial(5, 0.5, 40).astype(float), np.full(40, 5.0), "item") == ""
 
 
 def test_a_few_large_errors_are_flagged_by_what_they_are_worth():

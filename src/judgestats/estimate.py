@@ -181,6 +181,15 @@ def student(
     return replace(estimate, std_error=error, low=float(low), high=float(high))
 
 
+def student_of_cells(
+    value: float, error: float, df: float, conf_level: float, *, bounds: tuple[float, float] = ANY
+) -> Estimate:
+    """A contrast of a judge's own cells of a table by judges and systems; no interval where `df` is 0."""
+    if not df:
+        return Estimate(value, conf_level=conf_level, flag=flags.OWN_OR_TASTE)
+    return student(value, error, df, conf_level=conf_level, method=methods.T_OF_JUDGE_CELLS, bounds=bounds)
+
+
 def share(k: float, n: float, conf_level: float, flag: str = "") -> Estimate:
     """A share of independent things, with Wilson's interval."""
     p = k / n if n else math.nan
@@ -196,10 +205,10 @@ def clustered_share(
     conf_level: float,
     alike: Floats | None = None,
 ) -> Estimate:
-    """A pooled share from the hits and the sizes of clusters (G,), flagged where these are few."""
+    """A pooled share from the hits and the sizes of clusters (G,), flagged where these are few, or tell the share."""
     times: Floats | float = 1.0 if alike is None else alike
     total = float((times * n).sum())
-    few = flags.few_clusters(n, alike=alike)
+    few = flags.few_clusters(n, alike=alike) or flags.informative_sizes(k, n, column.lstrip("_"), alike)
     p = float((times * k).sum()) / total if total else math.nan
     error, low, high = clustered_wilson(k, n, conf_level, alike)
     by = methods.clustered(methods.WILSON, column, n, times)
@@ -344,11 +353,12 @@ def jackknifed(
     *,
     alike: Floats | None = None,
     coefficient: bool = True,
+    most_df: float = math.inf,
 ) -> Estimate:
     """An estimate with Student's interval from its values `without` (G,) each cluster.
 
     `n` (G,): sizes of the clusters; `alike` (G,): how many there are of each. A `coefficient` between -1 and 1 has its
-    interval on the scale of Fisher's z, unless it is -1 or 1 without a cluster.
+    interval on the scale of Fisher's z, unless it is -1 or 1 without a cluster. `most_df`: degrees of freedom at most.
     """
     there = n > 0
     alike = (np.ones(n.size) if alike is None else alike)[there]
@@ -362,11 +372,11 @@ def jackknifed(
         return estimate.flagged(flags.UNDEFINED.of(lost, what="value(s) without a cluster"))
     if coefficient and bool((np.abs(np.append(without, value)) < 1 - 1e-12).all()):
         estimate = replace(estimate, method=by.instead(methods.JACKKNIFE_Z))
-        on_z = jackknife_interval(math.atanh(value), np.arctanh(without), n, conf_level, alike)
+        on_z = jackknife_interval(math.atanh(value), np.arctanh(without), n, conf_level, alike, most_df)
         error, low, high = (1 - value * value) * on_z.std_error, math.tanh(on_z.low), math.tanh(on_z.high)
         p = on_z.p_value
     else:
-        error, low, high, p = jackknife_interval(value, without, n, conf_level, alike)
+        error, low, high, p = jackknife_interval(value, without, n, conf_level, alike, most_df)
         low, high = (max(low, -1.0), min(high, 1.0)) if coefficient else (low, high)
     if math.isnan(error):
         return estimate.flagged(flags.NO_SPREAD)

@@ -54,6 +54,10 @@ FEW_DRAWN = Flag("few_drawn", "fewer than 30 clusters",
 UNEQUAL_CLUSTERS = Flag("unequal_clusters", "clusters of unequal size, worth {n}",
     "A few large clusters hold most of the data, so that the interval is as rough as that of so many clusters of equal "
     "size, and these are fewer than ten.")
+INFORMATIVE_SIZES = Flag("informative_sizes", "large and small clusters differ: mean over {what}s {mean}",
+    "The share goes with the size of the clusters (long conversations are harder, say). Each call counts as much in "
+    "it; in the mean of the clusters' shares each cluster does, and that is another number: say which is meant. The "
+    "interval of the share may cover .90 only. In one table of twenty the flag stands by chance.")
 FEW_RARE_CLUSTERS = Flag("few_rare_clusters", "fewer than 10 clusters with the rarer answer",
     "The class is so rare that few clusters contain it, and their variance is not known well: the interval may be too "
     "narrow.")
@@ -484,6 +488,10 @@ NO_OWN = Flag("no_own", "no own system",
 NO_OTHER = Flag("no_other", "no other system", "The judge scored no system but its own.", "invalid")
 NAIVE = Flag("naive", "naive, includes the judge",
     "The reference contains the judge itself, which pulls its deviation towards 0.")
+OWN_OR_TASTE = Flag("own_or_taste", "own or taste: not separable",
+    "A judge likes some systems more than other judges do. What it does for its own is measured against how much it "
+    "differs on the others, and there are too few of these: there is no interval. Have a third judge, or more systems.",
+    "invalid", said_of=("difference",))
 NO_SELF_SCORE = Flag("no_self_score", "no judge scored itself",
     "There is no self-preference without it. Say which system is which judge: identity={system: judge}.")
 FEW_OWN = Flag("few_own", "fewer than 3 judges scored themselves",
@@ -808,6 +816,28 @@ def few_clusters(sizes: ArrayLike, *, resampled: bool = False, alike: Floats | N
         return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
     worth = effective_clusters(n, times)
     return UNEQUAL_CLUSTERS.of(max(round(worth), 1)) if worth < 10 else FEW_DRAWN if resampled and clusters < 30 else ""
+
+
+def informative_sizes(k: Floats, n: Floats, column: str, alike: Floats | None = None) -> str:
+    """Flag where a share of `k` in `n` (G,), `alike` clusters of each, goes with their size, at 5 % by t; or empty.
+
+    The difference from the mean of the clusters' shares has the error that it has where all share one expectation.
+    """
+    times = np.ones(n.size) if alike is None else alike
+    k, n, times = (x[n > 0] for x in (k, n, times))
+    clusters, total = float(times.sum()), float(times @ n)
+    apart, share = n / total - 1 / clusters, k / n
+    gap = float((times * apart) @ share)
+    squares = float((times * apart**2) @ (share - float(times @ k) / total) ** 2)
+    error = math.sqrt(squares * clusters / (clusters - 1))
+    if not abs(gap) > 1.96 * error > 1e-12:
+        return ""
+    from scipy.special import stdtrit  # a first look needs none of it
+
+    mean = float(times @ share) / clusters
+    return (
+        INFORMATIVE_SIZES.of(what=column, mean=f"{mean:.3f}") if abs(gap) > stdtrit(clusters - 1, 0.975) * error else ""
+    )
 
 
 def few_large_errors(errors: Floats, alike: Floats | None = None) -> str:

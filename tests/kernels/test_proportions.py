@@ -272,6 +272,27 @@ def test_a_bounded_difference_has_a_quarter_of_a_cluster_at_each_bound():
     assert 0 < alike[3] < 0.1, "30 clusters without a difference"
 
 
+@pytest.mark.parametrize("alike", [0.0, 1.0])
+def test_a_difference_of_shares_has_a_quarter_of_a_thing_at_each_bound(alike):
+    """Of as many things as the clusters are worth, and a quarter of a cluster at most, where all calls are alike."""
+    rng = np.random.default_rng(3)
+    answers = rng.random((40, 8, 2)) < [0.9, 0.7]
+    answers = np.where(rng.random((40, 1, 1)) < alike, answers[:, :1], answers)
+    k, n, weight = answers.sum(axis=1).astype(float), np.full((40, 2), 8.0), np.array([1.0, -1.0])
+    _, error, low, high = kernel.clustered_ratios(k, n, weight, bound=1.0, things=320.0)
+    p = k.sum(axis=0) / 320
+    worth = 320 / max(error**2 / max(p * (1 - p) / 320), 1)
+    pseudo = 0.25 * min(40 / worth, 1)
+    x, weights = np.append((k / 8) @ weight, [-1, 1]), np.append(np.ones(40), [pseudo, pseudo])
+    centre = np.average(x, weights=weights)
+    spread = weights @ (x - centre) ** 2 / 39 * 40 / weights.sum()
+    half = stats.t.ppf(0.975, 39) * math.sqrt(spread / weights.sum())
+    assert (low, high) == (pytest.approx(centre - half), pytest.approx(centre + half))
+    plain, quarter = (kernel.clustered_ratios(k, n, weight, bound=b) for b in (math.inf, 1.0))
+    assert plain[3] - plain[2] < high - low <= quarter[3] - quarter[2]
+    assert pseudo == 0.25 if alike else 0.25 / 8 < pseudo < 0.1
+
+
 def test_a_sum_of_shares_is_composed_of_their_clustered_intervals():
     """Shares in clusters of their own: distances are squared and added; the same share twice: they are added."""
     rng = np.random.default_rng(1)

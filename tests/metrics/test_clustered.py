@@ -236,3 +236,14 @@ def test_the_jackknife_is_on_the_scale_of_z_unless_a_value_is_at_its_end():
     plain = jackknifed(0.9, np.linspace(0.8, 1.0, 12), n, "item", 0.95)
     assert plain.method == "t, jackknife, clustered by item (G = 12)"
     assert plain.high == 1
+
+
+def test_large_clusters_that_are_harder_are_seen():
+    """Of 20 items with 1 to 20 calls the large ones are judged less often right: their mean is another number."""
+    size = np.arange(1, 21)
+    right = np.round(size * np.linspace(0.9, 0.3, 20)).astype(int)
+    answers = [(f"i{i}", k < r) for i, (n, r) in enumerate(zip(size, right, strict=True)) for k in range(n)]
+    calls = pd.DataFrame(answers, columns=["item", "correct"]).assign(judge="g", correct=lambda t: t["correct"] * 1)
+    row = js.accuracy(calls.assign(replicate=calls.groupby("item").cumcount())).query("term == 'accuracy'").iloc[0]
+    assert row["estimate"] == pytest.approx(right.sum() / size.sum())
+    assert f"large and small clusters differ: mean over items {(right / size).mean():.3f}" in row["flag"]

@@ -131,10 +131,61 @@ def test_self_excess_over_items_is_that_of_each_item(seed):
         excess = wide[judge] - wide.drop(columns=judge).mean(axis=1)
         row = of(result, "self_excess").loc[judge]
         assert row["estimate"] == pytest.approx(excess.mean())
-        assert row["std_error"] == pytest.approx(excess.sem())
-        assert row["conf_high"] == pytest.approx(excess.mean() + 2.570581836 * excess.sem())  # t on 5
-        assert row["method"] == "t over items (G = 6)"
-        assert row["flag"] == "fewer than 10 clusters"
+
+
+def residual_variance(cells: pd.DataFrame) -> tuple[float, int]:
+    """Of least squares of cells on judges, systems and an effect of each judge's own, and its degrees of freedom."""
+    owner = cells["judge"].where(cells["judge"] == cells["system"], "")
+    X = np.column_stack([pd.get_dummies(x, dtype=float) for x in (cells["judge"], cells["system"], owner)])
+    at, _, rank, _ = np.linalg.lstsq(X, cells["mean"], rcond=None)
+    return float(((cells["mean"] - X @ at) ** 2).sum()) / (len(X) - rank), len(X) - int(rank)
+
+
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize(
+    ("judges", "systems", "lost", "df"),
+    [("abc", "abc", (), 1), ("abcd", "abcd", (), 5), ("abc", "abcxyz", (), 7), ("abcd", "abcdx", (4, 7), 6)],
+)
+def test_self_excess_is_tested_against_tastes_as_by_least_squares(judges, systems, lost, df, exclude_self):
+    """J² - 3J + 1 degrees of freedom, or (J - 1)(S - 1) - J; what each cell counts is seen by moving its mean."""
+    cells = complete(np.random.default_rng(len(systems)), judges, systems).groupby(["judge", "system"])["score"].mean()
+    cells = cells.reset_index(name="mean").drop(index=list(lost), errors="ignore")
+    rows = of(consensus_deviation(cells, exclude_self=exclude_self), "self_excess")
+    moved = [
+        of(consensus_deviation(cells.assign(mean=cells["mean"] + (cells.index == i)), exclude_self=exclude_self),
+           "self_excess")["estimate"] - rows["estimate"]
+        for i in cells.index
+    ]  # fmt: skip
+    variance, of_table = residual_variance(cells)
+    assert of_table == df
+    error = np.sqrt(variance * sum(x**2 for x in moved))
+    assert rows["std_error"].tolist() == pytest.approx(error.tolist())
+    half = scipy.stats.t.ppf(0.975, df) * error
+    assert (rows["conf_high"] - rows["estimate"]).tolist() == pytest.approx(half.tolist())
+    assert rows["method"].str.endswith("t over cells of judges by systems").all()
+    assert not rows["flag"].str.contains("sd unknown|separable").any()
+
+
+def test_self_excess_of_two_judges_is_not_told_from_a_taste():
+    rows = of(consensus_deviation(complete(np.random.default_rng(0), "ab", "ab")), "self_excess")
+    assert rows["estimate"].notna().all()
+    assert rows[["std_error", "conf_low", "conf_high"]].isna().all(axis=None)
+    assert rows["flag"].eq("own or taste: not separable").all()
+    assert rows["method"].eq("").all()
+
+
+def test_self_excess_beyond_people_is_measured_against_the_judges_own_row():
+    """What judges agree on is in a deviation from people: the other systems of the judge are all that there is."""
+    rng = np.random.default_rng(5)
+    table, people = complete(rng, "abc", "abcxy"), complete(rng, "pq", "abcxy")
+    rows = consensus_deviation(table, people)
+    deviations = rows[rows["term"] == "deviation"].set_index(["judge", "system"])["estimate"]
+    for judge in "abc":
+        others = deviations[judge].drop(judge)
+        row = of(rows, "self_excess").loc[judge]
+        assert row["std_error"] == pytest.approx(others.std() * math.sqrt(1 + 1 / 4))
+        half = scipy.stats.t.ppf(0.975, 3) * row["std_error"]
+        assert row["conf_high"] == pytest.approx(deviations[judge, judge] - others.mean() + half)
 
 
 @pytest.mark.parametrize("exclude_self", [True, False])
@@ -166,8 +217,8 @@ def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference, 
         moved = consensus_deviation(means, shifted, exclude_self=exclude_self)
         part = (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * panel["sd"][i] ** 2 / 9
         variance, squares = variance + part, squares + part**2 / 8
-    linear = ~base["term"].isin(["share_positive"]).to_numpy() & base["estimate"].notna().to_numpy()
-    assert linear.sum() == (16 if reference == "peers" else 17)
+    linear = ~base["term"].isin(["share_positive", "self_excess"]).to_numpy() & base["estimate"].notna().to_numpy()
+    assert linear.sum() == (14 if reference == "peers" else 15)
     np.testing.assert_allclose(base["std_error"][linear], np.sqrt(variance[linear]), rtol=1e-9)
     half = scipy.stats.t.ppf(0.975, variance[linear] ** 2 / squares[linear]) * np.sqrt(variance[linear])
     np.testing.assert_allclose((base["conf_high"] - base["estimate"])[linear], half, rtol=1e-9)
@@ -191,18 +242,19 @@ def test_criteria_of_one_reply_share_its_noise():
     rng, hits = np.random.default_rng(31), []
     for _ in range(60):
         runs = planned_study(rng)
-        result = consensus_deviation(runs)
-        truth = consensus_deviation(runs.assign(score=runs["true"]))["estimate"]
+        result = consensus_deviation(runs).query("term != 'self_excess'")
+        truth = consensus_deviation(runs.assign(score=runs["true"]))["estimate"][result.index]
         hits += ((result["conf_low"] <= truth) & (truth <= result["conf_high"])).tolist()
     assert 0.93 <= np.mean(hits) <= 0.97
-    alone = consensus_deviation(composite(runs.drop(columns="true")))
+    result, alone = consensus_deviation(runs), consensus_deviation(composite(runs.drop(columns="true")))
     pd.testing.assert_frame_equal(
         result[["estimate", "conf_low", "conf_high"]], alone[["estimate", "conf_low", "conf_high"]]
     )
     numbered = runs.assign(call=runs.groupby(["judge", "system", "replicate"]).ngroup())
     pd.testing.assert_frame_equal(consensus_deviation(numbered.drop(columns="replicate")), result)
     apart = consensus_deviation(runs.assign(call=range(len(runs))))
-    assert (apart["std_error"] < result["std_error"] / 1.9).all()
+    of_runs = result["term"] != "self_excess"
+    assert (apart["std_error"] < result["std_error"] / 1.9)[of_runs].all()
     pd.testing.assert_frame_equal(consensus_deviation(pl.LazyFrame(numbered)), result, check_dtype=False)
 
 
@@ -267,7 +319,6 @@ def test_clusters_of_unequal_size_have_the_error_of_least_squares():
     for weight, row in (
         ([1.0, 0, 0], of(result, "deviation", "judge", "system").loc["a", "a"]),
         ([0, 0.5, 0.5], of(result, "mean_others").loc["a"]),
-        ([1, -0.5, -0.5], of(result, "self_excess").loc["a"]),
     ):
         expected = cluster_robust(k.to_numpy(), n.to_numpy(), np.array(weight))
         assert row["std_error"] == pytest.approx(math.sqrt(expected.variance), rel=1e-12)
@@ -279,7 +330,8 @@ def test_clusters_of_unequal_size_have_the_error_of_least_squares():
 def test_no_cluster_takes_the_runs():
     table = complete(np.random.default_rng(0), items="12", runs=3)
     result = consensus_deviation(table, cluster=False)
-    assert (result["method"] == "t from mean, sd, runs (Satterthwaite)").all()
+    by_runs = result[result["term"] != "self_excess"]
+    assert (by_runs["method"] == "t from mean, sd, runs (Satterthwaite)").all()
     assert result["flag"].eq("replicates averaged").all()
     cell = table.groupby(["judge", "system", "item"])["score"].agg(["mean", "var"])
     v = cell["var"].unstack(["system", "item"]) / 3

@@ -85,14 +85,26 @@ def test_without_differences_the_fit_stays_as_it_is():
     np.testing.assert_allclose(tasted.fit.covariance, fit.covariance, rtol=1e-3)
 
 
-def test_the_page_has_the_table_of_the_study_whose_tests_of_models_hold():
+def test_the_page_has_the_table_of_the_study_whose_tests_hold():
     table, page = pd.read_csv(study.TABLE), PAGE.read_text(encoding="utf-8")
     assert tuple(table.columns) == study.COLUMNS
     assert set(zip(table["of"], table["design"], strict=True)) <= {(d.of, d.name) for d in study.designs()}
     assert all(line in page for line in study.page_lines(table))
-    models = table[~table["of"].isin(["bias_score(family=)", "consensus_deviation"])]
-    assert len(models) > 8
-    assert (models["size"] < 0.065 + 2 * models["mc_error"]).all()
+    assert len(table) > 25
+    assert (table["size"] < 0.065 + 2 * table["mc_error"]).all()
+    measures = table[table["of"].isin(["bias_score(family=)", "consensus_deviation"])]
+    assert len(measures) == 13
+    assert (measures["size"] <= 0.065).all()
+    assert (measures["power"] > measures["size"]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judges", [3, 5])
+def test_measures_tell_tastes_from_a_preference_for_ones_own(judges):
+    for ask, tables in ((study.deviations, 60), (study.family_bias, 25)):
+        answers = [ask(seed, judges) for seed in range(1000, 1000 + tables)]
+        for question in answers[0]:
+            assert np.mean([np.mean(a[question]) for a in answers]) < 0.12, (ask, question)
 
 
 @pytest.mark.slow

@@ -136,13 +136,18 @@ class Jackknife(NamedTuple):
 
 
 def jackknife_interval(
-    estimate: float, without: Floats, n: Floats, conf_level: float, alike: Floats | None = None
+    estimate: float,
+    without: Floats,
+    n: Floats,
+    conf_level: float,
+    alike: Floats | None = None,
+    most_df: float = math.inf,
 ) -> Jackknife:
     """Standard error and Student's interval from estimates (G,) without each cluster of sizes `n`, `alike` of each.
 
     It reaches farther by the bias of the jackknife to the side to which the estimate would be corrected: with h the
     share of a cluster, the sum of (1 - h) (without - estimate). Degrees of freedom are those of a mean, and at most
-    those of the variance of such values.
+    those of the variance of such values, or `most_df`.
 
     Busing, F. M. T. A., Meijer, E., Van der Leeden, R. (1999). Statistics and Computing 9, 3-8. MacKinnon, J. G.,
     Nielsen, M. O., Webb, M. D. (2023). Journal of Applied Econometrics 38, 671-694 (CV3).
@@ -155,7 +160,7 @@ def jackknife_interval(
     error = math.sqrt((clusters - 1) / clusters * float(times @ (without - mean) ** 2))
     if not error > 1e-12:
         return Jackknife(math.nan, math.nan, math.nan, math.nan)
-    df = min(df, variance_degrees(without - mean, times))
+    df = min(df, variance_degrees(without - mean, times), most_df)
     bias = float((times * (1 - n / (times @ n))) @ (without - estimate))
     from scipy.special import stdtr, stdtrit  # the flags of a first look use this module, and need none of it
 

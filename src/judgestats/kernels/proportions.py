@@ -139,13 +139,21 @@ def _most_frequent(share: Floats, alike: Floats) -> float:
 
 
 def clustered_ratios(
-    k: Floats, n: Floats, weight: Floats, conf_level: float = CONF_LEVEL, bound: float = math.inf
+    k: Floats,
+    n: Floats,
+    weight: Floats,
+    conf_level: float = CONF_LEVEL,
+    bound: float = math.inf,
+    *,
+    things: float = math.nan,
 ) -> tuple[float, float, float, float]:
     """Estimate, cluster-robust standard error and t interval of a sum, by weight (P,), of ratios of totals (G, P).
 
     With a finite bound the interval is that of the data and two pseudo-observations at the bounds, each of a quarter of
     a cluster, as Agresti and Min (2005, Statistics in Medicine 24, 729-740) add them to a paired difference: the few
-    clusters that decide on a skewed difference may all be absent from a sample, which then looks too precise.
+    clusters that decide on a skewed difference may all be absent from a sample, which then looks too precise. A
+    difference of shares of many `things` in each cluster is not near its bounds there: a pseudo-observation is a
+    quarter of a thing, of as many as the clusters are worth, and a quarter of a cluster at most.
     """
     there = (n > 0).any(axis=1)
     k, n = k[there], n[there]
@@ -156,11 +164,16 @@ def clustered_ratios(
     quantile = float(stdtrit(df, 0.5 + conf_level / 2))
     if math.isinf(bound):
         return value, error, value - quantile * error, value + quantile * error
-    clusters = len(n)
-    more = clusters + 2 * _PSEUDO
+    clusters, pseudo = len(n), _PSEUDO
+    if things > clusters:
+        share = k.sum(axis=0) / n.sum(axis=0)
+        independent = float((share * (1 - share) / n.sum(axis=0) * weight**2).max())
+        effect = max(variance / independent, 1.0) if independent > 0 else math.inf
+        pseudo *= min(clusters / things * effect, 1.0)
+    more = clusters + 2 * pseudo
     centre = value * clusters / more
     spread = (clusters - 1) * variance * clusters + clusters * (value - centre) ** 2
-    spread += 2 * _PSEUDO * (bound**2 + centre**2)  # squares about the centre of clusters and pseudo-observations
+    spread += 2 * pseudo * (bound**2 + centre**2)  # squares about the centre of clusters and pseudo-observations
     half = quantile * math.sqrt(spread / (clusters - 1) * clusters) / more
     return value, error, max(centre - half, -bound), min(centre + half, bound)
 

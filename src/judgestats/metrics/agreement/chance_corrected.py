@@ -31,7 +31,7 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.estimate import jackknifed, student, varies
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected
-from judgestats.kernels.cluster_sums import sums_within
+from judgestats.kernels.cluster_sums import NEARLY_INDEPENDENT, effective_clusters, sums_within
 from judgestats.kernels.cohens_kappa import (
     agreement_of_sums,
     cell_agreement,
@@ -153,7 +153,8 @@ def _left_out(
     whole = [agreement_of_sums(total[None], w) for total in totals]
     without = [agreement_of_sums(total - own, w) for total, own in zip(totals, sums, strict=True)]
     value, others = (kappa_of_all(each, coefficient) for each in (whole, without))
-    cells = _without_each(float(value[0]), others, size, column or "", conf_level, alike)
+    apart = np.sum([own[:, 0] - own[:, 1] for own in sums], axis=0)
+    cells = _without_each(float(value[0]), others, size, apart, column or "", conf_level, alike)
     cells.pop("p_value", None)
     return cells
 
@@ -323,13 +324,21 @@ def _student_cells(fit: Chance, n: Floats, conf_level: float) -> Record:
 
 def _over_clusters(value: float, sums: Floats, statistic: Statistic, column: str, conf_level: float) -> Record:
     """Interval of a coefficient, and the test of 0; `sums` (G, 2 or more): units, agreement and others of a cluster."""
-    without = statistic(sums.sum(axis=0) - sums)
-    return _without_each(value, without, sums[:, 0], column, conf_level, np.ones(len(sums)))
+    without, size = statistic(sums.sum(axis=0) - sums), sums[:, 0]
+    return _without_each(value, without, size, size - sums[:, 1], column, conf_level, np.ones(len(sums)))
 
 
-def _without_each(value: float, without: Floats, size: Floats, column: str, conf_level: float, alike: Floats) -> Record:
-    """Interval of a coefficient from its values without each cluster of `size` units, `alike` of each."""
-    estimate = jackknifed(value, without, size, column, conf_level, alike=alike)
+def _without_each(
+    value: float, without: Floats, size: Floats, apart: Floats, column: str, conf_level: float, alike: Floats
+) -> Record:
+    """Interval of a coefficient from its values without each cluster of `size` units, `alike` of each.
+
+    `apart`: disagreement in a cluster. The variance comes from clusters that have some: of clusters of more than 3
+    units on average there are no more degrees of freedom than of a mean over as many clusters as these are worth.
+    """
+    many = float(alike @ size) > NEARLY_INDEPENDENT * float(alike.sum())
+    most_df = max(effective_clusters(np.maximum(apart, 0.0), alike) - 1.0, 1.0) if many else math.inf
+    estimate = jackknifed(value, without, size, column, conf_level, alike=alike, most_df=most_df)
     perfect = flags.PERFECT_AGREEMENT if value > 1 - 1e-12 else ""
     flag = flags.join(perfect, estimate.flag, flags.SMALL_N if alike @ size < 30 else "")
     return {**estimate.interval, "flag": flag}

@@ -303,7 +303,8 @@ def _difference_to_people(judge: _Pairs, people: _Pairs, column: str, conf_level
     there = size.any(axis=1)
     k, size, n = k[shared], size[shared], size[shared].sum(axis=0)
     apart = flags.EXCLUDED.of(int((there & ~shared).sum()), what=f"{column}(s) without both agreements")
-    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, bound=1.0)
+    things = n[0] / np.unique(sides[0].table["other"].code).size
+    value, error, low, high = clustered_ratios(k, size, np.array([1.0, -1.0]), conf_level, 1.0, things=float(things))
     method = methods.clustered(methods.PSEUDO_OBSERVATIONS, column, size[:, 0])
     flag = flags.join(flags.few_clusters(size[:, 0]), flags.SMALL_N if n[0] < 30 else "", apart)
     error = error if error > 0 else np.nan

@@ -243,15 +243,13 @@ class Uncertainty:
         """
         return self._spreads(owner, n_owners, weights, self._over_clusters(owner, n_owners, weights))
 
-    def contrast(self, owner: NDArray[np.int64], n_owners: int, left: Floats, right: Floats) -> list[list[Spread]]:
-        """:meth:`spreads` of `left`, of `right` (on other pairs), and of ``left - right``."""
-        weights = (left, right, left - right)
+    def sides(self, owner: NDArray[np.int64], n_owners: int, left: Floats, right: Floats) -> list[list[Spread]]:
+        """:meth:`spreads` of `left`, and of `right`, on other pairs."""
         if self.data.cluster is None or self._too_large(2 * n_owners):
-            return [self.spreads(owner, n_owners, w) for w in weights]
+            return [self.spreads(owner, n_owners, w) for w in (left, right)]
         scores, size = self._cluster_scores(2 * owner + (right != 0), 2 * n_owners, left + right)
-        (a, b), (of_a, of_b) = (scores[::2], scores[1::2]), (size[::2], size[1::2])
-        sums = (_of_table(a, of_a), _of_table(b, of_b), _of_table(a - b, of_a + of_b))
-        return [self._spreads(owner, n_owners, w, s) for w, s in zip(weights, sums, strict=True)]
+        sums = [_of_table(scores[side::2], size[side::2]) for side in (0, 1)]
+        return [self._spreads(owner, n_owners, w, s) for w, s in zip((left, right), sums, strict=True)]
 
     def _spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats, sums: _OverClusters) -> list[Spread]:
         fewest = np.full(n_owners, np.inf)
