@@ -44,7 +44,11 @@ _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 @canvas.picture(needs="share")
 def variance_components(
-    components: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None
+    components: pd.DataFrame,
+    *,
+    order: estimate_rows.Order = "value",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> canvas.Picture:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
@@ -79,7 +83,7 @@ def variance_components(
             "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
         )
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order, value="share")
     wide = estimates.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=terms)
     others = iter(_OTHERS * len(terms))
     classes = {t: (short_names.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in terms}
