@@ -236,7 +236,7 @@ def _unit(table: pd.DataFrame) -> str:
     if all(is_whole(t) for t in set(table["term"])):
         return "number"
     at = {neutral_value(term) for term in set(table["term"])}
-    return _UNITS.get(_form(table), "0 = none" if at == {0.0} else ", ".join(map(in_words, set(table["term"]))))
+    return _UNITS.get(_form(table), "estimate (0 = none)" if at == {0.0} else "estimate")
 
 
 #: Units of a panel of shares, or of differences of shares.

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
@@ -86,6 +87,8 @@ def score_matrix(
     own = own_cells(values, judges, identity)
     bar = f"rank by the judge (1 = lowest, {values.shape[1]} = highest)" if shade == "rank" else "mean score"
     ax = heat(values, colored, Shading(SEQUENTIAL, Normalize(low, high), bar, spread=spread), own, ax, title)
+    if shade == "rank":
+        canvas.figure_of(ax).axes[-1].yaxis.set_major_locator(MaxNLocator(integer=True))
     sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
     _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
     cells = values.rename_axis(index="judge", columns="system").stack()
@@ -263,7 +266,8 @@ def heat(
     if shading.form != "score":
         canvas.in_form(scale.ax, shading.form, "y")
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
-    scale.set_label("\n".join(textwrap.wrap(shading.bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
+    bar = textwrap.wrap(shading.bar, 30)
+    scale.set_label("\n".join(bar), fontsize=canvas.SMALL + 0.5, color=canvas.INK, labelpad=10 * len(bar) - 6)
     canvas.named(ax, "", "", title)
     canvas.below(ax, *estimate_rows.distinct([across.key, down.key]))
     return ax
