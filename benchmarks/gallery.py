@@ -178,6 +178,12 @@ def _strategies(names: list[str]) -> pd.DataFrame:
     return table.assign(survives=table["conf_low"] > 0, adjustment=f"holm, m = {len(table)}")
 
 
+def _by_strategy(names: list[str]) -> pd.DataFrame:
+    table = _each(judge=names, strategy=["B0", "S1", "S2", "S3", "S8"]).assign(term="accuracy")
+    skill = table["judge"].map(dict(zip(names, _uniform(len(names), 0.45, 0.8), strict=True)))
+    return _rows(table, skill + _uniform(len(table), -0.1, 0.15, 2), 0.06).assign(method="Wilson")
+
+
 def _changes(names: list[str]) -> pd.DataFrame:
     biases, strategies = ["length", "position", "style", "authority"], ["S1", "S2", "S3", "S8"]
     table = _each(judge=[None, *names], bias=biases, strategy=strategies)
@@ -480,6 +486,12 @@ ENTRIES = [
         "How often each judge gives each answer.",
         _one(lambda n: _stacked(n, ["first", "tie", "second", "invalid"])),
         "js.position_bias(calls)",
+    ),
+    Entry(
+        "by_condition",
+        "Judges under each level of a condition.",
+        lambda names: ((_by_strategy(names), "strategy"), {}),
+        'js.gold_agreement(calls, by="strategy")',
     ),
     Entry("bias_map", "What each strategy does to each bias.", _one(_changes), "js.bias_change(calls)", judges=False),
     Entry("bias_scores", "Signed biases of each judge.", _one(_biases), "js.bias_score(calls)"),

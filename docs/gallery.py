@@ -147,6 +147,11 @@ part = llmbar[llmbar["judge"].isin(["GPT-4", "ChatGPT-0301"]) & llmbar["strategy
 result = js.compare_strategies(js.aggregate(part, "swap", "order"), baseline="Vanilla")
 picture = js.plot.strategies(result)
 
+# %% by_condition
+# Six judges of LLMBar: how often each is right, under each of six prompts.
+result = js.gold_agreement(llmbar[llmbar["strategy"].isin(asked_by)], by="strategy")
+picture = js.plot.by_condition(result, "strategy", term="accuracy")
+
 # %% pareto
 accuracy = js.gold_agreement(verdicts, by="strategy").query("term == 'accuracy'")
 cost = accuracy["strategy"].map({"B0": 1.0, "S1": 2.0, "S8": 3.0}) * accuracy["judge"].map({"large": 10, "small": 1})

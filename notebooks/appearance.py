@@ -16,7 +16,7 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 
 from judgestats.models.bayes.draws import diagnostics
-from judgestats.reporting.plots.canvas import GRID, INK, MUTED, PALETTE
+from judgestats.reporting.plots.canvas import GRID, INK, MUTED, PALETTE, Picture
 
 #: Columns that hold counts, and columns that hold p-values.
 COUNT = re.compile(r"n|n_\w+|\w+_n|delta|systems|judges|rows|items|calls|pairs")
@@ -36,6 +36,8 @@ LOOK: dict[str, Any] = {
 DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
 #: Under this name the last line of a notebook carries what was sampled, for the test that compares two runs.
 SAMPLED = "sampled"
+#: Under this name a picture carries what its axes say.
+AXES = "axes"
 #: Most decimals of a number in a table.
 DECIMALS = 3
 
@@ -122,6 +124,7 @@ def set_up() -> dict[str, Any]:
     """Show tables and pictures of this kernel alike; returns the options of the sampler."""
     if shell := get_ipython():
         shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, table)
+        shell.display_formatter.formatters["image/png"].for_type(Picture, with_axes)
     mpl.rcParams.update(
         {
             "axes.prop_cycle": mpl.cycler(color=PALETTE),
@@ -145,6 +148,13 @@ def set_up() -> dict[str, Any]:
     draws = int(os.environ.get(DRAWS, "1000"))
     full = draws >= 1000
     return {"draws": draws, "tune": 1000 if full else 400, "chains": 4 if full else 2, "progress": False}
+
+
+def with_axes(picture: Picture) -> tuple[bytes, dict[str, Any]] | None:
+    """A picture of the package, which carries what its axes say, for the test that compares two runs."""
+    image = picture._repr_png_()
+    said = [[ax.get_title("left"), ax.get_xlabel(), *(t.get_text() for t in ax.get_yticklabels())] for ax in picture]
+    return image and (image[0], {**image[1], AXES: said})
 
 
 def last_line(*fits: Any) -> None:

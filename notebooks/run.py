@@ -28,6 +28,8 @@ DRAWS = "JUDGESTATS_NOTEBOOK_DRAWS"
 UNSEEN = "remove-input"
 #: Where the last line of a notebook carries what was sampled: ``appearance.last_line``.
 SAMPLED = "sampled"
+#: Where a picture of the package carries titles, labels and names of rows: ``appearance.with_axes``.
+AXES = "axes"
 #: Monte Carlo errors by which two samples may differ: there are hundreds of estimates.
 FAR = 5.0
 #: Scripts that a page would load from elsewhere: MathJax, require.js and Mermaid, which no notebook needs.
@@ -141,6 +143,9 @@ def differences(stored: Any, anew: Any) -> list[str]:
         pair = [_shown(c) for c in (cell, other)]
         if _sampled(cell) is None and "sampled" not in cell["metadata"].get("tags", []) and pair[0] != pair[1]:
             found.append(f"differs: {cell['source']}\n{pair[0]}\n{pair[1]}")
+        axes = [sorted(text for panel in said for text in panel) for c in (cell, other) for said in _axes(c)]
+        if axes[: len(axes) // 2] != axes[len(axes) // 2 :]:  # rows of sampled estimates may be in another order
+            found.append(f"axes of a picture differ: {cell['source']}")
     models, again = (next(filter(None, map(_sampled, n.cells)), []) for n in (stored, anew))
     for k, (model, other) in enumerate(zip(models, again, strict=True), 1):
         found += [f"model {k}, {row}" for row in model["rows"] if not _near(row, model, other)]
@@ -153,13 +158,22 @@ def _sampled(cell: Any) -> list[Any] | None:
     return carried[0] if carried else None
 
 
+def _axes(cell: Any) -> list[Any]:
+    """What the axes of the pictures of a cell say."""
+    carried = (
+        o["metadata"].get("image/png", o["metadata"]).get(AXES) for o in cell.get("outputs", []) if "metadata" in o
+    )
+    return [said for said in carried if said]
+
+
 def _shown(cell: Any) -> list[Any]:
-    """What a cell shows: its text, and that there is a picture."""
+    """What a cell shows: its text, that there is a picture, and what the axes of one of the package say."""
     kinds = ("text/html", "text/markdown", "text/plain")
-    return [
-        o.get("text") or next((o["data"][k] for k in kinds if k in o.get("data", {})), "a picture")
-        for o in cell.get("outputs", [])
+    outputs = cell.get("outputs", [])
+    texts = [
+        o.get("text") or next((o["data"][k] for k in kinds if k in o.get("data", {})), "a picture") for o in outputs
     ]
+    return texts + _axes(cell)
 
 
 def _near(row: str, model: Any, other: Any) -> bool:

@@ -102,6 +102,35 @@ def test_a_notebook_is_short_of_set_up(path: Path) -> None:
     assert code[-1].startswith("appearance.last_line(")
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_every_picture_of_the_package_says_what_its_axes_said(path: Path, run: ModuleType) -> None:
+    """Of an executed notebook that is older than this build, `test_runs_with_few_draws` can then say so."""
+    cells = [c for c in _stored(path).cells if re.search(r"\bjs\.plot\.", c["source"])]
+    assert [c["source"] for c in cells if not run._axes(c)] == []
+
+
+def test_a_picture_with_other_axes_differs(run: ModuleType) -> None:
+    def notebook(*rows: str) -> Any:
+        image = nbformat.v4.new_output(
+            "display_data", {"image/png": ""}, metadata={"image/png": {run.AXES: [["", "share", *rows]]}}
+        )
+        planted = nbformat.v4.new_notebook()
+        planted.cells = [nbformat.v4.new_code_cell("picture", outputs=[image], metadata={"tags": ["sampled"]})]
+        return planted
+
+    assert run.differences(notebook("a", "b"), notebook("b", "a")) == []
+    assert run.differences(notebook("a", "b"), notebook("a", "c")) == ["axes of a picture differ: picture"]
+    assert (
+        len(
+            run.differences(
+                notebook("a", "b"),
+                nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("picture", metadata={"tags": ["sampled"]})]),
+            )
+        )
+        == 1
+    )
+
+
 def test_what_differs_between_two_runs_is_said(run: ModuleType) -> None:
     def notebook(shown: str, estimate: float) -> Any:
         made = nbformat.v4.new_notebook()

@@ -8,13 +8,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from judgestats.errors import DesignError
-from judgestats.metrics.bias import position_bias
+from judgestats.metrics.bias import answer_rates, position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, delta0, target_sensitivity
 from judgestats.reporting import plots
 from refusals import refused
 from reporting.designs import dark_current_design, plain_verdicts
-from reporting.drawing import drawn
+from reporting.drawing import drawn, legend
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,16 @@ def test_curves_run_through_the_rates_with_their_intervals(design, sheet):
     assert set(np.round(ax.get_xticks(), 6)) == {1, 2, 3, 4, 5}
 
 
+def test_answers_without_sides_fill_the_bar_with_both_of_them():
+    choices = ["first"] * 5 + ["second"] * 2 + ["tie"] * 2 + ["invalid"]
+    calls = pd.DataFrame({"judge": "g", "item": range(10), "first": "u", "second": "v", "choice": choices})
+    ax = drawn(plots.answers(answer_rates(calls)))
+    assert legend(ax) == ["one of the two", "tie", "invalid"]
+    np.testing.assert_allclose([bar.get_width() for c in ax.containers for bar in c], [0.7, 0.2, 0.1])
+
+
 def test_decomposition_bars_are_the_classes_and_fill_the_line(design, sheet):
-    ax = drawn(plots.decomposition(sheet))
+    ax = drawn(plots.decomposition(sheet, order="given"))
     width = np.zeros(3)
     for bar in (b for c in ax.containers for b in c):
         width[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()

@@ -13,7 +13,7 @@ from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.conditions import SHADES
 from refusals import refused
 from registry import warmed
-from reporting.drawing import drawn, legend
+from reporting.drawing import drawn, legend, names
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,9 @@ def series(ax, color):
 
 def test_agreement_by_temperature_has_a_panel_a_system_and_a_line_a_pair(by_temperature):
     """Figure 5 of the consensus_illusion paper."""
-    axes = drawn(plots.lines(by_temperature, "temperature", term="r", panel="system", shade="tier", title="All"))
+    axes = drawn(
+        plots.lines(by_temperature, "temperature", term="r", panel="system", shade="tier", order="given", title="All")
+    )
     systems = by_temperature.query("term == 'r'")["system"].drop_duplicates().tolist()
     assert [a.get_title(loc="left") for a in axes] == systems
     for ax, system in zip(axes, systems, strict=True):
@@ -55,7 +57,7 @@ def test_the_variants_of_the_printed_ablation_are_lines():
     rows = rows[["model", "variant"]].assign(
         term="r", estimate=pd.to_numeric(rows["estimate"]), conf_low=np.nan, conf_high=np.nan
     )
-    (ax,) = drawn(plots.lines(rows, "variant"))
+    (ax,) = drawn(plots.lines(rows, "variant", order="given"))
     one, two = (series(ax, PALETTE[k]).get_ydata().tolist() for k in (0, 1))
     assert one == [0.224, 0.543, 0.606, 0.589]
     assert two == [0.254, 0.702, 0.649, 0.591]
@@ -75,18 +77,16 @@ def test_what_cannot_be_drawn_is_refused(by_temperature):
     assert len(plots.lines(by_temperature.query("system == 'a'"), "temperature")) == 1
 
 
-def test_many_lines_have_their_names_at_their_ends_each_apart_from_the_others():
-    values = {f"j{k:02d}": [5 + 0.1 * k, 5 + 0.01 * (k % 7)] for k in range(33)}
+def test_many_lines_are_the_rows_of_a_matrix_in_the_order_of_their_ends():
+    values = {f"j{k:02d}": [5 + 0.1 * k, 5 + 0.01 * ((7 * k) % 33)] for k in range(33)}
     rows = pd.DataFrame(
         [(j, t, "r", v, v - 0.1, v + 0.1) for j, two in values.items() for t, v in zip((0.0, 1.0), two, strict=True)],
         columns=["judge", "temperature", "term", "estimate", "conf_low", "conf_high"],
     )
-    (ax,) = plots.lines(rows)
-    assert ax.get_legend() is None
-    at = {t.get_text(): t.get_position()[1] for t in ax.texts}
-    assert set(values) <= set(at)
-    heights = sorted(at[j] for j in values)
-    assert min(np.diff(heights)) > 0.9 * (ax.get_ylim()[1] - ax.get_ylim()[0]) / 33
-    order = sorted(values, key=lambda j: values[j][1])
-    assert [at[j] for j in order] == sorted(at[j] for j in order)
-    assert {t.xy for t in ax.texts if t.get_text() in values} == {(1.0, two[1]) for two in values.values()}
+    picture = drawn(plots.lines(rows))
+    order = sorted(values, key=lambda j: -values[j][1])
+    assert names(picture) == order
+    assert [t.get_text() for t in picture[0].get_xticklabels()] == ["0", "1"]
+    assert [t.get_text() for t in picture.texts[:66]] == [f"{v:.2f}" for j in order for v in values[j]]
+    with pytest.raises(DesignError, match="9 lines are too many for each of 2 panels"):
+        plots.lines(rows.head(18).assign(system=["a", "b"] * 9, temperature=0.0), panel="system")

@@ -31,7 +31,7 @@ def test_the_curve_its_band_and_a_panel_for_each_judge():
 
 def test_risk_against_coverage_and_the_threshold():
     result = js.abstention_threshold(sure(), 0.3)
-    axes = drawn(plots.risk_coverage(result, title="Risk"))
+    axes = drawn(plots.risk_coverage(result, order="given", title="Risk"))
     for ax, judge in zip(axes, "gh", strict=True):
         here = result[result["judge"] == judge].set_index("term")
         np.testing.assert_allclose(ax.lines[0].get_xdata(), np.sort(here.loc["coverage_curve", "estimate"]))

@@ -41,7 +41,7 @@ def test_a_panel_of_shares_is_in_percent_and_one_of_differences_in_points():
 
 def test_agreement_shift_runs_from_before_to_after_and_marks_the_flagged():
     result = agreement.agreement_shift(published.load("consensus_illusion/table3"))
-    ax = drawn(plots.agreement_shift(result, title="Table 3"))
+    ax = drawn(plots.agreement_shift(result, order="given", title="Table 3"))
     found = marks(ax)
     hollow, filled = ([f[:2] for f in found if f[2] is side] for side in (False, True))
     assert hollow == [(v, i) for i, v in enumerate(result["before"])]

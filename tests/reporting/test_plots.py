@@ -74,6 +74,52 @@ def test_no_judge_is_lost_and_every_axis_has_its_unit(entry, n):
                 assert axis.get_label_text(), f"{axis} of {ax} has numbers and no label"
 
 
+#: Pictures of rows or panels of judges: the term that decides their order, and whether its lowest is first.
+DECIDED_BY = {
+    "agreement_levels": ("rho_system", False), "agreement_shift": ("shift", False), "anchoring": ("shift_favoured", False),
+    "answers": ("first", False), "bias_scores": ("bias", False), "by_condition": ("accuracy", False),
+    "calibration": ("deviation_before", False), "decomposition": ("stable_cross_sensitivity", False),
+    "forest": ("consistency", False), "icc": ("ICC(2,1)", False), "people_agreement": ("kappa", False),
+    "preference_gaps": ("rate", False), "rank_sets": ("rank", True), "rationale_shift": ("drift", False),
+    "reliability": ("reliability", False), "revision": ("net", False), "risk_coverage": ("risk_curve", True),
+    "schemes": ("lao", False), "score_distribution": ("mean", False), "variance_components": ("judge", False),
+}  # fmt: skip
+#: Those whose order is another one: by linkage, of points or curves, or of estimates that are no rows of the table; see their own tests.
+OTHERWISE_ORDERED = {
+    "bias_map", "confusion", "decision_study", "deviation_matrix", "disagreement", "fit_diagnostics", "judges_and_people",
+    "kappa_matrix", "lines", "metrology_map", "operating_point", "pareto", "posterior_intervals", "precision_recall", "predictive",
+    "psychometric_curves", "quality_agreement", "roc", "scaled_residuals", "score_matrix", "score_quantiles", "specifications",
+    "stable_positional", "strategies", "verbosity_bias",
+}  # fmt: skip
+
+
+def test_every_picture_has_the_rule_of_order_or_a_reason():
+    assert {*DECIDED_BY, *OTHERWISE_ORDERED} == set(plots.__all__)
+    assert not DECIDED_BY.keys() & OTHERWISE_ORDERED
+
+
+@pytest.mark.parametrize("name", DECIDED_BY)
+def test_the_best_is_first_by_the_first_estimate_that_is_drawn(name):
+    judges = gallery.judges(9)
+    entry = next(e for e in gallery.ENTRIES if e.name == name)
+    term, lowest = DECIDED_BY[name]
+    table = entry.data(judges)[0][0]
+    rows = table[table["term"] == term]
+    for panel in ("bias", "probe", "set"):
+        rows = rows[rows[panel] == rows[panel].iloc[0]] if panel in rows else rows
+    who = next(c for c in ("judge", "pair", "system", "criterion") if c in rows)
+    value = "share" if name == "variance_components" else "estimate"
+    best = rows[rows[who].isin(judges)].groupby(who)[value].mean().sort_values(ascending=lowest)
+
+    def shown(**options):
+        picture = entry.draw(judges, **options)
+        texts = [t.get_text() for t in picture[0].get_yticklabels()]
+        return [j for t in [*texts, *(ax.get_title("left") for ax in picture)] for j in judges if t == j]
+
+    assert shown() == list(best.index)
+    assert shown(order="given") == judges
+
+
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.values[0].slow])
 def test_axes_print_shares_in_percent_and_differences_in_points(entry):
     picture = entry.draw(gallery.judges(3))

@@ -41,7 +41,7 @@ def anchored():
 
 
 def test_anchoring_draws_the_signed_shifts_with_their_intervals(anchored):
-    axes = drawn(plots.anchoring(anchored, title="anchoring"))
+    axes = drawn(plots.anchoring(anchored, order="given", title="anchoring"))
     assert [a.get_xlabel() for a in axes[::2]] == [
         f"blind → {p}: change of the share\n(points)" for p in ("flip", "truth")
     ]
@@ -57,7 +57,7 @@ def test_anchoring_draws_the_signed_shifts_with_their_intervals(anchored):
 
 
 def test_anchoring_shows_the_tie_rate_from_blind_to_the_probe(anchored):
-    axes = plots.anchoring(anchored)
+    axes = plots.anchoring(anchored, order="given")
     for ax, probe in zip(axes[1::2], ("flip", "truth"), strict=True):
         here = anchored[anchored["probe"] == probe]
         for term, filled in (("tie_blind", False), ("tie", True)):
@@ -101,7 +101,7 @@ def test_anchoring_draws_the_published_counts():
 
 def test_revision_goes_right_towards_the_label_and_left_away_from_it():
     result = invariance.revision(probes(), before="flip", after="truth", favoured="a")
-    ax = drawn(plots.revision(result, title="revision"))
+    ax = drawn(plots.revision(result, order="given", title="revision"))
     part = {t: result[result["term"] == t] for t in result["term"].unique()}
     assert bars(ax, TOWARDS) == [(v, i) for i, v in enumerate(part["towards"]["estimate"])]
     assert bars(ax, AWAY) == [(-v, i) for i, v in enumerate(part["away"]["estimate"])]
@@ -112,7 +112,7 @@ def test_revision_goes_right_towards_the_label_and_left_away_from_it():
 
 def test_revision_without_a_side_is_one_bar():
     result = invariance.revision(probes(), before="flip", after="truth")
-    ax = drawn(plots.revision(result))
+    ax = drawn(plots.revision(result, order="given"))
     assert bars(ax, "#9aa5b1") == [(v, i) for i, v in enumerate(result["estimate"])]
     assert ends(ax) == list(zip(result["conf_low"], result["conf_high"], strict=True))
     assert ax.get_xlim()[0] > -0.1
@@ -126,7 +126,7 @@ def test_revision_without_a_side_is_one_bar():
 
 def test_rationale_shift_has_a_panel_a_probe_and_the_numbers_of_items():
     result = invariance.rationale_shift(probes(), n_resamples=50)
-    axes = drawn(plots.rationale_shift(result))
+    axes = drawn(plots.rationale_shift(result, order="given"))
     assert [a.get_xlabel().partition(" of")[0] for a in axes] == ["blind → flip: drift", "blind → truth: drift"]
     for ax, probe in zip(axes, ("flip", "truth"), strict=True):
         here = result[result["probe"] == probe]

@@ -74,7 +74,7 @@ def test_bias_map_of_one_judge_is_its_magnitude_change():
 
 def test_bias_scores_have_a_panel_a_bias_around_zero():
     result = bias.bias_score(fit_for("bias_score")())
-    axes = drawn(plots.bias_scores(result, title="b"))
+    axes = drawn(plots.bias_scores(result, order="given", title="b"))
     wanted = result[result["term"] == "bias"]
     assert [a.get_title("left") for a in axes] == list(dict.fromkeys(wanted["bias"]))
     for ax in axes:
@@ -91,7 +91,7 @@ def test_bias_scores_over_topics_end_with_their_mean():
     calls = fit_for("bias_score")().query("bias == 'style'")
     calls = calls.assign(topic=np.where(np.arange(len(calls)) % 3, "art", "law"))
     result = bias.bias_score(calls, over="topic")
-    axes = drawn(plots.bias_scores(result))
+    axes = drawn(plots.bias_scores(result, order="given"))
     assert [a.get_title("left") for a in axes] == ["style · art", "style · law", "style · mean"]
     mean = result[result["term"] == "mean"].set_index("judge")["estimate"]
     assert [m[0] for m in marks(axes[-1])] == list(mean[names(axes[0])])

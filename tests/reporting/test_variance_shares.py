@@ -43,7 +43,7 @@ def test_variance_components_say_what_is_not_told():
 
 def test_decision_study_has_a_line_a_number_of_items_and_rings_what_is_enough():
     study = agreement.decision_study(single_scores(), items=[4, 16], target_reliability=0.9)
-    axes = drawn(plots.decision_study(study, target_reliability=0.9))
+    axes = drawn(plots.decision_study(study, target_reliability=0.9, order="given"))
     for ax, term in zip(axes, ("generalizability", "dependability"), strict=True):
         curves = [m for m in ax.lines if len(m.get_xdata()) == 10]
         assert len(curves) == 2

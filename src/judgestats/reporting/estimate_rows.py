@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError
+from judgestats.metrics.standings import DECIMALS
+from judgestats.reporting.formatting import lower_is_better
 from judgestats.results import COLUMNS
 from judgestats.schema.coding import codes_of
 from judgestats.typing import Record
 
 T = TypeVar("T", bound=Hashable)
+#: How the rows of a picture are ordered.
+Order: TypeAlias = Literal["value", "given"]
 #: Columns before ``term`` that are not part of the label of a row, where nobody says what the groups are.
 _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
 _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
@@ -130,6 +134,18 @@ def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: st
     return estimates
 
 
+def of_one_term(frame: pd.DataFrame, term: str | None, *columns: str) -> pd.DataFrame:
+    """Rows with a value of one term, which is named where there are several."""
+    require(frame, "term", "estimate", *columns)
+    estimates = frame[frame["estimate"].notna() & frame[[c for c in columns if "conf" not in c]].notna().all(axis=1)]
+    available = distinct(estimates["term"].astype(str))
+    if term is None and len(available) > 1:
+        raise DesignError(f"The result has the terms {', '.join(available)}. Name one in term=.")
+    wanted = term or (available or [""])[0]
+    _require_value(estimates[estimates["term"] == wanted], frame, wanted)
+    return estimates[estimates["term"] == wanted]
+
+
 def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
     """Grouping columns (those before ``term``), without those in `skip`."""
     columns = [str(c) for c in table.columns]
@@ -163,6 +179,35 @@ def _value_label(column: str, value: object) -> str:
 def distinct(values: Iterable[T]) -> list[T]:
     """Values in the order in which they come, each once."""
     return list(dict.fromkeys(values))
+
+
+def ordered(
+    table: pd.DataFrame,
+    order: Order = "value",
+    first: pd.DataFrame | None = None,
+    *,
+    column: str = "_row",
+    value: str = "estimate",
+) -> list[str]:
+    """Labels of rows as the table of a page has them: the best first, those alike by name, those without a value last.
+
+    `order`: "given" leaves them as they come. `first`: the rows that decide, by the mean of the first term with a value
+    there; by default all. `column`, `value`: where the labels and the numbers are.
+
+    >>> rows = pd.DataFrame({"_row": ["a", "b", "c"], "term": "brier", "estimate": [0.3, np.nan, 0.2]})
+    >>> ordered(rows), ordered(rows, "given")
+    (['c', 'a', 'b'], ['a', 'b', 'c'])
+    """
+    labels = distinct(table[column])
+    decisive = table if first is None else first
+    decisive = decisive[decisive[value].notna()]
+    if order == "given" or decisive.empty:
+        return labels
+    term = str(decisive["term"].iloc[0]) if "term" in decisive else ""
+    decisive = decisive[decisive["term"] == term] if term else decisive
+    sign = 1 if lower_is_better(term) else -1
+    means = (sign * decisive[value].astype(float)).groupby(decisive[column]).mean().round(DECIMALS).to_dict()
+    return sorted(labels, key=lambda label: (label not in means, means.get(label, 0.0), label))
 
 
 def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -181,6 +181,11 @@ def neutral_value(term: str) -> float | None:
     return meaning.neutral if meaning else None
 
 
+def lower_is_better(term: str) -> bool:
+    """Whether less of a term is better, in every measure that has it."""
+    return {meaning.bad for (_, name), meaning in _terms().items() if name == term} == {"higher"}
+
+
 def is_whole(term: str) -> bool:
     """Whether a term is a whole number, and neither a share nor a mean."""
     meaning = _meaning(term)

@@ -40,7 +40,7 @@ from judgestats.typing import Floats, Record
     plot="forest",
     frames=("ratings",),
     needs=(gold_column,),
-    terms=(Term("rmse", "root mean square error"), Term("mae", "mean absolute error")),
+    terms=(Term("rmse", "root mean square error", bad="higher"), Term("mae", "mean absolute error", bad="higher")),
     have=("gold",),
     assumes="The gold scores are on the judge's scale and have no error of their own; items are independent.",
 )

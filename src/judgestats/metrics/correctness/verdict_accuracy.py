@@ -33,7 +33,7 @@ _CLASSES = ("first", "second", "tie", "invalid")
 
 @Measure(
     "How often does the verdict agree with gold, raw and beyond chance?", "accuracy", "P, counts",
-    "Wilson, clustered; bootstrap; kappa: asymptotic", "debiasing, Sec 3.1, 3.5, Table 6", plot="forest",
+    "Wilson, clustered; bootstrap; kappa: asymptotic", "debiasing, Sec 3.1, 3.5, Table 6", plot="forest, by_condition",
     frames=("preferences",), sheet=("gold",),
     terms=(
         Term("accuracy", "", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),

@@ -4,6 +4,7 @@ from judgestats.reporting.plots.bars import answers as answers
 from judgestats.reporting.plots.bars import decomposition as decomposition
 from judgestats.reporting.plots.bars import psychometric_curves as psychometric_curves
 from judgestats.reporting.plots.canvas import Picture as Picture
+from judgestats.reporting.plots.condition_cells import by_condition as by_condition
 from judgestats.reporting.plots.conditions import lines as lines
 from judgestats.reporting.plots.confidence import reliability as reliability
 from judgestats.reporting.plots.confidence import risk_coverage as risk_coverage

@@ -138,6 +138,7 @@ CLASSES = {
 }
 #: Answers by slot: label and colour, in stacking order.
 ANSWERS = {
+    "side": ("one of the two", "#8fb8d8"),
     "first": ("shown first", "#0072B2"),
     "tie": ("tie", "#DDE2E8"),
     "second": ("shown second", "#56B4E9"),
@@ -146,7 +147,9 @@ ANSWERS = {
 
 
 @canvas.picture()
-def decomposition(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def decomposition(
+    sheet: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw what false preference between equals is made of, a stacked bar a judge (Figure 3).
 
     Parameters
@@ -173,10 +176,8 @@ def decomposition(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | N
     """
     table = estimate_rows.terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
-    wide = wide.reindex([j for j in estimate_rows.order_of(sheet) if j in wide.index])
-    ax = canvas.new_axes(
-        ax, 5.9 + short_names.label_width(short_names.shortened(wide.index, 34)), 1.35 + 0.38 * len(wide)
-    )
+    wide = wide.reindex(_rows(table, order, CLASSES))
+    ax = canvas.row_axes(ax, wide.index, 5.9, 0.38)
     rows = np.arange(len(wide))
     used = stack(ax, wide, CLASSES)
     raw = estimate_rows.one_each(sheet, "raw_false_preference")
@@ -191,18 +192,20 @@ def decomposition(sheet: pd.DataFrame, *, ax: Axes | None = None, title: str | N
 
 
 @canvas.picture()
-def answers(estimates: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def answers(
+    estimates: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how often each judge gives each answer, a stacked bar a judge.
 
     Parameters
     ----------
     estimates : pandas.DataFrame
-        A result of :func:`position_bias`, or a datasheet that has it.
+        A result of :func:`position_bias`, or a datasheet that has it; or of :func:`answer_rates`.
 
     Returns
     -------
     Picture
-        Shares of all calls.
+        Shares of all calls. Without shares of the two sides (:func:`answer_rates`), the rest of a bar is both of them.
 
     See Also
     --------
@@ -218,14 +221,21 @@ def answers(estimates: pd.DataFrame, *, ax: Axes | None = None, title: str | Non
     table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
     table = estimate_rows.terms(table, *ANSWERS).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
-    wide = wide.reindex([j for j in estimate_rows.order_of(table) if j in wide.index])
-    ax = canvas.new_axes(
-        ax, 5.9 + short_names.label_width(short_names.shortened(wide.index, 34)), 1.0 + 0.36 * len(wide)
-    )
+    wide = wide.reindex(_rows(table, order, ANSWERS))
+    if not {"first", "second"} & {*wide.columns}:
+        wide["side"] = 1 - wide.sum(axis=1, skipna=False)
+    ax = canvas.row_axes(ax, wide.index, 5.9, 0.36)
     used = stack(ax, wide, ANSWERS)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in used.values()], 4)
     canvas.named(ax, "share of all calls", title=title, pad=24)
     return canvas.Picture(ax, table)
+
+
+def _rows(table: pd.DataFrame, order: estimate_rows.Order, classes: Mapping[str, object]) -> list[str]:
+    """Judges with a share, by that of the first class that there is."""
+    there = table[table.groupby("who")["estimate"].transform("count") > 0]
+    first = there[there["term"] == next(c for c in classes if (there["term"] == c).any())]
+    return estimate_rows.ordered(there, order, first, column="who")
 
 
 def stack(ax: Axes, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:

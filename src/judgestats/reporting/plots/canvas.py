@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
@@ -146,6 +147,12 @@ class Picture:
         return buffer.getvalue(), {"width": wide, "height": high}
 
 
+_ORDER = (
+    "order : {'value', 'given'}\n"
+    "    The best first, by the first estimate that is drawn, as in the table of a page; or as they come.\n"
+)
+
+
 def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing]:
     """Decorator of a function that draws: its docstring says what every picture takes, and what all of them refuse.
 
@@ -165,7 +172,8 @@ def picture(axes: str = "", *, needs: str = "") -> Callable[[_Drawing], _Drawing
         text = function.__doc__
         if text:  # there is none under python -OO
             space = re.search(r"\n( *)Returns\n", text)[1]  # type: ignore[index]
-            text = text.replace(f"\n\n{space}Returns", f"\n{textwrap.indent(takes, space)}", 1)
+            ordering = "" if "order :" in text or "order" not in signature(function).parameters else _ORDER
+            text = text.replace(f"\n\n{space}Returns", f"\n{textwrap.indent(ordering + takes, space)}", 1)
             text = text.replace(f"{space}See Also", textwrap.indent(refuses, space), 1) if needs else text
             function.__doc__ = text
         return checked_arguments(function)
@@ -323,6 +331,8 @@ def is_dark(color: object) -> bool:
 NAME = 34
 
 
+#: Most panels of a picture.
+MOST_PANELS = 60
 #: Inches of a figure from which its rows stand closer, and of the lowest row.
 TALL, LOWEST = 12.0, 0.19
 
@@ -340,16 +350,19 @@ def panels(
     *,
     wide: Sequence[float],
     each: float = 0.34,
-    across: int | None = None,
+    across: int = 0,
     sharey: bool = True,
 ) -> list[Axes]:
-    """Axes side by side, of a new figure or as given.
+    """Axes in lines below one another, of a new figure or as given.
 
     `names`: what the panels show, for the message if `ax` does not have one for each. `rows`: labels of the rows.
-    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: same rows.
+    `wide`: inches of each panel. `each`: inches of a row. `across`: panels side by side, by default four, or six where
+    they are tall. `sharey`: same rows.
     """
+    if len(names) > MOST_PANELS:
+        raise DesignError(f"{len(names)} panels are more than {MOST_PANELS}. Draw some of the rows at a time.")
     if ax is None:
-        columns = min(len(names), across or len(names))
+        columns = min(len(names), across or (4 if len(rows) <= 16 else 6))
         lines = -(-len(names) // columns)
         label = 0.3 + label_width(shortened(rows, NAME))
         width = label * (1 if sharey else len(names)) + sum(wide[:columns])
@@ -366,6 +379,17 @@ def panels(
             f"The picture has {len(names)} panels ({', '.join(names)}) and got {len(own_axes)} axes. Give one for each."
         )
     return [new_axes(a, 0, 0) for a in own_axes]
+
+
+def single(ax: Panels, name: str) -> Axes | None:
+    """The axes of the only panel, as given; None for new ones. `name`: what it shows."""
+    return None if ax is None else panels(ax, [name], [], wide=[])[0]
+
+
+def leftmost(panel: Axes, axes: Sequence[Axes]) -> bool:
+    """Whether a panel is the first of its line, which has the names of the rows."""
+    place = panel.get_subplotspec() if figure_of(panel).get_label() == OWN else None
+    return panel is axes[0] or (place is not None and place.is_first_col())
 
 
 def headed(axes: Sequence[Axes], title: str | None) -> None:

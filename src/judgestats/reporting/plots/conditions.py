@@ -14,11 +14,11 @@ from matplotlib.patches import Patch
 from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas, short_names
+from judgestats.reporting.plots.condition_cells import cells
+from judgestats.reporting.plots.matrices import name_sides
 
 #: Backgrounds of panels, by the value of the column that shades them.
 SHADES = ("#e3eef8", "#f6e9d8", "#e2f1e5", "#f3e4ee", "#ececec", "#f9f3cf")
-#: Most panels of a picture.
-MOST = 60
 #: Most panels side by side.
 ACROSS = 4
 
@@ -31,6 +31,7 @@ def lines(
     term: str | None = None,
     panel: str | None = None,
     shade: str | None = None,
+    order: estimate_rows.Order = "value",
     ax: canvas.Panels = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -54,12 +55,13 @@ def lines(
     -------
     Picture
         A point with its interval for each row; the other columns before ``term`` name the lines. All panels have one
-        scale.
+        scale. More than 8 lines are the rows of a matrix, with the intervals as bars.
 
     Raises
     ------
     DesignError
-        If a column is not there, a panel has two shades, several terms are left, or two rows fall on one point.
+        If a column is not there, a panel has two shades, several terms are left, two rows fall on one point, or several
+        panels have more than 8 lines.
 
     See Also
     --------
@@ -79,10 +81,7 @@ def lines(
     estimate_rows.require(result, "term", "estimate", "conf_low", "conf_high", x, *(c for c in (panel, shade) if c))
     blank = result[[c for c in (x, panel) if c]].isna().any(axis=1) | (result[panel or x].astype(str) == "")
     estimates = result[~blank & result["estimate"].notna()]  # rows of means over cells have no label
-    terms = estimate_rows.distinct(estimates["term"].astype(str))
-    if term is None and len(terms) > 1:
-        raise DesignError(f"The result has the terms {', '.join(terms)}. Name one in term=.")
-    estimates = estimate_rows.chosen(estimates, [term or (terms or [""])[0]], source="correlation")
+    estimates = estimate_rows.of_one_term(estimates, term)
     skip = [c for c in (x, panel, shade) if c]
     estimates = estimates.assign(
         _line=estimate_rows.names_of(estimates, *skip), _panel=estimates[panel].astype(str) if panel else ""
@@ -94,17 +93,17 @@ def lines(
         ticks = estimate_rows.distinct(estimates[x].astype(str))
         places = estimates[x].astype(str).map(ticks.index).to_numpy(dtype=float)
     estimates = estimates.assign(_x=places)
-    names, series = estimate_rows.distinct(estimates["_panel"]), estimate_rows.distinct(estimates["_line"])
-    if len(names) > MOST:
-        raise DesignError(f"{len(names)} panels are more than {MOST}. Draw some values of {panel!r} at a time.")
+    names = estimate_rows.distinct(estimates["_panel"])
+    last = estimates[estimates["_x"] == estimates.groupby("_line")["_x"].transform("max")]
+    series = estimate_rows.ordered(estimates, order, last, column="_line")
+    if len(series) > canvas.DIRECT:
+        return canvas.Picture(_many(ax, estimates, series, x, names, title), estimates)
     shades = _shades(estimates, shade)
-    direct = len(names) == 1 and len(series) > canvas.DIRECT and not shades  # names at the ends of the lines
-    entries = short_names.shortened([*series, *shades], canvas.NAME)
-    axes = _panels(ax, names, *(([], entries) if direct else (entries, [])))
+    axes = _panels(ax, names, short_names.shortened([*series, *shades], canvas.NAME))
     ends = estimates[["estimate", "conf_low", "conf_high"]].to_numpy(dtype=float)
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.05 * (high - low) or 0.1
-    shift = 0.0 if direct else 0.006 * (np.ptp(places) or 1.0)
+    shift = 0.006 * (np.ptp(places) or 1.0)
     for one, name in zip(axes, names, strict=True):
         canvas.grid(one)
         one.set_ylim(low - margin, high + margin)
@@ -116,15 +115,11 @@ def lines(
             look = canvas.style_of(k)
             at = row["_x"].to_numpy() + shift * (k - (len(series) - 1) / 2)
             one.plot(at, row["estimate"], linewidth=1.3, markersize=4, **look)
-            faint = 0.25 if direct else 0.6
-            one.vlines(at, row["conf_low"], row["conf_high"], color=look["color"], linewidth=1.0, alpha=faint)
+            one.vlines(at, row["conf_low"], row["conf_high"], color=look["color"], linewidth=1.0, alpha=0.6)
         if ticks is not None:
             one.set_xticks(range(len(ticks)), short_names.shortened(ticks, 12))
         canvas.named(one, title=name if panel else title)
-    if direct:
-        _name_ends(axes[0], estimates, series)
-    else:
-        _keys(axes, series, shades)
+    _keys(axes, series, shades)
     words = {"r": "agreement of the judges (r)", "rho": "agreement of the judges (ρ)"}
     across = min(ACROSS, len(names))
     for k, one in enumerate(axes):
@@ -139,22 +134,19 @@ def lines(
     return canvas.Picture(axes, estimates)
 
 
-def _name_ends(ax: Axes, estimates: pd.DataFrame, series: Sequence[str]) -> None:
-    """Name each line beside its last point, apart from the other names."""
-    names = short_names.shortened(series, canvas.NAME)
-    if names.key:
-        canvas.key_below(ax, names.key)
-    last = estimates.sort_values("_x").groupby("_line").last().loc[list(series)]
-    low, high = ax.get_ylim()
-    heights = canvas.spread(last["estimate"].tolist(), (high - low) * 1.02 / len(series), low, high)
-    right = float(estimates["_x"].max())
-    for k, (name, at) in enumerate(zip(names, heights, strict=True)):
-        color = canvas.style_of(k)["color"]
-        point = (float(last["_x"].iloc[k]), float(last["estimate"].iloc[k]))
-        line = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 2}
-        place = (right + 0.12 * (np.ptp(estimates["_x"]) or 1.0), at)
-        text = ax.annotate(name, point, place, textcoords="data", arrowprops=line, annotation_clip=False)
-        text.set(fontsize=canvas.SMALL, color=color, va="center")
+def _many(
+    ax: canvas.Panels, estimates: pd.DataFrame, series: list[str], x: str, panels: list[str], title: str | None
+) -> Axes:
+    """A row of cells in place of each line."""
+    if len(panels) > 1:
+        raise DesignError(f"{len(series)} lines are too many for each of {len(panels)} panels. Draw one at a time.")
+    table = estimates.assign(
+        _row=estimates["_line"], _column=[f"{v:g}" if isinstance(v, float) else str(v) for v in estimates[x]]
+    )
+    columns = estimate_rows.distinct(table.sort_values("_x", kind="stable")["_column"])
+    one = cells(ax, table, pd.DataFrame(False, series, columns), title)
+    name_sides(one, "", short_names.literal(x))
+    return one
 
 
 def _shades(estimates: pd.DataFrame, shade: str | None) -> dict[str, str]:
@@ -168,15 +160,14 @@ def _shades(estimates: pd.DataFrame, shade: str | None) -> dict[str, str]:
     return {value: SHADES[i % len(SHADES)] for i, value in enumerate(values)}
 
 
-def _panels(ax: canvas.Panels, names: Sequence[str], entries: Sequence[str], ends: Sequence[str]) -> list[Axes]:
-    """A grid of axes with common scales, of a new figure or as given; `ends`: names at the right of the lines."""
-    if ax is not None:
+def _panels(ax: canvas.Panels, names: Sequence[str], entries: Sequence[str]) -> list[Axes]:
+    """A grid of axes with common scales, of a new figure or as given."""
+    if ax is not None or len(names) > canvas.MOST_PANELS:
         return canvas.panels(ax, list(names), [], wide=[3.0] * len(names))
     across = min(ACROSS, len(names))
     down = -(-len(names) // across)
-    height = max(2.0 * down + 0.9, 3.8 if across == 1 else 0.0, 0.17 * len(ends) + 0.9)
+    height = max(2.0 * down + 0.9, 3.8 if across == 1 else 0.0)
     width = (2.4 if down * across > 1 else 3.6) * across + 0.9 + canvas.legend_width(entries, height)
-    width += short_names.label_width(ends) + 0.6 if ends else 0.0
     figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for spare in axes[len(names) :]:

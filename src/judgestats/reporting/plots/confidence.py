@@ -7,11 +7,13 @@ import pandas as pd
 
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas
-from judgestats.reporting.plots.judge_panels import leftmost, name_panels, square_panels
+from judgestats.reporting.plots.judge_panels import name_panels, square_panels
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
-def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def reliability(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the share of right verdicts at each confidence, with its band.
 
     Parameters
@@ -40,8 +42,9 @@ def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
     estimates = estimate_rows.chosen(result, ["reliability"], *columns, source="confidence_calibration")
     estimates = estimates.assign(_who=estimate_rows.whose(estimates))
     estimate_rows.one_row_each(estimates, ["_who", "level"])
-    axes = square_panels(ax, estimate_rows.distinct(estimates["_who"]))
-    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
+    judges = estimate_rows.ordered(estimates, order, column="_who")
+    axes = square_panels(ax, judges)
+    for panel, who in zip(axes, judges, strict=True):
         curve = estimates[estimates["_who"] == who].sort_values("level")
         color = canvas.style_of(0)["color"]
         canvas.unit_square(panel)
@@ -53,13 +56,15 @@ def reliability(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
         panel.vlines(curve["level"], curve["conf_low"], curve["conf_high"], color=color, alpha=0.5, linewidth=1.2)
         share = curve["n"] / curve["n"].sum()
         panel.scatter(curve["level"], curve["estimate"], s=10 + 220 * share, color=color, zorder=4)
-        canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if leftmost(i, axes) else "")
-    name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
+        canvas.named(panel, "confidence (0 to 1)", "share of right verdicts" if canvas.leftmost(panel, axes) else "")
+    name_panels(axes, judges, title)
     return canvas.Picture(axes, estimates)
 
 
 @canvas.picture("Axes to draw on, one a judge.", needs="curve")
-def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def risk_coverage(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the risk of the verdicts that are used against the share that is used, and the threshold that was chosen.
 
     Parameters
@@ -91,14 +96,14 @@ def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
     label = {"_who": estimate_rows.whose(result)}
     estimates, points = estimates.assign(**label), result.assign(**label)
     estimate_rows.one_row_each(estimates, ["_who", "term", "level"])
-    axes = square_panels(ax, estimate_rows.distinct(estimates["_who"]))
+    judges = estimate_rows.ordered(estimates, order, column="_who")
+    axes = square_panels(ax, judges)
     top = float(np.nanmax(estimates.loc[estimates["term"] == "risk_curve", "conf_high"]))
-    for i, (panel, who) in enumerate(zip(axes, estimate_rows.distinct(estimates["_who"]), strict=True)):
+    for panel, who in zip(axes, judges, strict=True):
         of_judge = estimates[estimates["_who"] == who].set_index(["term", "level"])
         risk, used = of_judge.loc["risk_curve"], of_judge.loc["coverage_curve", "estimate"]
-        order = np.argsort(used.to_numpy(), kind="stable")
-        x, color = used.to_numpy()[order], canvas.style_of(0)["color"]
-        risk = risk.reindex(used.index).iloc[order]
+        used = used.sort_values(kind="stable")
+        x, color, risk = used.to_numpy(), canvas.style_of(0)["color"], risk.reindex(used.index)
         panel.set(xlim=(-0.03, 1.05), ylim=(0, min(1.0, 1.05 * top)))
         canvas.in_form(panel, "share", "x", "y")
         canvas.grid(panel)
@@ -110,7 +115,8 @@ def risk_coverage(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
             near = (at["coverage"], at["risk"])
             text, size = f"confidence ≥ {at['threshold']:g}", canvas.SMALL
             panel.annotate(text, near, (0, 9), textcoords="offset points", ha="right", fontsize=size, color=canvas.INK)
-        canvas.named(panel, "share of items answered", "risk (share wrong of those)" if leftmost(i, axes) else "")
-    name_panels(axes, estimate_rows.distinct(estimates["_who"]), title)
+        risk_label = "risk (share wrong of those)" if canvas.leftmost(panel, axes) else ""
+        canvas.named(panel, "share of items answered", risk_label)
+    name_panels(axes, judges, title)
     on_curve = points["term"].isin(["risk_curve", "coverage_curve", "threshold", "coverage", "risk"])
     return canvas.Picture(axes, points[on_curve])

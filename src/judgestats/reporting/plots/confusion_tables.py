@@ -15,7 +15,9 @@ MOST_ROWS = 40
 
 
 @canvas.picture()
-def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def confusion(
+    table: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the confusion table of each judge.
 
     Parameters
@@ -45,7 +47,11 @@ def confusion(table: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     estimate_rows.require(table, "judge", "term", "answer", "reference", "estimate")
     rows = estimate_rows.chosen(table, ["confusion"], "judge", "answer", "reference", source="confusion")
     who = estimate_rows.whose(rows, estimate_rows.groups_of(rows, "other", "answer", "reference"))
-    of, answer, several = rows["reference"], rows["answer"], who.nunique() > 1
+    right = rows.assign(_who=who)[rows["reference"] == rows["answer"]]
+    judges = estimate_rows.ordered(rows.assign(_who=who), order, right, column="_who")
+    place = who.map({judge: i for i, judge in enumerate(judges)})
+    rows = rows.loc[place.sort_values(kind="stable").index]
+    who, of, answer, several = who[rows.index], rows["reference"], rows["answer"], who.nunique() > 1
     if several and who.nunique() * of.nunique() > MOST_ROWS:
         rows = rows.assign(_row=who, _column=of + " → " + answer)
     else:

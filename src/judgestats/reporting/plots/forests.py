@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from judgestats import flags
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import Form, form_of, in_words, is_whole, neutral_value
 from judgestats.reporting.plots import canvas, short_names
@@ -25,7 +23,9 @@ FLAGGED = canvas.PALETTE[1]
 
 
 @canvas.picture(needs="shift")
-def agreement_shift(shifts: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def agreement_shift(
+    shifts: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the agreement of the judges before and after, a row a group.
 
     Parameters
@@ -55,12 +55,13 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Axes | None = None, title: str 
     )
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
     estimate_rows.one_row_each(estimates, ["_row"])
-    labels = list(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order)
     ax = canvas.row_axes(ax, labels, 5.9, 0.3)
     canvas.limits(ax, estimates[["before", "after"]], bounds=(-1, 1))
     canvas.lanes(ax, labels)
     limits = [_limit(cell) for cell in estimates["flag"]]
-    for i, (row, marked) in enumerate(zip(estimates.to_dict("records"), limits, strict=True)):
+    for row, marked in zip(estimates.to_dict("records"), limits, strict=True):
+        i = labels.index(row["_row"])
         color = FLAGGED if marked else canvas.PALETTE[0]
         before, after = row["before"], row["after"]
         if np.isfinite([before, after]).all():
@@ -86,7 +87,9 @@ def _limit(cell: object) -> str:
 
 
 @canvas.picture("Two axes to draw on.", needs="deviation or RMSE")
-def calibration(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def calibration(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw what calibration does to each judge: deviation and RMSE on held-out items, before and after.
 
     Parameters
@@ -116,7 +119,7 @@ def calibration(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
     estimates = estimate_rows.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order)
     axes = canvas.panels(ax, ["deviation", "RMSE"], labels, wide=[3.0, 2.6], each=0.42)
     for panel, what in zip(axes, ("deviation", "rmse"), strict=True):
         table = estimates[estimates["term"].isin([what + e for e in ends])]
@@ -161,7 +164,7 @@ _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 def forest(
     estimates: pd.DataFrame,
     *,
-    order: Literal["value", "given"] = "value",
+    order: estimate_rows.Order = "value",
     labels: Mapping[str, str] | None = None,
     ax: canvas.Panels = None,
     title: str | None = None,
@@ -175,8 +178,6 @@ def forest(
     ----------
     estimates : pandas.DataFrame
         Tidy estimates, or a datasheet; every row is drawn.
-    order : {'value', 'given'}
-        Rows by the estimates of the first panel, the highest on top, or as they come.
     labels : mapping, optional
         Term -> text above its panel, in place of the package's words.
 
@@ -203,36 +204,28 @@ def forest(
     ['b', 'a']
     """
     estimate_rows.require(estimates, "judge", "term", "estimate")
-    choose(order, ("value", "given"), "order")
     table = estimate_rows.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
     table = _rows_and_panels(table)
-    of_judge = [table.loc[table["who"] == judge, "row"] for judge in estimate_rows.order_of(estimates)]
-    rows = [label for labelled in of_judge for label in estimate_rows.distinct(labelled)]
     texts = {
         (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
         for term, panel_rows in table.groupby("term", sort=False)
         for facet in dict.fromkeys(panel_rows["facet"])
     }
-    if order == "value":
-        rows = _by_value(table, rows, next(iter(texts)))
-    panels = _panels(ax, list(texts.values()), rows)
-    for i, (panel, ((term, facet), text)) in enumerate(zip(panels, texts.items(), strict=True)):
+    of_judge = pd.concat([rows for _, rows in table.groupby("who", sort=False)])
+    term, facet = next(iter(texts))
+    first = table[(table["term"] == term) & (table["facet"] == facet)]
+    rows = estimate_rows.ordered(of_judge, order, first, column="row")
+    panels = canvas.panels(ax, [*texts.values()], rows, wide=[2.35 if len(texts) > 1 else 5.2] * len(texts))
+    for panel, ((term, facet), text) in zip(panels, texts.items(), strict=True):
         panel_rows = table[(table["term"] == term) & (table["facet"] == facet)]
-        _panel(panel, panel_rows, rows, str(term), first=i == 0)
+        _panel(panel, panel_rows, rows, str(term), first=canvas.leftmost(panel, panels))
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
         panel.set_title(short_names.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
         panel.set_xlabel(_unit(panel_rows), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED)
     canvas.headed([*panels, panels[0]], title)
     return canvas.Picture(panels, table)
-
-
-def _by_value(table: pd.DataFrame, rows: list[str], panel: tuple[str, str]) -> list[str]:
-    """Rows by their mean estimate in one panel, the highest first; those without one are last, as they come."""
-    estimates = table[(table["term"] == panel[0]) & (table["facet"] == panel[1])]
-    value = estimates["estimate"].astype(float).groupby(estimates["row"]).mean().reindex(rows)
-    return list(value.sort_values(ascending=False, kind="stable", na_position="last").index)
 
 
 def _unit(table: pd.DataFrame) -> str:
@@ -242,14 +235,8 @@ def _unit(table: pd.DataFrame) -> str:
         return str(short_names.literal(scales[0]))
     if all(is_whole(t) for t in set(table["term"])):
         return "number"
-    if units := _UNITS.get(_form(table)):
-        return units
-    values = table["estimate"].to_numpy(float)
-    values = values[np.isfinite(values)]
-    within = values.size and np.abs(values).max() <= 1 + 1e-9
-    if within and values.min() >= 0 and not any(neutral_value(t) == 0 for t in set(table["term"])):
-        return "from 0 to 1"
-    return "from −1 to 1 (0 = none)" if within else "in units of the estimate"
+    at = {neutral_value(term) for term in set(table["term"])}
+    return _UNITS.get(_form(table), "estimate (0 = none)" if at == {0.0} else "estimate")
 
 
 #: Units of a panel of shares, or of differences of shares.
@@ -292,15 +279,6 @@ def _appended(texts: pd.Series, values: pd.Series, between: str) -> list[str]:
     return [(f"{t}{between}{v}" if t else str(v)) if k else t for t, v, k in zip(texts, values, filled, strict=True)]
 
 
-def _panels(ax: canvas.Panels, terms: list[str], judges: list[str]) -> list[Axes]:
-    if ax is None:
-        height = 0.95 + max(0.26, 0.34 - 0.004 * len(judges)) * len(judges)
-        width = 0.3 + short_names.label_width(short_names.shortened(judges, 34)) + max(5.2, 2.35 * len(terms))
-        figure = Figure(figsize=(width, height), layout="constrained", label=canvas.OWN)
-        return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(terms), sharey=True, squeeze=False)[0]]
-    return canvas.panels(ax, terms, [], wide=[])
-
-
 def _panel(ax: Axes, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
     low, high = _range(table)
     at = neutral_value(term)
@@ -314,16 +292,10 @@ def _panel(ax: Axes, table: pd.DataFrame, judges: list[str], term: str, *, first
         offsets = np.linspace(-0.22, 0.22, len(estimates)) if len(estimates) > 1 else np.zeros(len(estimates))
         for offset, r in zip(offsets, estimates.to_dict("records"), strict=True):
             canvas.whisker(ax, {"conf_low": np.nan, "conf_high": np.nan} | r, row + offset)
-    canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     if (form := _form(table)) in _UNITS:
         canvas.in_form(ax, form)
-    ax.set(ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
-    ax.spines["left"].set_visible(False)
-    if first:
-        canvas.row_names(ax, judges)
-    else:
-        ax.tick_params(axis="y", length=0, labelleft=False)
+    canvas.lanes(ax, judges, first=first)
 
 
 def _range(table: pd.DataFrame) -> tuple[float, float]:

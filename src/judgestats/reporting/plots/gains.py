@@ -15,6 +15,8 @@ from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import count
 from judgestats.reporting.plots import canvas, point_labels, short_names
+from judgestats.reporting.plots.condition_cells import cells
+from judgestats.reporting.plots.matrices import name_sides
 
 
 @canvas.picture(needs="criterion")
@@ -23,6 +25,7 @@ def operating_point(
     sensitivity: pd.DataFrame | None = None,
     *,
     prompts: tuple[str, str] = ("base", "strict"),
+    order: estimate_rows.Order = "value",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -42,7 +45,8 @@ def operating_point(
     -------
     Picture
         A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled). The marker
-        is the step; the colour is the judge, or for more than 8 judges the step, and the judges have numbers.
+        is the step, the colour the judge. More than 8 judges have a row each, with a panel for equals and for each
+        step; those whose false preferences fall most are on top.
 
     See Also
     --------
@@ -62,7 +66,7 @@ def operating_point(
         estimate_rows.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
     equal = table[(table["step"].isna() | (table["step"] == 0)) & _on_equals(table)]
     ladder = table[table["step"] > 0]
-    segments: list[tuple[str, float, list[_End], list[_End]]] = []
+    segments: list[_Segment] = []
     for judge in dict.fromkeys(equal["who"]):
         x = _ends(equal[equal["who"] == judge], None)
         for delta in sorted(set(ladder.loc[ladder["who"] == judge, "step"])):
@@ -71,43 +75,69 @@ def operating_point(
             segments += [(judge, delta, x, y)] if x and y else []
     judges = estimate_rows.distinct(s[0] for s in segments)
     steps = sorted({s[1] for s in segments})
-    few = len(judges) <= canvas.DIRECT
-    names = short_names.shortened(judges)
-    keys = _prompt_keys(prompts)
+    rows = [equal, ladder]
+    rows += [] if sensitivity is None else [sensitivity[sensitivity["term"] == "target_sensitivity"]]
+    what = "right choices" if sensitivity is not None else "calls that take a side"
+    if ax is None and len(judges) > canvas.DIRECT:
+        return canvas.Picture(_moves(segments, steps, prompts, what, order, title), pd.concat(rows))
+    names, keys = short_names.shortened(judges), _prompt_keys(prompts)
     markers = [canvas.MARKERS[i % len(canvas.MARKERS)] for i in range(len(steps))]
-    colors = [canvas.PALETTE[i % len(canvas.PALETTE)] for i in range(len(judges) if few else len(steps))]
-    keys += [
-        canvas.key(f"step Δ = {d:g}", canvas.MUTED if few else colors[i], marker=markers[i])
-        for i, d in enumerate(steps)
-    ]
-    entries = names if few else short_names.numbered(names)
-    keys += [
-        Line2D([], [], color=colors[i], linewidth=2.0, label=t) if few else Line2D([], [], linestyle="none", label=t)
-        for i, t in enumerate(entries)
-    ]
+    keys += [canvas.key(f"step Δ = {d:g}", canvas.MUTED, marker=markers[i]) for i, d in enumerate(steps)]
+    colors = [canvas.style_of(i)["color"] for i in range(len(judges))]
+    keys += [Line2D([], [], color=color, linewidth=2.0, label=t) for color, t in zip(colors, names, strict=True)]
     height = 4.8 if len(segments) <= MOST_LABELS else 7.6
-    more = canvas.legend_width([*entries, *(" " for _ in (*steps, *prompts))], height)
+    more = canvas.legend_width([*names, *(" " for _ in (*steps, *prompts))], height)
     ax = canvas.new_axes(ax, height + 0.8 + more, height)
     canvas.corner(
         ax, [v for s in segments for end in s[2] for v in end], [v for s in segments for end in s[3] for v in end]
     )
     canvas.grid(ax)
     for judge, delta, x, y in segments:
-        i, k = judges.index(judge), steps.index(delta)
-        _segment(ax, x, y, {"color": colors[i if few else k], "marker": markers[k]}, faint=not few)
-    canvas.legend(ax, keys, labelspacing=0.6 if few else 0.35)
-    what = "right choices on the ladder" if sensitivity is not None else "calls that take a side on the ladder"
+        _segment(ax, x, y, {"color": colors[judges.index(judge)], "marker": markers[steps.index(delta)]})
+    canvas.legend(ax, keys)
     canvas.named(
-        ax, "false preference between equals (share of calls, 1 − tie rate)", f"{what} (share of calls)", title
+        ax,
+        "false preference between equals (share of calls, 1 − tie rate)",
+        f"{what} on the ladder (share of calls)",
+        title,
     )
-    if not few:
-        across, up = [s[2][1][0] for s in segments], [s[3][1][0] for s in segments]
-        numbers = [str(judges.index(s[0]) + 1) for s in segments]
-        point_labels.label_around(ax, across, up, numbers, size=canvas.SMALL - 1)
     canvas.below(ax, names.key)
-    rows = [equal, ladder]
-    rows += [] if sensitivity is None else [sensitivity[sensitivity["term"] == "target_sensitivity"]]
     return canvas.Picture(ax, pd.concat(rows))
+
+
+_Segment = tuple[str, float, list["_End"], list["_End"]]
+
+
+def _moves(
+    segments: list[_Segment],
+    steps: list[float],
+    prompts: tuple[str, str],
+    what: str,
+    order: estimate_rows.Order,
+    title: str | None,
+) -> list[Axes]:
+    """Many judges: a row each, and a panel for equals and one for each step, from the first prompt to the second."""
+    on_equals = {s[0]: s[2] for s in segments}
+    ends = [on_equals, *({s[0]: s[3] for s in segments if s[1] == delta} for delta in steps)]
+    saved = pd.DataFrame(
+        {"_row": [*on_equals], "term": "", "estimate": [x[0][0] - x[1][0] for x in on_equals.values()]}
+    )
+    rows = estimate_rows.ordered(saved, order)
+    heads = ["false preference\nbetween equals", *(f"{what}\nat step Δ = {delta:g}" for delta in steps)]
+    axes = canvas.panels(None, heads, rows, wide=[2.4] * len(heads))
+    for panel, of_judge, head in zip(axes, ends, heads, strict=True):
+        canvas.shares(panel)
+        canvas.lanes(panel, rows, first=canvas.leftmost(panel, axes))
+        for judge, (before, after) in of_judge.items():
+            i = rows.index(judge)
+            panel.plot([before[0], after[0]], [i] * 2, color=canvas.MUTED, linewidth=1.8, alpha=0.5, zorder=2)
+            for end, filled in ((before, False), (after, True)):
+                canvas.interval(panel, i + (0.16 if filled else -0.16), *end[1:], canvas.PALETTE[0], 0.9)
+                canvas.point(panel, end[0], i, canvas.PALETTE[0], filled=filled)
+        canvas.named(panel, f"{head}, share of calls")
+    canvas.legend_above(axes[0], _prompt_keys(prompts), 2)
+    canvas.headed(axes, title)
+    return axes
 
 
 def _prompt_keys(prompts: tuple[str, str]) -> list[Line2D]:
@@ -141,18 +171,15 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
     return [(r.estimate, r.conf_low, r.conf_high) for r in first]
 
 
-def _segment(ax: Axes, x: list[_End], y: list[_End], style: canvas.Style, *, faint: bool) -> None:
+def _segment(ax: Axes, x: list[_End], y: list[_End], style: canvas.Style) -> None:
     color, marker = style["color"], style["marker"]
-    head, width, alpha = ("-", 0.8, 0.5) if faint else ("-|>", 1.6, 1.0)
-    line = {"arrowstyle": head, "color": color, "lw": width, "alpha": alpha, "shrinkA": 4, "shrinkB": 4}
+    line = {"arrowstyle": "-|>", "color": color, "lw": 1.6, "shrinkA": 4, "shrinkB": 4}
     ax.annotate("", (x[1][0], y[1][0]), (x[0][0], y[0][0]), arrowprops=line)
     for i in (0, 1):
-        if not faint:
-            ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
-            ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
-        size, edge = (5, 1.0) if faint else (8, 1.5)
-        (end,) = ax.plot(x[i][0], y[i][0], marker=marker, markersize=size, zorder=4)
-        end.set(markerfacecolor=color if i else "white", markeredgewidth=edge, markeredgecolor=color)
+        ax.plot(x[i][1:], [y[i][0]] * 2, color=color, linewidth=1.1, alpha=0.6, zorder=2)
+        ax.plot([x[i][0]] * 2, y[i][1:], color=color, linewidth=1.1, alpha=0.6, zorder=2)
+        (end,) = ax.plot(x[i][0], y[i][0], marker=marker, markersize=8, zorder=4)
+        end.set(markerfacecolor=color if i else "white", markeredgewidth=1.5, markeredgecolor=color)
 
 
 #: Costs farther apart than this are drawn on a logarithmic axis.
@@ -161,7 +188,7 @@ LOG_FROM = 30.0
 MOST_LABELS = 16
 #: Columns of counts beside the rows of strategies, and their places in points.
 COUNTS = {"baseline_only": 42.0, "strategy_only": 92.0}
-#: With more rows than this, each strategy has a panel of its own.
+#: With more rows than this there is a matrix.
 MOST_ROWS = 40
 #: As many strategies without a common pair are named.
 MOST_ABSENT = 8
@@ -170,7 +197,9 @@ DOMINATED = "#9aa5b1"
 
 
 @canvas.picture(needs="difference")
-def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def strategies(
+    comparisons: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
 
     Parameters
@@ -182,8 +211,9 @@ def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str 
     -------
     Picture
         A row a judge and strategy; at its right McNemar's counts: the pairs that the baseline alone had right, and
-        those that the strategy alone had right. Of more than 40 rows there is a panel a strategy, with a row a judge,
-        unless `ax` is given. Strategies without a pair in common with the baseline (not run, say) are named below.
+        those that the strategy alone had right. Strategies without a pair in common with the baseline (not run, say)
+        are named below. More than 40 rows are a matrix of judges and strategies, framed where the gain survives, unless
+        `ax` is given.
 
     See Also
     --------
@@ -201,68 +231,49 @@ def strategies(comparisons: pd.DataFrame, *, ax: Axes | None = None, title: str 
     estimates = estimate_rows.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
     groups = [str(c) for c in estimates.columns[: list(estimates.columns).index("term")]]
     names = sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))
-    estimates = estimates.assign(_row=estimate_rows.joined(estimates, names), _panel="")
+    estimates = estimates.assign(_row=estimate_rows.joined(estimates, names))
     estimate_rows.one_row_each(estimates, ["_row"])
     absent = list(estimates.loc[estimates["estimate"].isna(), "_row"])
     estimates = estimates[estimates["estimate"].notna()]
-    several = ax is None and len(estimates) > MOST_ROWS
-    if several:
-        rows = estimate_rows.joined(estimates, [c for c in names if c != "strategy"])
-        estimates = estimates.assign(_row=rows, _panel=estimates["strategy"].astype(str))
-    points = estimates.assign(**{c: 100 * estimates[c] for c in ("estimate", "conf_low", "conf_high")})
-    labels = estimate_rows.distinct(points["_row"])
-    panels = (
-        [s for s in estimate_rows.distinct(comparisons["strategy"].astype(str)) if (points["_panel"] == s).any()]
-        if several
-        else [""]
-    )
-    each = 0.32 if len(labels) < 20 else 0.26
-    axes = (
-        canvas.panels(None, panels, labels, wide=[1.9] * len(panels))
-        if several
-        else [canvas.row_axes(ax, labels, 5.6, each)]
-    )
     baselines = estimate_rows.distinct(estimates["baseline"].dropna()) if "baseline" in estimates.columns else []
     base = " or ".join(map(str, baselines))
     of = short_names.literal(base or "the baseline")
-    for one, name in zip(axes, panels, strict=True):
-        canvas.limits(one, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
-        canvas.neutral(one)
-        canvas.lanes(one, labels, first=one is axes[0])
-        _gains(one, points[points["_panel"] == name], labels, base or "baseline", name)
-        if several:
-            canvas.named(one, f"{short_names.literal(name)}: gain over {of}\n(percentage points)")
-        else:
-            canvas.named(one, f"gain in accuracy over {of} (percentage points)", title=title, pad=36)
     after = estimate_rows.distinct(estimates["adjustment"].dropna()) if "adjustment" in estimates.columns else []
     survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
-    keys = [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)]
-    canvas.legend_above(axes[0], keys, 1 if several else 2)
-    if several:
-        canvas.headed(axes, title)
-        canvas.below(
-            axes[0], f"beside: pairs that {base or 'the baseline'} alone had right,\nand that the strategy alone had"
+    if ax is None and len(estimates) > MOST_ROWS:
+        table = estimates.assign(
+            _row=estimate_rows.joined(estimates, [c for c in names if c != "strategy"]),
+            _column=estimates["strategy"].astype(str),
         )
-    if absent:
-        absent_names = ", ".join(short_names.shortened(absent[:MOST_ABSENT], canvas.NAME))
-        more = f" and {len(absent) - MOST_ABSENT} more" if len(absent) > MOST_ABSENT else ""
-        canvas.below(axes[0], f"no pair in common with the baseline: {absent_names}{more}")
-    return canvas.Picture(axes, estimates)
-
-
-def _gains(ax: Axes, points: pd.DataFrame, labels: list[str], base: str, strategy: str) -> None:
-    """Gains with their intervals, filled where they survive, and the two counts beside them."""
+        rows, columns_drawn = (estimate_rows.ordered(table, order, column=c) for c in ("_row", "_column"))
+        clear = table.set_index(["_row", "_column"])["survives"].unstack().eq(other=True)
+        clear = clear.reindex(index=rows, columns=columns_drawn)
+        matrix = cells(None, table, clear, title, f"gain in accuracy over {of}", "points")
+        name_sides(matrix, "judge", "strategy")
+        canvas.below(matrix, f"framed: {survives}")
+        return canvas.Picture(matrix, estimates)
+    points = estimates.assign(**{c: 100 * estimates[c] for c in ("estimate", "conf_low", "conf_high")})
+    labels = estimate_rows.ordered(points, order)
+    ax = canvas.row_axes(ax, labels, 5.6, 0.32 if len(labels) < 20 else 0.26)
+    canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
+    canvas.neutral(ax)
+    canvas.lanes(ax, labels)
     for row in points.to_dict("records"):
         i = labels.index(row["_row"])
         canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
-        counts = {name: count(float(row[name])) for name in COUNTS}
-        if strategy:
-            canvas.beside(ax, i, " / ".join(counts.values()), 4)
-        for name, offset in {} if strategy else COUNTS.items():
-            canvas.beside(ax, i, counts[name], offset, ha="right")
-    heads = (f"only\n{short_names.shortened([base], 9)[0]}\nright", "only\nstrategy\nright")
-    for head, offset in () if strategy else zip(heads, COUNTS.values(), strict=True):
+        for name, offset in COUNTS.items():
+            canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
+    heads = (f"only\n{short_names.shortened([base or 'baseline'], 9)[0]}\nright", "only\nstrategy\nright")
+    for head, offset in zip(heads, COUNTS.values(), strict=True):
         canvas.beside(ax, None, head, offset, ha="right")
+    canvas.named(ax, f"gain in accuracy over {of} (percentage points)", title=title, pad=36)
+    keys = [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)]
+    canvas.legend_above(ax, keys, 2)
+    if absent:
+        absent_names = ", ".join(short_names.shortened(absent[:MOST_ABSENT], canvas.NAME))
+        more = f" and {len(absent) - MOST_ABSENT} more" if len(absent) > MOST_ABSENT else ""
+        canvas.below(ax, f"no pair in common with the baseline: {absent_names}{more}")
+    return canvas.Picture(ax, estimates)
 
 
 @canvas.picture()

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import in_words
 from judgestats.reporting.plots import canvas, short_names
@@ -70,7 +70,6 @@ def kappa_matrix(
     ['0.20', '0.40', '0.60']
     """
     estimate_rows.require(kappas, "judge", "other", "term", "estimate")
-    choose(order, ("clustered", "given"), "order")
     terms = estimate_rows.distinct(kappas["term"].astype(str))
     if len(terms) > 1:
         raise DesignError(f"The table has several terms: {', '.join(terms)}. Give the rows of one.")
@@ -116,7 +115,7 @@ def judges_and_people(
     people: pd.DataFrame,
     *,
     label: str = "people",
-    order: Literal["value", "given"] = "value",
+    order: estimate_rows.Order = "value",
     ax: canvas.Panels = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -133,8 +132,6 @@ def judges_and_people(
         A row a judge, of the same measure: ``kappa(calls, reference="gold")``, say.
     label : str
         What the judges are compared with in `people`.
-    order : {'value', 'given'}
-        The judge closest to people on top (in the first panel), or as they come.
 
     Returns
     -------
@@ -159,7 +156,6 @@ def judges_and_people(
     >>> [t.get_text() for t in judges_and_people(peers, people).get_yticklabels()]
     ['b', 'a']
     """
-    choose(order, ("value", "given"), "order")
     estimate_rows.require(peers, "judge", "other", "term", "estimate")
     estimate_rows.require(people, "judge", "term", "estimate", "conf_low", "conf_high")
     terms = estimate_rows.distinct([*peers["term"].astype(str), *people["term"].astype(str)])
@@ -173,17 +169,16 @@ def judges_and_people(
     own, panels = own[own["judge"].isin(peer["judge"]) | own["estimate"].notna()], estimate_rows.distinct(own["_panel"])
     if not set(own["judge"]) & set(peer["judge"]):
         raise DesignError("The two tables share no judge. Give results for the same judges.")
-    rows = estimate_rows.distinct([*own["judge"], *peer["judge"]])
-    if order == "value":
-        value = own[own["_panel"] == panels[0]].set_index("judge")["estimate"].reindex(rows)
-        rows = list(value.sort_values(ascending=False, kind="stable").index)
-    axes = canvas.panels(ax, panels, rows, wide=[3.6 if len(panels) == 1 else 2.9] * len(panels), across=4)
+    judges = pd.concat([own, peer])
+    rows = estimate_rows.ordered(judges, order, own[own["_panel"] == panels[0]], column="judge")
+    axes = canvas.panels(ax, panels, rows, wide=[3.6 if len(panels) == 1 else 2.9] * len(panels))
     peer = peer[peer["_panel"].isin(panels)]
-    for k, (panel, name) in enumerate(zip(axes, panels, strict=True)):
+    for panel, name in zip(axes, panels, strict=True):
+        left = canvas.leftmost(panel, axes)
         seen = [peer["estimate"], own[["estimate", "conf_low", "conf_high"]]]
         canvas.limits(panel, *seen, zero=True, bounds=(-1, 1))
         canvas.neutral(panel)
-        canvas.lanes(panel, rows, first=k % 4 == 0)
+        canvas.lanes(panel, rows, first=left)
         for i, judge in enumerate(rows):
             near = peer.loc[(peer["_panel"] == name) & (peer["judge"] == judge), "estimate"].dropna().to_numpy(float)
             panel.plot(near, np.full(near.size, i + 0.17), "o", markersize=3.2, color=PEER, alpha=0.75, zorder=2)
@@ -191,7 +186,7 @@ def judges_and_people(
                 panel.plot([np.median(near)] * 2, [i + 0.02, i + 0.32], color=canvas.INK, linewidth=1.6, zorder=3)
         for row in own[own["_panel"] == name].to_dict("records"):
             canvas.whisker(panel, row, rows.index(row["judge"]) - 0.17, canvas.PALETTE[1], marker="D")
-        canvas.named(panel, f"{short_names.literal(in_words(terms[0]))} (1 = perfect)", "judge" if k % 4 == 0 else "")
+        canvas.named(panel, f"{short_names.literal(in_words(terms[0]))} (1 = perfect)", "judge" if left else "")
         if name != "all":
             panel.set_title(short_names.literal(name), fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
     keys = [canvas.key(label, canvas.PALETTE[1], marker="D"), canvas.key("each other judge", PEER)]

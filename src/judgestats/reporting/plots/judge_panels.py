@@ -12,11 +12,6 @@ def _across(panels: int) -> int:
     return 4 if panels <= 16 else 6
 
 
-def leftmost(panel: int, axes: list[Axes]) -> bool:
-    """Whether a panel is the first of its line."""
-    return panel % _across(len(axes)) == 0
-
-
 def square_panels(ax: canvas.Panels, names: list[str]) -> list[Axes]:
     """Square axes, one a judge."""
     wide, each = (3.0, 1.9) if len(names) <= 16 else (2.1, 0.95)

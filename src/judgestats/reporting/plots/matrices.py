@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.formatting import Form, number, printed, signed
@@ -25,9 +26,6 @@ DIVERGING = LinearSegmentedColormap.from_list(
 SEQUENTIAL = LinearSegmentedColormap.from_list("low_high", ["#f3f6fa", "#b9d3e8", "#6ba3cf", "#2a6ca8", "#113a66"])
 #: More cells than this are colours without numbers.
 MOST_NUMBERS = 450
-#: How rows and columns of a matrix are ordered.
-Order = Literal["value", "given"]
-ORDERS = ("value", "given")
 
 
 @canvas.picture()
@@ -36,7 +34,7 @@ def score_matrix(
     *,
     shade: str = "rank",
     identity: Mapping[str, str] | None = None,
-    order: Order = "value",
+    order: estimate_rows.Order = "value",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -86,9 +84,11 @@ def score_matrix(
     low, high = ranks if shade == "rank" else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
     if not high > low:
         low, high = low - 1.0, high + 1.0
-    own = _own(values, judges, identity)
+    own = own_cells(values, judges, identity)
     bar = f"rank by the judge (1 = lowest, {values.shape[1]} = highest)" if shade == "rank" else "mean score"
     ax = heat(values, colored, Shading(SEQUENTIAL, Normalize(low, high), bar, spread=spread), own, ax, title)
+    if shade == "rank":
+        canvas.figure_of(ax).axes[-1].yaxis.set_major_locator(MaxNLocator(integer=True))
     sd = ["numbers: mean score, ± sd over runs" if spread is not None else "numbers: mean score"]
     _legend_below(ax, sd if values.size <= MOST_NUMBERS and shade == "rank" else [], own)
     cells = values.rename_axis(index="judge", columns="system").stack()
@@ -100,7 +100,7 @@ def deviation_matrix(
     deviations: pd.DataFrame,
     *,
     limit: float | None = None,
-    order: Order = "value",
+    order: estimate_rows.Order = "value",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -141,7 +141,7 @@ def deviation_matrix(
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
     values = _ordered(_wide(estimates, "estimate"), order)
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
-    own = _own(values, {}, None)
+    own = own_cells(values, {}, None)
     if "own" in estimates.columns:
         own = _wide(estimates, "own").reindex_like(values).fillna(0).astype(bool)
     one = [c.strip() for c in map(str, values.columns)] == [""]  # data without a column of systems
@@ -188,7 +188,6 @@ def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
 
 def _ordered(values: pd.DataFrame, order: str) -> pd.DataFrame:
     """Rows and columns by their means; judges that are systems are on the diagonal."""
-    choose(order, ORDERS, "order")
     if order == "value":
         values = values.loc[values.mean(axis=1).sort_values(ascending=False, kind="stable").index]
         values = values[values.mean().sort_values(ascending=False, kind="stable").index]
@@ -197,7 +196,7 @@ def _ordered(values: pd.DataFrame, order: str) -> pd.DataFrame:
     return result
 
 
-def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:
+def own_cells(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:
     """Whether each system is the judge's own: of the same name, or of the name that `identity` gives."""
     judge_of = dict(identity or {})
     own = [[judge_of.get(s, s) == judges.get(j, j) for s in map(str, values.columns)] for j in map(str, values.index)]
@@ -214,6 +213,7 @@ class Shading(NamedTuple):
     signed: bool = False
     spread: pd.DataFrame | None = None  # beside each number
     numbers: bool = True  # write them where cells are few
+    ends: tuple[pd.DataFrame, pd.DataFrame] | None = None  # of intervals, a bar below each number
 
 
 def heat(
@@ -244,6 +244,7 @@ def heat(
         for i in range(rows):
             for j in range(columns):
                 _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], shading)
+        _intervals(ax, values, shading)
     for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
         ax.add_patch(
             Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
@@ -265,7 +266,8 @@ def heat(
     if shading.form != "score":
         canvas.in_form(scale.ax, shading.form, "y")
     scale.ax.tick_params(labelsize=canvas.SMALL, colors=canvas.INK, length=2)
-    scale.set_label("\n".join(textwrap.wrap(shading.bar, 30)), fontsize=canvas.SMALL + 0.5, color=canvas.INK)
+    bar = textwrap.wrap(shading.bar, 30)
+    scale.set_label("\n".join(bar), fontsize=canvas.SMALL + 0.5, color=canvas.INK, labelpad=10 * len(bar) - 6)
     canvas.named(ax, "", "", title)
     canvas.below(ax, *estimate_rows.distinct([across.key, down.key]))
     return ax
@@ -275,14 +277,41 @@ def _cell(ax: Axes, i: int, j: int, value: float, shade: float, shading: Shading
     if np.isnan(value):
         canvas.small(ax, j + 0.5, i + 0.5, "n/a", ha="center")
         return
-    ink = "white" if canvas.is_dark(shading.colors(shading.norm(shade))) else canvas.INK
+    ink = _ink(shading, shade)
     sd = np.nan if shading.spread is None else shading.spread.iat[i, j]
-    middle = i + (0.5 if np.isnan(sd) else 0.38)
-    text = signed(value) if shading.signed else printed(value, shading.form)
+    middle = i + (0.5 if np.isnan(sd) and shading.ends is None else 0.38)
+    text = signed(value) if shading.signed and shading.form == "score" else printed(value, shading.form)
     ax.text(j + 0.5, middle, text, ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
         look = {"ha": "center", "fontsize": canvas.SMALL - 1, "color": ink, "alpha": 0.85}
         canvas.small(ax, j + 0.5, i + 0.74, f"± {number(sd, 2)}", **look)
+
+
+def _intervals(ax: Axes, values: pd.DataFrame, shading: Shading) -> None:
+    """A bar in the lower part of each cell, on one scale, with a tick at 0 where estimates have a sign."""
+    if shading.ends is None:
+        return
+    low, high = (ends.to_numpy(float) for ends in shading.ends)
+    start, end = np.nanmin([values, low]), np.nanmax([values, high])
+    start, end = (min(start, 0.0), max(end, 0.0)) if shading.signed else (start, end)
+    across = np.arange(values.shape[1]) + 0.08
+    scaled = [across + 0.84 * (v - start) / ((end - start) or 1.0) for v in (values.to_numpy(float), low, high)]
+    zero = across - 0.84 * start / ((end - start) or 1.0)
+    for i, j in np.argwhere(values.notna().to_numpy()):
+        ink = _ink(shading, values.iat[i, j])
+        at, left, right = (v[i, j] for v in scaled)
+        ax.plot([left, right], [i + 0.8] * 2, color=ink, linewidth=1.2, zorder=3)
+        ax.plot(at, i + 0.8, marker="o", markersize=2.6, color=ink, zorder=3)
+        if shading.signed:
+            ax.plot([zero[j]] * 2, [i + 0.7, i + 0.9], color=ink, linewidth=0.7, zorder=3)
+    canvas.below(
+        ax, "bars: intervals, in each cell from {} to {}".format(*(printed(v, shading.form) for v in (start, end)))
+    )
+
+
+def _ink(shading: Shading, shade: float) -> str:
+    """What can be read on the colour of a cell."""
+    return "white" if canvas.is_dark(shading.colors(shading.norm(shade))) else canvas.INK
 
 
 def _legend_below(ax: Axes, remarks: list[str], own: pd.DataFrame) -> None:

@@ -134,9 +134,10 @@ def name_points(
             legend(ax, list(more))
         label_around(ax, x, y, labels, avoid=avoid)
     else:
-        keys = [Line2D([], [], linestyle="none", label=text) for text in numbered(labels)]
+        order = np.argsort(np.asarray(x, dtype=float), kind="stable")  # the numbers run from left to right
+        keys = [Line2D([], [], linestyle="none", label=text) for text in numbered([labels[i] for i in order])]
         legend(
             ax, [*more, *keys], handlelength=1.2 if more else 0.0, handletextpad=0.4 if more else 0.0, labelspacing=0.35
         )
-        label_around(ax, x, y, [str(i + 1) for i in range(len(labels))], size=SMALL, avoid=avoid)
+        label_around(ax, x, y, [str(i + 1) for i in np.argsort(order)], size=SMALL, avoid=avoid)
     below(ax, labels.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.special import ndtri
 
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas, short_names
@@ -368,7 +368,7 @@ def posterior_intervals(
     draws: object,
     *,
     variables: str | Sequence[str] | None = None,
-    order: Literal["value", "given"] = "value",
+    order: estimate_rows.Order = "value",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> canvas.Picture:
@@ -381,8 +381,6 @@ def posterior_intervals(
         ``engine="pymc"`` or a hierarchical model.
     variables : str or sequence of str, optional
         Parameters to draw, by name; ``"effect"`` also takes all of ``effect[...]``.
-    order : {'value', 'given'}
-        The highest median on top, or as they come.
 
     Returns
     -------
@@ -406,7 +404,6 @@ def posterior_intervals(
        parameter  estimate  low_50  high_50
     0  effect[a]       0.5    0.25     0.75
     """
-    choose(order, ("value", "given"), "order")
     method = getattr(draws, "draws", None)
     table = method() if callable(method) else draws
     if not isinstance(table, pd.DataFrame):
@@ -431,9 +428,8 @@ def posterior_intervals(
     quantiles = np.quantile(table[names].to_numpy(float), [0.5, 0.25, 0.75, 0.025, 0.975], axis=0)
     ends = ("estimate", "low_50", "high_50", "conf_low", "conf_high")
     intervals = pd.DataFrame({"parameter": names, **dict(zip(ends, quantiles, strict=True))})
-    if order == "value":
-        intervals = intervals.sort_values("estimate", ascending=False, kind="stable", ignore_index=True)
-    labels = list(intervals["parameter"])
+    labels = estimate_rows.ordered(intervals, order, column="parameter")
+    intervals = intervals.set_index("parameter").loc[labels].reset_index()
     ax = canvas.row_axes(ax, labels, 4.8, 0.28)
     canvas.limits(ax, intervals[["conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
     start, end = ax.get_xlim()

@@ -21,7 +21,9 @@ CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": 
 
 
 @canvas.picture("Two axes to draw on.", needs="rate")
-def preference_gaps(gaps: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def preference_gaps(
+    gaps: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how often people and judges prefer the target, and how far each judge is from people.
 
     Parameters
@@ -49,11 +51,10 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: canvas.Panels = None, title: str 
     estimates = estimate_rows.chosen(
         gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap"
     )
-    order = estimates["role"].map({r: i for i, r in enumerate(ROLES)})
-    estimates = estimates.assign(_row=_people_named(estimates), _order=order).sort_values("_order", kind="stable")
+    estimates = estimates.assign(_row=_people_named(estimates))
     estimate_rows.one_row_each(estimates, ["_row", "role", "term"])
     rate, gap = estimates[estimates["term"] == "rate"], estimates[estimates["term"] == "gap"]
-    rows = estimate_rows.distinct(zip(estimates["role"], estimates["_row"], strict=True))
+    rows = _people_first(estimates, order, "rate")
     left, right = canvas.panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
     canvas.shares(left)
     canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
@@ -81,6 +82,13 @@ def _roles(ax: Axes, table: pd.DataFrame, rows: list[tuple[str, str]], *, first:
         ax.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
 
 
+def _people_first(estimates: pd.DataFrame, order: estimate_rows.Order, *decisive: str) -> list[tuple[str, str]]:
+    """Roles and labels of the rows: people, each person, then the judges."""
+    first = estimates[estimates["term"].isin(decisive)]
+    parts = [(r, estimates[estimates["role"] == r], first[first["role"] == r]) for r in ROLES]
+    return [(role, label) for role, rows, of_role in parts for label in estimate_rows.ordered(rows, order, of_role)]
+
+
 def _people_named(table: pd.DataFrame) -> list[str]:
     names = estimate_rows.names_of(table, "role")
     rest = estimate_rows.names_of(table, "role", "judge")
@@ -89,7 +97,9 @@ def _people_named(table: pd.DataFrame) -> list[str]:
 
 
 @canvas.picture("Two axes to draw on.", needs="agreement")
-def people_agreement(agreement: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def people_agreement(
+    agreement: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how far each judge agrees with people, beside the agreement of people with each other.
 
     Parameters
@@ -121,10 +131,10 @@ def people_agreement(agreement: pd.DataFrame, *, ax: canvas.Panels = None, title
     )
     labels = [n.replace("pooled", "with each other") for n in _people_named(estimates)]
     labels = [n.replace("people, with", "people with") for n in labels]
-    estimates = estimates.assign(_row=labels, _order=estimates["role"].eq("judge")).sort_values("_order", kind="stable")
+    estimates = estimates.assign(_row=labels)
     estimate_rows.one_row_each(estimates, ["_row", "role", "term"])
     corrected = estimates[estimates["term"] != "agreement"]
-    rows = estimate_rows.distinct(zip(estimates["role"], estimates["_row"], strict=True))
+    rows = _people_first(estimates, order, *wanted[: 2 if len(corrected) else 3])
     left, right = canvas.panels(ax, ["corrected", "equal"], [r for _, r in rows], wide=[2.9, 2.9])
     canvas.limits(left, corrected[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-1, 1))
     canvas.shares(right)

@@ -25,7 +25,9 @@ TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
 @canvas.picture("Axes to draw on, two a probe.", needs="shift")
-def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def anchoring(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
     Parameters
@@ -58,7 +60,8 @@ def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | No
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates, "probe"), probe=estimates["probe"].astype(str))
     estimate_rows.one_row_each(estimates, ["_row", "probe", "term"])
     moved = estimates[estimates["term"].isin(SHIFTS)]
-    probes, labels = estimate_rows.distinct(moved["probe"]), estimate_rows.distinct(estimates["_row"])
+    probes = estimate_rows.distinct(moved["probe"])
+    labels = estimate_rows.ordered(estimates, order, moved[moved["probe"] == probes[0]])
     names = [f"{p}: {w}" for p in probes for w in ("shifts", "ties")]
     axes = canvas.panels(ax, names, labels, wide=[2.9, 1.5] * len(probes), each=0.5)
     for i, probe in enumerate(probes):
@@ -70,7 +73,7 @@ def anchoring(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | No
         canvas.neutral(left)
         table = estimates[estimates["probe"] == probe]
         for panel in (left, right):
-            canvas.lanes(panel, labels, first=panel is axes[0])
+            canvas.lanes(panel, labels, first=canvas.leftmost(panel, axes))
         for row, label in enumerate(labels):
             _shifts(left, table[table["_row"] == label].set_index("term"), row)
             _ties(right, table[table["_row"] == label].set_index("term"), row)
@@ -108,7 +111,9 @@ def _ties(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
 
 
 @canvas.picture(needs="share")
-def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def revision(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how many verdicts were revised towards the side that the shown label favours, and away from it.
 
     Parameters
@@ -139,7 +144,8 @@ def revision(result: pd.DataFrame, *, ax: Axes | None = None, title: str | None 
     )
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    net = estimates[estimates["term"] == "net"]
+    labels = estimate_rows.ordered(estimates, order, net if net["estimate"].notna().any() else None)
     wide = estimates.set_index(["_row", "term"])
     ax = canvas.row_axes(ax, labels, 5.2)
     directed = estimates.loc[estimates["term"].isin(["towards", "away"]), "estimate"].notna().any()
@@ -182,7 +188,9 @@ def _revised(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
 
 
 @canvas.picture("Axes to draw on, one a probe.", needs="drift")
-def rationale_shift(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def rationale_shift(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw how far explanations move where the verdict stays, a panel a probe.
 
     Parameters
@@ -214,13 +222,14 @@ def rationale_shift(result: pd.DataFrame, *, ax: canvas.Panels = None, title: st
         embed=estimates["embed"].astype(str),
     )
     estimate_rows.one_row_each(estimates, ["_row", "probe", "embed"])
-    probes, labels, embedders = (estimate_rows.distinct(estimates[c]) for c in ("probe", "_row", "embed"))
+    probes, embedders = (estimate_rows.distinct(estimates[c]) for c in ("probe", "embed"))
+    labels = estimate_rows.ordered(estimates, order, estimates[estimates["probe"] == probes[0]])
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
     axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
     for panel, probe in zip(axes, probes, strict=True):
         canvas.limits(panel, estimates[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
         panel.set_xlim(left=0)
-        canvas.lanes(panel, labels, first=panel is axes[0])
+        canvas.lanes(panel, labels, first=canvas.leftmost(panel, axes))
         table = estimates[estimates["probe"] == probe]
         canvas.series(panel, table, labels, "embed", embedders)
         for label, same in table.groupby("_row", sort=False):
@@ -239,7 +248,9 @@ def rationale_shift(result: pd.DataFrame, *, ax: canvas.Panels = None, title: st
 
 
 @canvas.picture("Axes to draw on, one a panel.")
-def schemes(estimates: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def schemes(
+    estimates: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw judges under each scheme: a panel a term and probe, a row a judge, a marker a scheme.
 
     Parameters
@@ -286,16 +297,18 @@ def schemes(estimates: pd.DataFrame, *, ax: canvas.Panels = None, title: str | N
     estimates_of_scheme["_panel"] = estimates_of_scheme["term"].map(in_words) + (", " + probe).where(labelled, "")
     estimates_of_scheme["_row"] = estimate_rows.names_of(estimates_of_scheme, "scheme", "probe")
     estimate_rows.one_row_each(estimates_of_scheme, ["_row", "_panel", "scheme"])
-    names, labels, order = (estimate_rows.distinct(estimates_of_scheme[c]) for c in ("_panel", "_row", "scheme"))
-    axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(order), across=4)
+    names, shown_schemes = (estimate_rows.distinct(estimates_of_scheme[c]) for c in ("_panel", "scheme"))
+    first = estimates_of_scheme[estimates_of_scheme["_panel"] == names[0]]
+    labels = estimate_rows.ordered(estimates_of_scheme, order, first)
+    axes = canvas.panels(ax, names, labels, wide=[2.9] * len(names), each=0.2 + 0.16 * len(shown_schemes))
     for panel, name in zip(axes, names, strict=True):
         table = estimates_of_scheme[estimates_of_scheme["_panel"] == name]
         canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-2, 2))
-        canvas.lanes(panel, labels, first=panel is axes[0])
-        canvas.series(panel, table, labels, "scheme", order)
+        canvas.lanes(panel, labels, first=canvas.leftmost(panel, axes))
+        canvas.series(panel, table, labels, "scheme", shown_schemes)
         if (form := form_of(table.iloc[0].to_dict())) != "score":
             canvas.in_form(panel, form)
         canvas.named(panel, fill(short_names.literal(name), 32))
-    canvas.legend_above(axes[0], canvas.series_keys(order), 3)
+    canvas.legend_above(axes[0], canvas.series_keys(shown_schemes), 3)
     canvas.headed(axes, title)
     return canvas.Picture(axes, estimates_of_scheme)

@@ -11,7 +11,9 @@ from judgestats.reporting.plots import canvas
 
 
 @canvas.picture("Two axes to draw on.", needs="rank")
-def rank_sets(ranking: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def rank_sets(
+    ranking: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the strength of each system, and the ranks that are not excluded.
 
     Parameters
@@ -41,7 +43,7 @@ def rank_sets(ranking: pd.DataFrame, *, ax: canvas.Panels = None, title: str | N
     )
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    rows = estimate_rows.distinct(estimates["_row"])
+    rows = estimate_rows.ordered(estimates, order, estimates[estimates["term"] == "rank"])
     left, right = canvas.panels(ax, ["strength", "rank"], rows, wide=[3.2, 2.8])
     strength, rank = (estimates[estimates["term"] == term] for term in ("strength", "rank"))
     canvas.limits(left, strength[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))

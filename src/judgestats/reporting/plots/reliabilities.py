@@ -26,7 +26,9 @@ GAP_WIDTH = 112.0
 
 
 @canvas.picture(needs="level")
-def agreement_levels(levels: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None) -> canvas.Picture:
+def agreement_levels(
+    levels: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: Axes | None = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the three levels of agreement of each group under one another, with the gaps between them.
 
     Parameters
@@ -54,7 +56,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Axes | None = None, title: str
     names = estimate_rows.names_of(levels)
     estimates = estimates.assign(_row=names[estimates.index])
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order)
     ax = canvas.row_axes(ax, labels, 7.7, 0.66)
     canvas.limits(ax, estimates[["estimate", "conf_low", "conf_high"]], [1.0], zero=True, bounds=(-1, 1))
     canvas.lanes(ax, labels)
@@ -86,7 +88,12 @@ def _three_levels(ax: Axes, estimates: pd.DataFrame, row: int) -> None:
 
 @canvas.picture()
 def icc(
-    result: pd.DataFrame, *, forms: str | Sequence[str] = "ICC(2,1)", ax: Axes | None = None, title: str | None = None
+    result: pd.DataFrame,
+    *,
+    forms: str | Sequence[str] = "ICC(2,1)",
+    order: estimate_rows.Order = "value",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> canvas.Picture:
     """Draw intraclass correlations with their intervals, a row a group.
 
@@ -126,7 +133,7 @@ def icc(
         raise DesignError(f"forms has {', '.join(absent)}, which the result does not. It has: {have}.")
     estimates = estimates.assign(_row=estimate_rows.names_of(estimates))
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order, estimates[estimates["term"] == wanted[0]])
     each = 0.3 if len(wanted) == 1 else 0.17 * len(wanted) + 0.1
     ax = canvas.row_axes(ax, labels, 4.6, each)
     canvas.limits(

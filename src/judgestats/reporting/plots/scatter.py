@@ -15,13 +15,16 @@ from judgestats.reporting.plots.matrices import DIVERGING, Shading, heat, name_s
 
 #: The darkest colour means at least this change.
 LEAST_REACH = 0.05
-#: Most panels side by side.
-ACROSS = 4
 
 
 @canvas.picture()
 def bias_map(
-    changes: pd.DataFrame, *, judge: str | None = None, ax: Axes | None = None, title: str | None = None
+    changes: pd.DataFrame,
+    *,
+    judge: str | None = None,
+    order: estimate_rows.Order = "value",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> canvas.Picture:
     """Draw what each strategy does to each bias: blue where |b| falls, red where it grows.
 
@@ -64,7 +67,10 @@ def bias_map(
         _row=estimate_rows.names_of(estimates, "judge", "strategy"), _column=estimates["strategy"].astype(str)
     )
     estimate_rows.one_row_each(estimates, ["_row", "_column"])
-    wide = {c: _grid(estimates, c) for c in ("estimate", "conf_low", "conf_high")}
+    falls = estimates.assign(_fall=-estimates["estimate"])
+    rows, columns = (estimate_rows.ordered(falls, order, column=c, value="_fall") for c in ("_row", "_column"))
+    grids = estimates.set_index(["_row", "_column"])[["estimate", "conf_low", "conf_high"]].astype(float).unstack()
+    wide = {c: grids[c].reindex(index=rows, columns=columns) for c in ("estimate", "conf_low", "conf_high")}
     values = wide["estimate"]
     if not values.notna().to_numpy().any():
         raise DesignError(f"There is no {term} with a value to draw. Give another judge, or judge=None for the mean.")
@@ -82,13 +88,10 @@ def bias_map(
     return canvas.Picture(ax, estimates)
 
 
-def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
-    wide: pd.DataFrame = table.set_index(["_row", "_column"])[value].astype(float).unstack()
-    return wide.reindex(index=estimate_rows.distinct(table["_row"]), columns=estimate_rows.distinct(table["_column"]))
-
-
 @canvas.picture("Axes to draw on, one a panel.", needs="bias")
-def bias_scores(scores: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
+def bias_scores(
+    scores: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
     """Draw the signed bias b of each judge with its interval, a panel a bias (and topic).
 
     Parameters
@@ -125,13 +128,14 @@ def bias_scores(scores: pd.DataFrame, *, ax: canvas.Panels = None, title: str | 
     )
     estimates.loc[mean, "_panel"] = [f"{p} · mean" if p != "all" else "mean" for p in estimates.loc[mean, "_panel"]]
     estimate_rows.one_row_each(estimates, ["_row", "_panel"])
-    rows, panels = estimate_rows.distinct(estimates["_row"]), estimate_rows.distinct(estimates["_panel"])
+    panels = estimate_rows.distinct(estimates["_panel"])
+    rows = estimate_rows.ordered(estimates, order, estimates[estimates["_panel"] == panels[0]])
     each = 3.2 if len(panels) == 1 else 2.3
-    axes = canvas.panels(ax, panels, rows, wide=[each] * len(panels), across=ACROSS)
-    for i, (panel, facet) in enumerate(zip(axes, panels, strict=True)):
+    axes = canvas.panels(ax, panels, rows, wide=[each] * len(panels))
+    for panel, facet in zip(axes, panels, strict=True):
         canvas.limits(panel, estimates[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
         canvas.neutral(panel)
-        canvas.lanes(panel, rows, first=i % ACROSS == 0)
+        canvas.lanes(panel, rows, first=canvas.leftmost(panel, axes))
         for row in estimates[estimates["_panel"] == facet].to_dict("records"):
             canvas.whisker(panel, row, rows.index(row["_row"]))
         canvas.named(panel, "bias b: share that prefers the target\nminus share for the other (points)")

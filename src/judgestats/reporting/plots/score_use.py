@@ -16,9 +16,11 @@ from judgestats.reporting.plots import canvas, short_names
 from judgestats.reporting.plots.judge_pairs import BAR, _bars
 
 
-@canvas.picture("Two axes to draw on.", needs="mean")
-def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title: str | None = None) -> canvas.Picture:
-    """Draw how each judge uses the scale: mean with its interval, sd, and the share of scores at the top.
+@canvas.picture("Three axes to draw on.", needs="mean")
+def score_distribution(
+    result: pd.DataFrame, *, order: estimate_rows.Order = "value", ax: canvas.Panels = None, title: str | None = None
+) -> canvas.Picture:
+    """Draw how each judge uses the scale: its mean, its sd, and the share of scores at the top.
 
     Parameters
     ----------
@@ -28,8 +30,7 @@ def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title:
     Returns
     -------
     Picture
-        Mean, with a thin line one sd to either side and a thick one for the interval; and the ceiling, on an axis from
-        0 to the largest.
+        Mean, sd and ceiling with their intervals; the sd and the ceiling on an axis from 0 to the largest.
 
     See Also
     --------
@@ -40,7 +41,7 @@ def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title:
     >>> rows = pd.DataFrame({"judge": "g", "term": ["mean", "sd", "ceiling"], "estimate": [6.5, 1.4, 0.1],
     ...                      "conf_low": [6.0, 1.1, 0.05], "conf_high": [7.0, 1.6, 0.2]})
     >>> [axes.get_xlabel() for axes in score_distribution(rows)]
-    ['mean score (points of the scale)', 'share of scores at the top']
+    ['mean score', 'sd of the scores', 'share of scores at the top']
     """
     estimates = estimate_rows.chosen(
         result, ["mean", "sd", "ceiling"], "judge", "conf_low", "conf_high", source="score_distribution"
@@ -48,34 +49,27 @@ def score_distribution(result: pd.DataFrame, *, ax: canvas.Panels = None, title:
     estimates = estimates.assign(
         _row=estimate_rows.names_of(estimates, "tier" if "tier" in result and result["tier"].isna().any() else "")
     )
-    mean = estimate_rows.chosen(estimates, ["mean"], source="score_distribution").set_index("_row")
+    mean = estimate_rows.chosen(estimates, ["mean"], source="score_distribution")
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = list(mean.index)
-    sd = estimates[estimates["term"] == "sd"].set_index("_row")["estimate"].reindex(labels).to_numpy(float)
-    left, right = canvas.panels(ax, ["mean", "ceiling"], labels, wide=[3.4, 2.2])
-    value = mean["estimate"].to_numpy(float)
-    canvas.limits(left, value - sd, value + sd, mean[["conf_low", "conf_high"]], value, bounds=(-np.inf, np.inf))
-    top = estimates[estimates["term"] == "ceiling"]
-    canvas.limits(right, top[["estimate", "conf_high"]], zero=True, bounds=(0, 1))
-    right.set_xlim(left=0)
-    canvas.in_form(right, "share")
-    for panel in (left, right):
-        canvas.lanes(panel, labels, first=panel is left)
-    for i, label in enumerate(labels):
-        canvas.interval(left, i, value[i] - sd[i], value[i] + sd[i], canvas.MUTED, 1.0)
-        if np.isfinite(value[i]):
-            canvas.interval(left, i, mean.loc[label, "conf_low"], mean.loc[label, "conf_high"], canvas.PALETTE[0], 3.4)
-        canvas.point(left, value[i], i, canvas.PALETTE[0])
-    _bars(right, top, labels, BAR)
-    canvas.legend_above(
-        left, [canvas.key("mean and its interval", canvas.PALETTE[0]), canvas.key("± sd", canvas.MUTED, marker="_")], 2
-    )
-    canvas.named(left, "mean score (points of the scale)")
-    canvas.named(right, "share of scores at the top")
+    labels = estimate_rows.ordered(mean, order)
+    axes = canvas.panels(ax, ["mean", "sd", "ceiling"], labels, wide=[2.8, 2.0, 2.0])
+    sd, top = (estimates[estimates["term"] == term] for term in ("sd", "ceiling"))
+    for panel, table in zip(axes, (mean, sd, top), strict=True):
+        bounds = (0.0, 1.0) if table is top else (-np.inf, np.inf)
+        canvas.limits(panel, table[["estimate", "conf_low", "conf_high"]], zero=table is not mean, bounds=bounds)
+        canvas.lanes(panel, labels, first=panel is axes[0])
+        if table is not mean:
+            panel.set_xlim(left=0)
+        for row in table.to_dict("records") if table is not top else ():
+            canvas.whisker(panel, row, labels.index(row["_row"]))
+    canvas.in_form(axes[2], "share")
+    _bars(axes[2], top, labels, BAR)
+    for panel, name in zip(axes, ("mean score", "sd of the scores", "share of scores at the top"), strict=True):
+        canvas.named(panel, name)
     if "flag" in estimates.columns and flags.have(estimates["flag"], flags.SCALE_MAXIMUM).any():
-        canvas.below(right, "top: the highest score seen")
-    canvas.headed([left, right], title)
-    return canvas.Picture([left, right], estimates)
+        canvas.below(axes[2], "top: the highest score seen")
+    canvas.headed(axes, title)
+    return canvas.Picture(axes, estimates)
 
 
 #: Quantiles of a box: ends of the thin line, of the box, and the mark.

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from judgestats.reporting import estimate_rows
 from judgestats.reporting.plots import canvas, short_names
 
-#: Judges that are drawn clearly; the others are thin and pale.
+#: Judges that are drawn clearly, and how the others are, thinly.
 MOST_CLEAR = 7
+PALE: canvas.Style = {"color": "#b5bdc7", "marker": "o"}
 #: Kinds of readings in the order in which they are drawn, and what stands above them.
 KINDS = {"headline": "", "same question": "the same question", "another question": "another", "own": "own"}
 
@@ -57,19 +58,20 @@ def specifications(readings: pd.DataFrame, *, ax: canvas.Panels = None, title: s
     at = {name: float(x) for name, x in zip(names, order["_x"], strict=True)}
     table = readings.assign(_x=readings["reading"].astype(str).map(at), judge=readings["judge"].astype(str))
     labels = short_names.shortened(judges)
+    looks: list[canvas.Style] = [canvas.style_of(i) if i < MOST_CLEAR else PALE for i in range(len(judges))]
     above, below = _panels(ax, names, labels)
     for i in reversed(range(len(judges))):
         own, clear = table[table["judge"] == judges[i]].sort_values("_x"), i < MOST_CLEAR
-        color, marker = canvas.style_of(i)["color"], canvas.style_of(i)["marker"]
+        color, marker = looks[i]["color"], looks[i]["marker"]
         for _, part in own.groupby(own["kind"].replace("headline", "same question"), sort=False):
-            width, alpha = 1.6 if i == 0 else 0.9 if clear else 0.6, 1.0 if clear else 0.5
-            above.plot(part["_x"], part["estimate"], color=color, linewidth=width, alpha=alpha, zorder=3)
+            width = 1.6 if i == 0 else 0.9 if clear else 0.6
+            above.plot(part["_x"], part["estimate"], color=color, linewidth=width, zorder=3 if clear else 2)
         for inside, part in own.groupby("best_set"):
             look = canvas.face(color, filled=bool(inside)) | {"markersize": 5.0 if clear else 3.0}
             above.plot(part["_x"], part["estimate"], linestyle="none", marker=marker, zorder=4, **look)
         if i == 0:
             above.vlines(own["_x"], own["conf_low"], own["conf_high"], color=color, linewidth=1.2, alpha=0.6, zorder=2)
-    canvas.legend(above, canvas.series_keys(labels), "judge")
+    canvas.legend(above, [canvas.key(n, **look) for n, look in zip(labels, looks, strict=True)], "judge")
     canvas.named(above, "", "estimate")
     for row, name in enumerate(names):
         below.axhline(row, color=canvas.MUTED, linewidth=0.4, alpha=0.5, zorder=1)

@@ -44,7 +44,11 @@ _SHORT = {"generalizability": "ranking", "dependability": "scores"}
 
 @canvas.picture(needs="share")
 def variance_components(
-    components: pd.DataFrame, *, ax: Axes | None = None, title: str | None = None
+    components: pd.DataFrame,
+    *,
+    order: estimate_rows.Order = "value",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> canvas.Picture:
     """Draw the share of each component in the variance of scores, a stacked bar a group.
 
@@ -79,7 +83,7 @@ def variance_components(
             "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
         )
     estimate_rows.one_row_each(estimates, ["_row", "term"])
-    labels = estimate_rows.distinct(estimates["_row"])
+    labels = estimate_rows.ordered(estimates, order, value="share")
     wide = estimates.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=terms)
     others = iter(_OTHERS * len(terms))
     classes = {t: (short_names.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in terms}
@@ -104,7 +108,12 @@ def variance_components(
 
 @canvas.picture("An axes for generalizability and one for dependability.", needs="reliability")
 def decision_study(
-    study: pd.DataFrame, *, target_reliability: float = 0.8, ax: canvas.Panels = None, title: str | None = None
+    study: pd.DataFrame,
+    *,
+    target_reliability: float = 0.8,
+    order: estimate_rows.Order = "value",
+    ax: canvas.Panels = None,
+    title: str | None = None,
 ) -> canvas.Picture:
     """Draw reliability against the number of judges, a line for each number of items, runs or group.
 
@@ -143,7 +152,8 @@ def decision_study(
     numbers = study.astype(dict.fromkeys(rest, float))
     study = study.assign(_line=estimate_rows.joined(numbers, [*estimate_rows.groups_of(study), *rest]))
     estimates = study.loc[estimates.index]
-    terms, lines = [t for t in _TERMS if t in set(estimates["term"])], estimate_rows.distinct(estimates["_line"])
+    terms = [t for t in _TERMS if t in set(estimates["term"])]
+    lines = estimate_rows.ordered(estimates, order, column="_line")
     axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
         entries = [f"{_name(line)}: 00 judges (ranking), 00 (scores)" for line in lines]
