@@ -183,7 +183,7 @@ def test_the_verdict_is_its_sentences_and_a_report_knows_them(tmp_path):
     assert page == tmp_path / "page.html"
     said = page.statements
     assert list(said.columns) == [
-        "sentence", "where", "question", "term", "judges", "relation", "values", "scope", "readings"
+        "sentence", "where", "question", "term", "judges", "relation", "values", "scope", "tables", "units", "readings"
     ]  # fmt: skip
     verdict = said[said["where"] == "verdict"]
     assert " ".join(verdict["sentence"]) in page.read_text(encoding="utf-8")
@@ -192,3 +192,42 @@ def test_the_verdict_is_its_sentences_and_a_report_knows_them(tmp_path):
     assert first["judges"] == ("GPT-4", "PaLM2")
     assert first["values"][0] == pytest.approx(values["accuracy"]["GPT-4"])
     assert set(first["scope"]) == set(calls["judge"].astype(str))
+
+
+CRITERIA = {"form": (0.0, 2.0), "sense": (2.0, 0.0), "tone": (0.5, 0.5)}
+
+
+def rated_by_criterion(seed=0, items=60):
+    """g is right on form and far off in sense, h the reverse: pooled they are alike."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (judge, "s", f"i{i}", criterion, float(np.clip(gold + rng.choice([0, 1]) * off[k], 1, 9)), gold)
+        for k, judge in enumerate("gh")
+        for criterion, off in CRITERIA.items()
+        for i in range(items)
+        for gold in [float(rng.integers(2, 6))]
+    ]
+    return ratings(pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "score", "gold"]))
+
+
+def test_judges_of_one_criterion_are_not_compared_with_those_of_another():
+    calls = rated_by_criterion()
+    summary = measure_all(calls, PageArguments(n_resamples=20, by="criterion")).summary
+    error = (calls["score"] - calls["gold"]).abs()
+    by_hand = error.groupby([calls["judge"].astype(str), calls["criterion"].astype(str)]).mean()
+    assert len(summary.groups) == len(CRITERIA)
+    said = [c for c in summary.sentences if c.relation in ("best", "may be best", "constant")]
+    assert len(said) == len(CRITERIA)
+    for claim, group in zip(said, summary.groups, strict=True):
+        criterion = claim.sentence.partition(":")[0]
+        own = by_hand.xs(criterion, level=1)
+        assert group.about.startswith(f"criterion = {criterion}: 2 judges, ")
+        assert set(claim.scope) == set(group.judges) == {f"{j} · criterion = {criterion}" for j in "gh"}
+        assert claim.values[0] == pytest.approx(own.min())
+        assert " · criterion" not in claim.sentence
+        if claim.relation == "best":
+            assert claim.judges[0] == f"{own.idxmin()} · criterion = {criterion}"
+    (card,) = [c for c in summary.cards if c.kind == "right"]
+    assert card.claim.startswith("form: g, ")
+    assert "; sense: h, " in card.claim
+    assert {frozenset(c.scope) for c in card.claims} == {frozenset(g.judges) for g in summary.groups}

@@ -101,7 +101,7 @@ def report(
     outputs = MarkedOutputs("report", source.source, overwrite=overwrite)
     if not printed:
         outputs.check(out)
-    inputs = [*source.source, out]
+    inputs: list[str | os.PathLike[str]] = [*source.source, out]
     if statements is not None:
         if statements.suffix.lower() not in _TABLES:
             raise SchemaError(f"--statements {str(statements)!r} has an unknown ending. Allowed: {', '.join(_TABLES)}.")
