@@ -231,3 +231,28 @@ def test_judges_of_one_criterion_are_not_compared_with_those_of_another():
     assert card.claim.startswith("form: g, ")
     assert "; sense: h, " in card.claim
     assert {frozenset(c.scope) for c in card.claims} == {frozenset(g.judges) for g in summary.groups}
+
+
+def test_judges_are_compared_under_the_ways_in_which_all_were_asked():
+    """g was asked at three temperatures, h at two of them; at the third g is always right, so better on the whole."""
+    rng = np.random.default_rng(1)
+    skill = {"g": {0.0: 0.5, 0.5: 0.5, 1.0: 1.0}, "h": {0.0: 0.62, 0.5: 0.62}}
+    rows = [
+        (judge, f"q{i}", *order, "first" if (order[0] == "x") == (rng.random() < p) else "second", "x", way)
+        for judge, ways in skill.items()
+        for way, p in ways.items()
+        for i in range(150)
+        for order in ("xy", "yx")
+    ]
+    names = ["judge", "item", "first", "second", "choice", "gold", "temperature"]
+    calls = preferences(pd.DataFrame(rows, columns=names))
+    summary = measure_all(calls, PageArguments(n_resamples=20)).summary
+    right = (calls["choice"] == "first") == (calls["first"].astype(str) == "x")
+    whole = right.groupby(calls["judge"].astype(str)).mean()
+    shared = right[calls["temperature"] < 1].groupby(calls["judge"].astype(str)).mean()
+    assert whole["g"] > whole["h"]
+    cells = next(c for c in summary.columns if c.term == "accuracy").cells
+    assert {j: c["estimate"] for j, c in cells.items()} == pytest.approx(dict(shared))
+    (claim,) = [c for c in summary.sentences if c.relation in ("best", "may be best")]
+    assert claim.judges[0] == "h"
+    assert summary.groups[0].about == "2 judges, 150 pairs judged by all of them, 2 temperatures pooled"

@@ -85,13 +85,18 @@ def answered(calls: Study, *, silent: bool = False) -> Study:
     return calls.where(there) if there.any() else calls
 
 
-def judged_units(calls: Study) -> Codes:
-    """What each row judged, by which criterion: what a system did on an item, or a pair, in whichever order."""
+def judged_units(calls: Study, ways: Iterable[str] = ()) -> Codes:
+    """What each row judged, by which criterion: what a system did on an item, or a pair, in whichever order.
+
+    `ways`: columns of ways of asking, each of which is a unit of its own.
+    """
+    beside = [c for c in ("criterion", *ways) if c in calls.names]
     if "first" not in calls.names:
-        return calls.columns.codes([c for c in RATED if c in calls.names])
-    if "criterion" not in calls.names:
-        return calls.pairs
-    return combine([(calls.pairs.code, calls.pairs.size), _size_of(calls, "criterion")], len(calls.columns))
+        return calls.columns.codes([*(c for c in RATED if c in calls.names and c not in beside), *beside])
+    units = calls.pairs
+    return (
+        combine([(units.code, units.size), *(_size_of(calls, c) for c in beside)], len(units.code)) if beside else units
+    )
 
 
 def together(judges: Column, units: Column) -> list[list[str]]:

@@ -114,21 +114,22 @@ def contradiction(claim: Claim, numbers: pd.DataFrame) -> str:
         return ""
     shown = numbers[numbers["table"].isin(claim.tables) & (numbers["term"] == claim.term) & numbers["value"].notna()]
     first = shown[shown["table"] == claim.tables[0]].drop_duplicates("judge").set_index("judge")
-    named = claim.judges[: len(claim.values)]
-    own = first["value"].reindex(named).to_numpy(float)
-    if len(own) and not np.allclose(own, claim.values[: len(own)], rtol=0, atol=NOTHING, equal_nan=True):
-        return f"its values are {own.tolist()}, not {list(claim.values)}"
+    values = first["value"].reindex(claim.judges[: len(claim.values)]).to_numpy(float)
+    if not np.allclose(values, claim.values[: len(values)], rtol=0, atol=NOTHING, equal_nan=True):
+        return f"its values are {values.tolist()}, not {list(claim.values)}"
     if claim.relation not in _LARGEST or not claim.judges:
         return ""
     if claim.relation not in _OF_ALL:
         shown = shown[shown["group"].isin(first["group"].reindex(claim.judges[:1]))]
     if outside := sorted({*shown["judge"], *claim.judges} - {*claim.scope}):
         return f"its scope lacks {', '.join(outside)}"
-    for table, rows in shown.assign(size=_LARGEST[claim.relation](shown)).groupby("table"):
-        sizes = rows.groupby("judge")["size"].max()
-        most = sizes.reindex(claim.judges[:1] if table == claim.tables[0] else claim.judges).max()
-        if len(more := sizes.index[sizes > most + NOTHING]):
-            return f"in the table {table} {more[0]} has more"
+    shown = shown.assign(size=_LARGEST[claim.relation](shown))
+    own = shown[shown["judge"] == claim.judges[0]].set_index("table")["size"]
+    for table, sizes in shown.groupby("table"):
+        named = sizes["size"][sizes["judge"].isin(claim.judges) & (table != claim.tables[0])]
+        more = sizes["judge"][sizes["size"] > max([own[claim.tables[0]], *named]) + NOTHING]
+        if len(more):
+            return f"in the table {table} {more.iloc[0]} has more"
     highest = first["value"].idxmax()
     if claim.relation == "from to" and first["value"][claim.judges[1]] < first["value"][highest]:
         return f"{highest} has more"

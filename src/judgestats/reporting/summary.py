@@ -16,6 +16,7 @@ from judgestats.errors import masked
 from judgestats.metrics.agreement.krippendorff import level_of
 from judgestats.metrics.agreement.near_copies import near_copies
 from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.metrics.references import WAYS_OF_ASKING
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.bias_card import bias_card
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge
@@ -87,16 +88,16 @@ def summarise(
     calls = calls_by_contender(study, who, columns_of_contender)
     conditions = [g for g in columns_of_contender if g != "judge"]
     whole = calls
-    judged = answered(calls, silent=True)
-    parts = together(judged.columns.series("judge"), pd.Series(judged_units(judged).code))
+    judged, ways = answered(calls, silent=True), [c for c in WAYS_OF_ASKING if c not in conditions]
+    parts = together(judged.columns.series("judge"), pd.Series(judged_units(judged, ways).code))
     sparse = {} if "stimulus" in frame.columns else sparse_judges(answered(calls), conditions)
     apart = separate_designs(study)
     own: SummaryColumn | None = None
     levels = level_names(who, conditions, parts)
     if anew is not None and parts and len(parts[0]) > 1 and not levels:
-        shared = shared_part(calls.columns["judge"], _judged_units(calls, kind), parts[0])
+        shared = shared_part(calls.columns["judge"], judged_units(calls, ways), parts[0])
         if shared is not None:
-            own = _own_things(calls.columns["judge"].labels, shared, kind)
+            own = _own_things(calls.columns["judge"].labels, shared, kind, several=bool({*ways} & {*calls.names}))
             calls, study = calls.where(shared.rows), study.where(shared.rows)
             sheet, taken = anew(study)
             frame = study.data.to_native()
@@ -466,9 +467,9 @@ def _line_of_counts(
     return " · ".join(parts)
 
 
-def _own_things(names: Iterable[object], shared: SharedPart, kind: Kind) -> SummaryColumn:
-    """How many more things each judge judged than those on which all are compared."""
-    one = "pairs" if kind == "preferences" else "items"
+def _own_things(names: Iterable[object], shared: SharedPart, kind: Kind, *, several: bool) -> SummaryColumn:
+    """How many more things each judge judged than those on which all are compared; `several`: in several ways."""
+    one = ("pairs" if kind == "preferences" else "items") + " and ways of asking" * several
     cells: dict[str, Record] = {
         str(name): {"estimate": float(n), "conf_low": math.nan, "conf_high": math.nan, "n": float(n), "method": ""}
         for name, n in zip(names, shared.further, strict=True)
@@ -571,9 +572,12 @@ def _group_in_words(calls: Study, judges: Sequence[str], kind: Kind, who: Conten
     met = combine([(units.code, units.size), (judge, len(names))], len(judge))
     shared = int((np.bincount(units.code[met.first], minlength=units.size) == len(judges)).sum())
     one = "pair" if kind == "preferences" else "item"
+    ways = "".join(
+        f", {noun(n, c, _plural(c))} pooled" for c, n in pooled_conditions(calls.data.to_native(), kind).items()
+    )
     if len(judges) == 1:
-        return f"{judges[0]}: {noun(shared, one)}"
-    return f"{who.said(judges)}, {noun(shared, one)} judged by all of them"
+        return f"{judges[0]}: {noun(shared, one)}{ways}"
+    return f"{who.said(judges)}, {noun(shared, one)} judged by all of them{ways}"
 
 
 def _comparison_note(columns: Sequence[SummaryColumn], standings: Mapping[str, Standing], conf_level: float) -> str:
