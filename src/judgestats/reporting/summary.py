@@ -178,6 +178,7 @@ def summarise(
         (readings.in_words(), *readings.table()) if readings is not None else None,
         left_out,
         _captions(note or left_out, line, groups, readings),
+        numbers,
     )
 
 

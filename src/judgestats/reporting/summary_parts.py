@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
 from judgestats.estimate import NOTHING
 from judgestats.metrics.correctness.constant_answers import beside_constant
 from judgestats.metrics.standings import Standing
@@ -178,6 +180,7 @@ class Summary:
     readings: tuple[str, list[str], list[list[str]]] | None = None  # of the verdict: a line on all, heads and rows
     left_out: str = ""  # how many judges are not shown, and where they are
     captions: tuple[Claim, ...] = ()  # what is said of the tables
+    numbers: pd.DataFrame = field(default_factory=pd.DataFrame)  # against which the claims were held
 
     @property
     def verdict(self) -> str:
