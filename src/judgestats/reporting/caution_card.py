@@ -92,8 +92,7 @@ def caution_card(
     further = [caution.claim for caution in said[1:3]]
     claim, detail = said[0].claim, said[0].why
     more = f"; also: {'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c in further)}"
-    first, *others = (caution.typed for caution in said[:3])
-    typed = replace(first, sentence=""), *others  # the card is the sentence of the first
+    typed = replace(said[0].typed, sentence=""), *(caution.typed for caution in said[1:3])  # the card is the first's
     return Card("care", "Read with care", claim, detail + (more if further else ""), "", typed)
 
 
