@@ -1,4 +1,4 @@
-"""What the sentences of a page say: of which judges, which quantity, and over what; held against the page's numbers."""
+"""What the sentences of a page say: of which judges, which quantity, and over what; compared with its numbers."""
 
 from __future__ import annotations
 
