@@ -90,6 +90,12 @@ def _report(path, overwrite):
 WRITERS = {
     "report": Writer(command("report", "in.csv", "--out", "{}"), "page.html", ("in.csv",)),
     "report, Markdown": Writer(command("report", "in.csv", "--out", "{}"), "page.md", ("in.csv",)),
+    **{
+        f"report, statements, {kind}": Writer(
+            command("report", "in.csv", "--out", "page.html", "--statements", "{}"), f"said.{kind}", ("in.csv",)
+        )
+        for kind in ("csv", "jsonl")
+    },
     "audit": Writer(
         command("audit", "table.csv", "--rules", "rules.toml", "--out", "{}"), "page.html", ("table.csv", "rules.toml")
     ),

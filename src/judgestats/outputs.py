@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import glob
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -13,10 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from judgestats.csv_files import has_answers
+from judgestats.csv_files import as_csv, has_answers
 from judgestats.errors import DesignError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A file, a folder or a glob pattern.
 Source = str | os.PathLike[str]
@@ -140,6 +144,19 @@ class Outputs:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+
+    def write_table(self, path: Source, table: pd.DataFrame) -> Path:
+        """Write one table: CSV, or JSON lines where the file ends in ``.jsonl``; lists are JSON in both."""
+        path = output_path(path)
+        lines = path.suffix.lower() == ".jsonl"
+        whole = {c: [json.dumps(v, ensure_ascii=False) if isinstance(v, tuple) else v for v in table[c]] for c in table}
+        with self, self.open(path) as file:
+            file.write(
+                table.to_json(orient="records", lines=True, force_ascii=False, double_precision=15)
+                if lines
+                else as_csv(table.assign(**whole))
+            )
+        return path
 
     def digests(self) -> dict[str, str]:
         """The digest of each draft that is written, by the name of its file."""

@@ -1,6 +1,7 @@
 """``judgestats report`` writes and prints one page."""
 
 import html
+import json
 import re
 import shlex
 from pathlib import Path
@@ -153,3 +154,35 @@ def test_the_page_has_the_command_as_typed_and_it_gives_the_same_bytes(name, can
     Path(name).unlink()
     assert run.invoke(app, shlex.split(command)[1:]).exit_code == 0
     assert Path(name).read_bytes() == first
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_what_the_page_says_is_a_table(canonical, tmp_path, kind):
+    out, said = tmp_path / "page.html", tmp_path / f"said.{kind}"
+    typed = ["report", str(canonical), "--out", str(out), "--statements", str(said)]
+    result = run.invoke(app, typed)
+    assert result.exit_code == 0, result.output
+    assert f"Statements: {said}" in re.sub(r"\s*\n\s*", "", result.output) or "Statements: " in words(result)
+    table = pd.read_csv(said) if kind == "csv" else pd.read_json(said, lines=True)
+    page = html.unescape(out.read_text(encoding="utf-8"))
+    verdict = table.loc[table["where"] == "verdict", "sentence"]
+    assert len(verdict)
+    assert all(sentence in page for sentence in verdict)
+    judges = table["judges"].map(json.loads if kind == "csv" else list)
+    assert any(judges)
+    assert run.invoke(app, typed).exit_code == 0  # the same bytes
+    said.write_text("mine\n")
+    refused = run.invoke(app, typed)
+    assert refused.exit_code == 2
+    assert "--overwrite" in words(refused)
+    assert said.read_text() == "mine\n"
+    assert run.invoke(app, [*typed, "--overwrite"]).exit_code == 0
+
+
+def test_a_table_of_statements_is_csv_or_json_and_no_page(canonical, tmp_path):
+    wrong = run.invoke(app, ["report", str(canonical), "--out", str(tmp_path / "p.html"), "--statements", "said.xlsx"])
+    assert (wrong.exit_code, "has an unknown ending. Allowed: .csv, .jsonl." in words(wrong)) == (2, True)
+    page = str(tmp_path / "page.csv")
+    both = run.invoke(app, ["report", str(canonical), "--to", "html", "--out", page, "--statements", page])
+    assert both.exit_code == 2
+    assert not (tmp_path / "page.csv").exists()

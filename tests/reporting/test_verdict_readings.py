@@ -136,8 +136,11 @@ def said(per_call, in_both, replications, seed, n=350):
 def test_clear_leads_and_reversals_are_said_and_a_worse_judge_is_seldom_named():
     lead = said({"a": 0.82, "b": 0.75}, {"a": 0.74, "b": 0.67}, 30, 3)
     assert sum(text.startswith("Use a: ") for text in lead) >= 24
-    # b has 9 points more in both orders, three standard errors of the difference
+    # b has 9 points more in both orders, three standard errors of the difference; where a is not first per call in the
+    # data, either, there is no reversal to be said
     reversed_ = said({"a": 0.80, "b": 0.76}, {"a": 0.64, "b": 0.735}, 30, 4)
-    assert sum("under “right in both orders” b is first" in text for text in reversed_) >= 28
+    in_data = [text for text in reversed_ if "a is first" in text or "a is right" in text]
+    assert len(in_data) >= 26
+    assert sum("under “right in both orders” b is first" in text for text in in_data) >= 0.95 * len(in_data)
     equal = said({"a": 0.78, "b": 0.78}, {"a": 0.7, "b": 0.7}, 60, 5)
     assert sum(text.startswith("Use ") for text in equal) <= 3 + 3 * np.sqrt(60 * 0.05 * 0.95)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _WRITTEN = ("html", "md")
 #: How names of pages end.
 _ENDINGS = (".html", ".htm", ".md")
+#: How names of tables of statements end.
+_TABLES = (".csv", ".jsonl")
 
 
 @readable_errors
@@ -70,14 +72,23 @@ def report(
             show_default=False,
         ),
     ] = None,
+    statements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what the page says, a row for each sentence: CSV, or JSON lines if its name ends in .jsonl.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = SEED,
     overwrite: Overwrite = False,
 ) -> None:
     """Write which judge to trust, and everything measured, as one self-contained page; the summary is printed, too."""
     from judgestats.errors import choose
     from judgestats.ingest import parse_identity, parse_scale
-    from judgestats.outputs import MarkedOutputs
+    from judgestats.outputs import MarkedOutputs, Outputs
     from judgestats.reporting.markdown_pages import as_markdown
+    from judgestats.reporting.page_claims import statements as claimed
     from judgestats.reporting.page_data import PageArguments, measure_all
     from judgestats.reporting.pages import write_report
 
@@ -98,6 +109,11 @@ def report(
     outputs = MarkedOutputs("report", source.source, overwrite=overwrite)
     if not printed:
         outputs.check(out)
+    inputs: list[str | os.PathLike[str]] = [*source.source, out]
+    if statements is not None:
+        if statements.suffix.lower() not in _TABLES:
+            raise SchemaError(f"--statements {str(statements)!r} has an unknown ending. Allowed: {', '.join(_TABLES)}.")
+        Outputs(inputs, overwrite=True).check(statements)
     if not to and out.suffix.lower() not in ("", *_ENDINGS):
         raise SchemaError(
             f"--out {str(out)!r} ends in {out.suffix!r}. Allowed: {', '.join(_ENDINGS)}. Name it "
@@ -109,6 +125,8 @@ def report(
         arguments = PageArguments(**source.groups, **how, seed=seed, title=title or None, **source.references)
         measured = measure_all(verdicts, arguments, say)
         command = context.meta[TYPED]
+        if statements is not None:  # before the page: where it must not be written, neither is
+            Outputs(inputs, overwrite=overwrite).write_table(statements, claimed(measured.summary.claims))
         page = None if printed else write_report(measured, out, outputs, record, say, to=to, command=command)
     if page is None:
         typer.echo(visible(as_markdown(measured, command)), nl=False)
@@ -118,6 +136,8 @@ def report(
     print_findings(console, measured.rows.findings)
     _print_summary(console, measured.summary)
     console.print(plain_text(f"Report: {page}"))
+    if statements is not None:
+        console.print(plain_text(f"Statements: {statements}"))
 
 
 def _refuse_identity(verdicts: pd.DataFrame, identity: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.schema.coding import compact, first_rows, joint
-from judgestats.typing import Column, Floats
+from judgestats.typing import Column, Floats, Integers, Ints
 
 Kind = Literal["headline", "same question", "another question", "own"]
 #: What a reading makes of the table of marks: a table, or None where its condition does not hold.
@@ -38,13 +38,19 @@ class QuestionReading:
 
 def once_each(marks: pd.DataFrame) -> pd.DataFrame:
     """Calls of a judge on one unit as one row: the mean of their values, and how many they are."""
-    marks = marks[(marks["value"].notna() & (marks["weight"] > 0)).to_numpy()]
-    (judge, names), (unit, units) = pd.factorize(marks["judge"]), pd.factorize(marks["unit"])
-    cell, cells = compact(*joint([(judge, len(names)), (unit, len(units))], len(marks)))
-    value, weight = (marks[c].to_numpy(float) for c in ("value", "weight"))
-    total = np.bincount(cell, weight, cells.size)
-    mean = np.bincount(cell, value * weight, cells.size) / total
-    return marks.iloc[first_rows(cell, cells.size)].assign(value=mean, weight=total)
+    used = np.flatnonzero((marks["value"].notna() & (marks["weight"] > 0)).to_numpy())
+    cell, size = _cells(marks, "unit", used)
+    value, weight = (marks[c].to_numpy(float)[used] for c in ("value", "weight"))
+    total = np.bincount(cell, weight, size)
+    mean = np.bincount(cell, value * weight, size) / total
+    return marks.iloc[used[first_rows(cell, size)]].assign(value=mean, weight=total)
+
+
+def _cells(marks: pd.DataFrame, thing: str, used: Ints) -> tuple[Integers, int]:
+    """Number of judge and thing of the rows that are used, and how many numbers there are."""
+    parts = [pd.factorize(marks[c].to_numpy()[used]) for c in ("judge", thing)]
+    cell, cells = compact(*joint([(code, len(names)) for code, names in parts], used.size))
+    return cell, cells.size
 
 
 def _whole(marks: pd.DataFrame, dropped: Column) -> pd.DataFrame | None:
@@ -99,12 +105,13 @@ INVALID = QuestionReading("only where all judges are valid", "same question", "i
 
 def _votes(marks: pd.DataFrame) -> pd.DataFrame | None:
     """Sum of the votes of each judge on each pair, a column for each order; of pairs with valid votes in both."""
-    valid = marks[marks["valid"] & marks["right"].notna()]
-    weighed = valid.assign(vote=valid["vote"] * valid["weight"])
-    by_order = weighed.pivot_table(index=["judge", "pair"], columns="order", values="vote", aggfunc="sum")
-    if list(by_order.columns) != [0, 1] or not len(both := by_order.dropna()):
-        return None
-    return both.join(valid.drop_duplicates(["judge", "pair"]).set_index(["judge", "pair"])).reset_index()
+    used = np.flatnonzero((marks["valid"] & marks["right"].notna()).to_numpy())
+    cell, size = _cells(marks, "pair", used)
+    vote, weight, order = (marks[c].to_numpy(float)[used] for c in ("vote", "weight", "order"))
+    sums = [np.bincount(cell, vote * weight * (order == k), size) for k in (0, 1)]
+    both = np.logical_and(*(np.bincount(cell, order == k, size) > 0 for k in (0, 1)))
+    rows = marks.iloc[used[first_rows(cell, size)[both]]]
+    return rows.assign(**{f"vote_{k}": votes[both] for k, votes in enumerate(sums)}) if len(rows) else None
 
 
 def _merged(merge: Callable[[Floats, Floats], Floats], where: Callable[[pd.DataFrame], Column] | None = None) -> Making:
@@ -114,9 +121,9 @@ def _merged(merge: Callable[[Floats, Floats], Floats], where: Callable[[pd.DataF
         votes = _votes(marks)
         if votes is None or not (where is None or where(votes).any()):
             return None
-        one, two = (np.sign(votes[k].to_numpy(float)) for k in (0, 1))
+        one, two = (np.sign(votes[f"vote_{k}"].to_numpy()) for k in (0, 1))
         value = (merge(one, two) == votes["right"].to_numpy(float)).astype(float)
-        return votes.drop(columns=[0, 1]).assign(value=value, weight=1.0, unit=votes["pair"], order=0)
+        return votes.assign(value=value, weight=1.0, unit=votes["pair"], order=0)
 
     return making
 
@@ -126,7 +133,7 @@ def _with_right_tie(votes: pd.DataFrame) -> Column:
 
 
 def _with_one_tie(votes: pd.DataFrame) -> Column:
-    return (votes[0] == 0) != (votes[1] == 0)
+    return (votes["vote_0"] == 0) != (votes["vote_1"] == 0)
 
 
 def _agreed(one: Floats, two: Floats) -> Floats:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from judgestats.arguments import checked_arguments
-from judgestats.csv_files import as_csv
 from judgestats.errors import AuditError, refuse_unknown, suggestion
 from judgestats.outputs import Outputs
 from judgestats.package_data import data_folder
@@ -119,14 +118,7 @@ def content_of(path: str | Path, audits: Sequence[Audited]) -> str:
 
 def write_findings(audits: Sequence[Audited], path: str | Path, *, overwrite: bool = False) -> Path:
     """Write the findings, with the columns of :func:`audit`: CSV, or JSON lines where the file ends so."""
-    table = all_findings(audits)
-    lines = Path(path).suffix.lower() == ".jsonl"
-    text = (
-        table.to_json(orient="records", lines=True, force_ascii=False, double_precision=15) if lines else as_csv(table)
-    )
-    with Outputs(files_of(audits), overwrite=overwrite) as outputs, outputs.open(path) as file:
-        file.write(text)
-    return Path(path)
+    return Outputs(files_of(audits), overwrite=overwrite).write_table(path, all_findings(audits))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from judgestats.estimate import NOTHING
 from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.metrics.standings import FEWEST
 from judgestats.reporting.card_questions import BiasWords, FirstScreen
@@ -18,10 +19,13 @@ from judgestats.reporting.summary_parts import Card, listed
 from judgestats.typing import Record
 
 
-def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: MeasureOptions) -> Card:
+def bias_card(
+    screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], options: MeasureOptions, numbers: pd.DataFrame
+) -> Card:
     """Judges whose simultaneous interval lies beyond the smallest bias of interest, the largest bias first.
 
-    Without such judges the card says that no interval excludes 0, or what the data cannot tell.
+    Without such judges the card says that no interval excludes 0, or what the data cannot tell; and who has a larger
+    bias in another table of the page, whose `numbers` are given.
     """
     bias = screen.said
     assert bias is not None
@@ -39,17 +43,33 @@ def bias_card(screen: FirstScreen, rows: pd.DataFrame, judges: Iterable[str], op
         parts.append("of pairs shown in both orders")
     beyond = [r for r in records if bias.side(r["conf_low"], r["conf_high"])]
     of = beyond or records[:1]
+    of_term = numbers[(numbers["term"] == bias.term) & numbers["value"].notna()]
+    others = of_term[of_term["value"].abs() > abs(of[0]["estimate"]) + NOTHING]
+    others = others[~others["judge"].isin([str(r["judge"]) for r in of])].drop_duplicates("judge")
+    if not beyond:
+        parts += [
+            f"of all calls: {j}, {words.number(v)}{bias.unit}"
+            for j, v in zip(others["judge"], others["value"], strict=True)
+        ]
+        wide = [j for j, c in cells.items() if bias.side(float(c["conf_low"]), float(c["conf_high"]))]
+        alone = f"the interval{'' if len(wide) == 1 else 's'} of {listed(wide)} alone"
+        parts += [f"{alone} {'is' if len(wide) == 1 else 'are'} beyond {words.smallest}"] if wide else []
     says = Claim(
         "",
         "card",
         "biased",
         bias.term,
-        tuple(str(r["judge"]) for r in of),
+        (*(str(r["judge"]) for r in of), *(() if beyond else others["judge"])),
         "beyond" if beyond else "not beyond",
         tuple(float(r["estimate"]) for r in of),
         tuple(sorted(judges)),
+        (
+            "bias" if len(rows) > 1 or not cells else "comparison",
+            *(t for t in of_term["table"].unique() if t != "bias"),
+        ),
+        bias.units,
     )
-    return Card("biased", head, claim, "; ".join(parts), method, says)
+    return Card("biased", head, claim, "; ".join(parts), method, (says,))
 
 
 @dataclass(frozen=True)

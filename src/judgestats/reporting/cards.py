@@ -27,7 +27,8 @@ def best_card(
     means = pd.Series({j: float(cells[j]["estimate"]) if j in cells else float(v) for j, v in estimates.items()})
     texts = {j: column.text(j)[0] if column and j in cells else printed(v, q.form) for j, v in means.items()}
     method = f"{ranking.method}; over {listed([q.units, *q.wider])}{', the wider' if q.wider else ''}"
-    best, of_question = ranking.best, partial(Claim, "", "card", name, q.term)
+    best = ranking.best
+    of_question = partial(Claim, "", "card", name, q.term, tables=("comparison",) if cells else (), units=q.units)
     if len(means) == 1:
         head = q.alone or q.head
         value, detail = column.text(best) if column and best in cells else (texts[best], "")
@@ -36,11 +37,11 @@ def best_card(
             line = column.line.removeprefix("dashed: ")
             detail += f"; {line}" if PERCENT in line else f"; {line}: {printed(level, q.form)}"
         alone = of_question((best,), "alone", (float(means[best]),), (best,))
-        return Card(name, head, f"{best}, {value}", detail, says=alone)
+        return Card(name, head, f"{best}, {value}", detail, says=(alone,))
     scope = tuple(map(str, means.index))
     if ranking.ahead or ranking.uncompared:
         unknown = of_question((), "cannot be said", (), scope)
-        return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method, unknown)
+        return Card(name, q.head, "Cannot be said", _why_not_compared(q, ranking, texts), method, (unknown,))
     top = [best, *ranking.tied]
     following = str(means.index[1])
     row = ranking.difference(best, following)
@@ -53,7 +54,7 @@ def best_card(
             f"{_nonzero_end(ends[0], q.form)} to {_nonzero_end(ends[1], q.form)})"
         )
         says = of_question((best, following), "best", tuple(map(float, means[[best, following]])), scope)
-        return Card(name, q.head, f"{best}, {texts[best]}", detail, method, says)
+        return Card(name, q.head, f"{best}, {texts[best]}", detail, method, (says,))
     low, high = (texts[str(j)] for j in (means[top].idxmin(), means[top].idxmax()))
     if q.form == "share" and "." in low + high:  # both with the decimals of the finer one
         low, high = (printed(v, "share", FINE / 2) for v in (means[top].min(), means[top].max()))
@@ -63,7 +64,7 @@ def best_card(
     if len(top) == len(means):
         claim = f"None of {contenders.said(means.index)} stands out"
         detail = f"{between}; no difference from {best} excludes 0{_apart_alone(cells, ranking)}"
-        return Card(name, q.head, claim, detail, method, says)
+        return Card(name, q.head, claim, detail, method, (says,))
     behind = [str(j) for j in means.index if j not in top]
     who = (
         listed(top)
@@ -76,7 +77,7 @@ def best_card(
     some = f"{listed(top)} are not distinguishable" if who.startswith(str(len(top))) else "not distinguishable"
     detail = f"{some} from the best, {best}{_apart_alone(cells, ranking)}; the last, {worst}, has {texts[worst]}"
     method += f"; not distinguishable from the best: {', '.join(top)}"
-    return Card(name, q.head, claim, detail, method, says)
+    return Card(name, q.head, claim, detail, method, (says,))
 
 
 def _why_not_compared(q: CardQuestion, ranking: Standing, texts: Mapping[str, str]) -> str:

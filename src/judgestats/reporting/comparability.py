@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from judgestats.counting.connectedness import Connected
 from judgestats.reporting.formatting import count
-from judgestats.reporting.summary_parts import listed
+from judgestats.reporting.summary_parts import Caution, listed
 from judgestats.schema.columns import Kind
 
 
@@ -39,25 +39,29 @@ def lead_cautions(
     ranked: Sequence[Sequence[str]],
     without_people: str,
     kind: Kind,
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+) -> tuple[list[Caution], list[Caution]]:
     """Cautions with reasons on which judges are comparable: those that come first, and others."""
     thing = "pairs" if kind == "preferences" else "items"
-    first: list[tuple[str, str]] = []
-    further: list[tuple[str, str]] = []
+    first: list[Caution] = []
+    further: list[Caution] = []
     if apart:
         systems = "systems" if kind == "ratings" else "pairs of candidates"
-        first.append((f"Judges and {systems} cannot be separated", f"no judge judged {systems} of two groups"))
+        judges = tuple(str(j) for group in apart for j in group.judges)
+        why = f"no judge judged {systems} of two groups"
+        first.append(Caution(f"Judges and {systems} cannot be separated", why, "apart", judges))
     if sparse:
         fewest = min(sparse, key=lambda j: (sparse[j][0] / sparse[j][1], j))
         n, most = map(count, sparse[fewest])
         alone = [j for judges in ranked[1:] for j in judges if j in sparse]
         stands = f"; {listed(alone, 2)} stand{'s' * (len(alone) == 1)} apart" if alone else ""
-        first.append((f"{listed(sparse, 2)}: few of the {thing} answered", f"{fewest} answered {n} of {most}{stands}"))
+        claim, why = f"{listed(sparse, 2)}: few of the {thing} answered", f"{fewest} answered {n} of {most}{stands}"
+        judges = tuple(sorted(sparse, key=lambda j: (j != fewest, j)))
+        first.append(Caution(claim, why, "few", judges, tuple(float(sparse[j][0]) for j in judges), "answered"))
     if without_people:
-        further.append(("Not compared with people", without_people))
+        further.append(Caution("Not compared with people", without_people, "cannot be said"))
     others = [j for judges in ranked[1:] for j in judges if j not in sparse]
     if others and not apart:
         why = f"It shares too few {thing} with the rest, and stands apart"
         why = why if len(others) == 1 else f"They share too few {thing} with the rest, and stand apart"
-        further.append((f"{listed(others, 2)} judged other {thing}", why))
+        further.append(Caution(f"{listed(others, 2)} judged other {thing}", why, "apart", tuple(others)))
     return first, further

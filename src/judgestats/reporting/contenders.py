@@ -85,11 +85,18 @@ def answered(calls: Study, *, silent: bool = False) -> Study:
     return calls.where(there) if there.any() else calls
 
 
-def judged_units(calls: Study, conditions: Sequence[str]) -> Codes:
-    """What each row judged, beside the conditions: what a system did on an item, or a pair, in whichever order."""
-    if "first" in calls.names:
-        return calls.pairs
-    return calls.columns.codes([c for c in RATED if c in calls.names and c not in conditions])
+def judged_units(calls: Study, ways: Iterable[str] = ()) -> Codes:
+    """What each row judged, by which criterion: what a system did on an item, or a pair, in whichever order.
+
+    `ways`: columns of ways of asking, each of which is a unit of its own.
+    """
+    beside = [c for c in ("criterion", *ways) if c in calls.names]
+    if "first" not in calls.names:
+        return calls.columns.codes([*(c for c in RATED if c in calls.names and c not in beside), *beside])
+    units = calls.pairs
+    return (
+        combine([(units.code, units.size), *(_size_of(calls, c) for c in beside)], len(units.code)) if beside else units
+    )
 
 
 def together(judges: Column, units: Column) -> list[list[str]]:
@@ -125,7 +132,7 @@ def sparse_judges(calls: Study, conditions: Sequence[str]) -> dict[str, tuple[in
     They are compared within each level of the conditions that are part of a thing, as a task is, and only where that
     judge answered at least half of what they did.
     """
-    units = judged_units(calls, ())
+    units = judged_units(calls)
     judge, names = calls.columns["judge"]
     rows = len(calls.columns)
     scope = [c for c in conditions if combine([(units.code, units.size), _size_of(calls, c)], rows).size == units.size]
@@ -146,6 +153,18 @@ def sparse_judges(calls: Study, conditions: Sequence[str]) -> dict[str, tuple[in
 def _size_of(calls: Study, column: str) -> tuple[Integers, int]:
     code, labels = calls.columns[column]
     return code, len(labels)
+
+
+def level_names(who: Contenders, conditions: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
+    """The level of each group, where each judge has rows for several systems or criteria; else none.
+
+    Judges of two criteria judged two things, and are not compared.
+    """
+    of_things = [c for c in conditions if c in RATED]
+    if not of_things or len(groups) < 2:
+        return []
+    rows = [who.among(judges[:1]).iloc[0] for judges in groups]
+    return [" · ".join(f"{c} = {row[c]}" for c in of_things) for row in rows]
 
 
 class SharedPart(NamedTuple):

@@ -11,6 +11,7 @@ from judgestats.metrics.bias import preference_rate
 from judgestats.metrics.measure_registry import MeasureOptions
 from judgestats.reporting.estimate_rows import row_of_each
 from judgestats.reporting.formatting import PERCENT, printed
+from judgestats.reporting.page_claims import Claim, Relation
 from judgestats.reporting.summary_parts import Card, SummaryColumn
 
 _LINE = f"dashed: no preference, 50{PERCENT}"
@@ -48,7 +49,12 @@ def graded_card(columns: Sequence[SummaryColumn]) -> Card | None:
     (strong, low), often = _span(column["strength"]), _span(column["above_half"])[0]
     claim = preferred if low > 0.5 else f"{preferred}, but not of every judge"
     detail = f"{often} of calls are above one half"
-    return Card("graded", "Preferred of two", f"{claim}: mean strength {strong}", detail)
+    order = sorted(column["strength"].cells, key=lambda j: float(column["strength"].cells[j]["estimate"]))
+    ends = tuple(dict.fromkeys((order[0], order[-1])))
+    values = tuple(float(column["strength"].cells[j]["estimate"]) for j in ends)
+    relation: Relation = "from to" if len(ends) > 1 else "is"
+    says = Claim("", "card", "graded", "strength", ends, relation, values, tuple(order), ("comparison",))
+    return Card("graded", "Preferred of two", f"{claim}: mean strength {strong}", detail, "", (says,))
 
 
 def _span(column: SummaryColumn) -> tuple[str, float]:

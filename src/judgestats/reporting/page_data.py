@@ -29,7 +29,7 @@ from judgestats.reporting.summary import SUMMARISED, Measured, summarise
 from judgestats.reporting.summary_parts import Summary
 from judgestats.reporting.unnamed_columns import empty_in_words, unnamed_in_words
 from judgestats.schema import kind_of
-from judgestats.schema.columns import INSTRUMENTS, By, Kind, grouping
+from judgestats.schema.columns import INSTRUMENTS, By, Kind, answer_column, grouping
 from judgestats.schema.opening import engine_errors
 from judgestats.schema.validation import refuse
 from judgestats.typing import Record
@@ -190,7 +190,7 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         people if reference.humans else None,
         reference.baseline,
         arguments.sampling or "",
-        arguments.scale,
+        arguments.scale or _yes_or_no(reference.study, kind),
         arguments.smallest,
     )
     say("Datasheets")
@@ -206,7 +206,8 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         numbers = {
             m: measures()[m].attempt(part, settings) for m in SUMMARISED if isinstance(taken.get(m), pd.DataFrame)
         }
-        return _without_single_conditions(sheet_of(part, settings), renamed), numbers
+        split = [w for w in INSTRUMENTS if w in sheet.columns]  # fewer levels of a condition split no more than all
+        return _without_single_conditions(sheet_of(part, settings, split), renamed), numbers
 
     summary = summarise(rows, kind, sheet, taken, findings, settings, arguments.title, anew)
     before = unnamed_in_words(unnamed, kind)
@@ -233,6 +234,16 @@ def measure_all(data: IntoFrame, arguments: PageArguments, say: Callable[[str], 
         {"by": groups, **arguments.of_call},
         tables,
     )
+
+
+def _yes_or_no(study: Study, kind: Kind) -> tuple[float, float] | None:
+    """The scale of scores that are all 0 or 1, right ones and those of people among them; None of others."""
+    if kind != "ratings" or (column := answer_column(study.names)) != "score":
+        return None
+    scores = pd.concat(
+        [pd.to_numeric(study.columns.series(c), errors="coerce") for c in (column, "gold") if c in study.names]
+    )
+    return (0.0, 1.0) if {*scores.dropna().unique()} == {0.0, 1.0} else None
 
 
 def _said_of_calls(calls: pd.DataFrame, verdicts: pd.DataFrame) -> str:

@@ -108,9 +108,10 @@ def report(
     -------
     Report
         The file, a ``pathlib.Path``. The same data and arguments give the same bytes: it contains no time of day. Its
-        ``statements`` are what the verdict and the cards say, a row for each: ``sentence``, ``where``, ``question``,
-        ``term``, ``judges``, ``relation`` (``best``, ``may be best``, ``beyond``, say), ``values`` of these judges,
-        ``scope`` (the judges that it is over), ``readings`` under which the first judge is first.
+        ``statements`` are what verdict, cards and heads of tables say, a row for each: ``sentence``, ``where``,
+        ``question``, ``term``, ``judges``, ``relation`` (``best``, ``may be best``, ``beyond``, say), ``values`` of
+        these judges, ``scope`` (the judges that it is over), ``tables`` of the page with the quantity, ``units`` that
+        its intervals take as drawn, ``readings`` under which the first judge is first.
 
     Raises
     ------

@@ -180,14 +180,14 @@ def _leniency(
 ) -> tuple[list[SummaryColumn], pd.DataFrame | None, BiasWords]:
     """How far judges score above gold, else above people, else above each other: the column, the biases, the words."""
     data, units = calls.data.to_native(), cluster_plural(cluster, "items")
+    most = _width(None, options)
     smallest = options.smallest if options.smallest is not None else SMALLEST_PART * _width(data[value], options)
     rows, bias = rows_by_judge(sheet, "mean_others"), None
     if against == "gold":
         marks = error_marks(calls, conditions, cluster, value, signed=True)
-        width = _width(None, options)
-        means = means_of(marks, bounds=(-width, width), conf_level=options.conf_level, cluster=cluster)
+        means = means_of(marks, bounds=(-most, most), conf_level=options.conf_level, cluster=cluster)
         rows = row_of_each(means, ())
-        bias = biased(marks, conf_level=options.conf_level, seed=options.seed)
+        bias = _between(biased(marks, conf_level=options.conf_level, seed=options.seed), most)
         other, none, note = "gold", "None shown to differ in leniency from gold", "mean of score minus gold"
     elif options.people is not None:
         other, none, note = "people", "None shown to differ in leniency from people", "mean deviation from people"
@@ -197,10 +197,17 @@ def _leniency(
     if bias is None and rows:
         of_sheet = pd.DataFrame([{**r, "judge": j} for j, r in rows.items()])
         of_sheet = of_sheet[of_sheet["judge"].isin(data["judge"].unique())]
-        bias = widened(of_sheet, data["item"].nunique(), options.conf_level)
+        bias = _between(widened(of_sheet, data["item"].nunique(), options.conf_level), most)
     method = "largest |t| over shared items" if against == "gold" else "Bonferroni"
+    if rows:
+        rows = row_of_each(_between(pd.DataFrame(rows.values()).assign(judge=[*rows]), most), ())
     column = SummaryColumn("leniency", "Leniency", note, "score", rows, False, 0.0, "dashed: none")
     return [column] if rows else [], bias, leniency_bias_words(other, none, method, units, smallest)
+
+
+def _between(rows: pd.DataFrame, most: float) -> pd.DataFrame:
+    """Estimates with intervals that no scale of that width exceeds."""
+    return rows.assign(**{end: rows[end].clip(-most, most) for end in ("conf_low", "conf_high")})
 
 
 def _middle(data: pd.DataFrame, value: str, options: MeasureOptions) -> pd.Series[float]:

@@ -16,6 +16,7 @@ from judgestats.errors import masked
 from judgestats.metrics.agreement.krippendorff import level_of
 from judgestats.metrics.agreement.near_copies import near_copies
 from judgestats.metrics.measure_registry import MeasureOptions
+from judgestats.metrics.references import WAYS_OF_ASKING
 from judgestats.metrics.standings import DECIMALS, Standing, means_of, standing
 from judgestats.reporting.bias_card import bias_card
 from judgestats.reporting.card_questions import FirstScreen, rows_by_judge
@@ -29,6 +30,7 @@ from judgestats.reporting.contenders import (
     answered,
     calls_by_contender,
     judged_units,
+    level_names,
     shared_part,
     sparse_judges,
     together,
@@ -37,15 +39,15 @@ from judgestats.reporting.estimate_rows import row_of_each, whose
 from judgestats.reporting.formatting import PERCENT, count, noun, number
 from judgestats.reporting.graded_columns import graded_card
 from judgestats.reporting.nesting import for_these
-from judgestats.reporting.page_claims import Claim
+from judgestats.reporting.page_claims import Claim, Number, held
 from judgestats.reporting.pairs_first import pairs_first_screen
-from judgestats.reporting.panel_cards import Estimates, agreement_card, ranking_card, worth_card
+from judgestats.reporting.panel_cards import Estimates, agreement_card, panel_numbers, ranking_card, worth_card
 from judgestats.reporting.people_card import people_card
 from judgestats.reporting.people_columns import PeopleAgreement, agreement_with_people
 from judgestats.reporting.pooled_conditions import pooled_conditions
 from judgestats.reporting.ratings_first import ratings_first_screen
 from judgestats.reporting.stimuli_first import stimuli_columns, stimuli_first_screen
-from judgestats.reporting.summary_parts import Card, JudgeGroup, Summary, SummaryColumn
+from judgestats.reporting.summary_parts import MOST_NAMES, Card, JudgeGroup, Summary, SummaryColumn
 from judgestats.reporting.verdict_readings import VerdictReadings, verdict_readings
 from judgestats.reporting.written_verdict import written_verdict
 from judgestats.schema.coding import Codes, combine
@@ -86,15 +88,16 @@ def summarise(
     calls = calls_by_contender(study, who, columns_of_contender)
     conditions = [g for g in columns_of_contender if g != "judge"]
     whole = calls
-    judged = answered(calls, silent=True)
-    parts = together(judged.columns.series("judge"), pd.Series(judged_units(judged, conditions).code))
+    judged, ways = answered(calls, silent=True), [c for c in WAYS_OF_ASKING if c not in conditions]
+    parts = together(judged.columns.series("judge"), pd.Series(judged_units(judged, ways).code))
     sparse = {} if "stimulus" in frame.columns else sparse_judges(answered(calls), conditions)
     apart = separate_designs(study)
     own: SummaryColumn | None = None
-    if anew is not None and parts and len(parts[0]) > 1:
-        shared = shared_part(calls.columns["judge"], _judged_units(calls, kind), parts[0])
+    levels = level_names(who, conditions, parts)
+    if anew is not None and parts and len(parts[0]) > 1 and not levels:
+        shared = shared_part(calls.columns["judge"], judged_units(calls, ways), parts[0])
         if shared is not None:
-            own = _own_things(calls.columns["judge"].labels, shared, kind)
+            own = _own_things(calls.columns["judge"].labels, shared, kind, several=bool({*ways} & {*calls.names}))
             calls, study = calls.where(shared.rows), study.where(shared.rows)
             sheet, taken = anew(study)
             frame = study.data.to_native()
@@ -118,45 +121,120 @@ def summarise(
         filled_columns += (own,)
     ranked = [_ranked_judges(g, filled_columns) for g in parts]
     first = set(ranked[0]) if ranked else set()
-    standings, cards = _answers(screen, first, who, options)
+    numbers = _numbers(filled_columns, ranked, of_all, whole_study[2], screen, people)
+    answers = [_answers(screen, {*judges}, who, options) for judges in (ranked if levels else ranked[:1])] or [({}, [])]
+    standings, cards = answers[0]
+    if levels:
+        standings = {
+            f"{name}, {at}": s
+            for at, (of_level, _) in zip(levels, answers, strict=True)
+            for name, s in of_level.items()
+        }
+        cards = _cards_of_levels(levels, [of_level for _, of_level in answers])
     if screen.bias is not None and not screen.bias.empty:
         every = {j for g in ranked for j in g}  # a bias needs no comparison: of all judges that the page shows
         rows = screen.bias[screen.bias["judge"].isin(every)]
-        cards += [bias_card(screen, rows, every, options)] if len(rows) else []
+        cards += [bias_card(screen, rows, every, options, numbers)] if len(rows) else []
     cards = [*_leading_cards(of_all, screen, calls, first, bool(filled_columns), people=who.people), *cards]
     if graded := graded_card(filled_columns):
         cards.insert(len(cards) if screen.against else 0, graded)
     if panel := worth_card(of_all, near_copies(whole, kind)):
         cards.append(panel)
-    lead = lead_cautions(apart, sparse, ranked, people.why, kind)
+    lead = lead_cautions(apart, sparse, ranked[:1] if levels else ranked, people.why, kind)
     care = caution_card(calls, sheet, filled_columns, ranked, findings, lead, screen, options)
     if people_alike := people_card(people, filled_columns, ranked):
         cards.insert(1, people_alike)
     cards += [care] if care else []
+    cards = [card if all(held(c, numbers) for c in card.claims) else _withdrawn(card) for card in cards]
     judges = [j for g in ranked for j in g]
-    groups = _groups_on_page(ranked, filled_columns, calls, kind, who)
-    written, readings = _verdict(screen, calls, filled_columns, standings, people, _pooled(data, kind), who, options)
+    groups = _groups_on_page(ranked, filled_columns, calls, kind, who, levels)
+    of_each = [
+        _verdict(screen, calls, filled_columns, of_group, people, _pooled(data, kind), who, options)
+        for of_group, _ in answers
+    ]
+    said, readings = of_each[0]
+    if levels:
+        said, readings = _verdict_of_levels(levels, [of_level for of_level, _ in of_each]), None
     design = separate_in_words(apart, kind), sparse_in_words(sparse, kind)
+    written = [c for c in said if held(c, numbers)]
     left_out, trusted = _judges_left_out(groups, judges, who), bool(filled_columns and screen.against)
+    line = _line_of_counts(whole, kind, findings, screen.against, people.why or screen.apart, options)
+    note = f"{left_out} {_comparison_note(filled_columns, standings, options.conf_level)}".strip()
+    note = note if filled_columns else ""
     return Summary(
         masked(title) if title else _title_question(judges, who, trusted, screen.against, cards[:1]),
-        _line_of_counts(whole, kind, findings, screen.against, people.why or screen.apart, options),
+        line,
         tuple(cards),
         filled_columns,
         groups,
-        f"{left_out} {_comparison_note(filled_columns, standings, options.conf_level)}".strip()
-        if filled_columns
-        else "",
+        note,
         standings,
         _task_columns(data, screen, options),
         class_columns(study, options),
         _bias_axes(filled_columns, sheet, taken, options.by),
         screen.against,
         people.why,
-        (*(Claim(said, "verdict") for said in design if said), *written),
+        (*(Claim(text, "verdict", relation="apart") for text in design if text), *written),
         (readings.in_words(), *readings.table()) if readings is not None else None,
         left_out,
+        _captions(note or left_out, line, groups, readings),
+        numbers,
     )
+
+
+def _captions(
+    note: str, line: str, groups: Sequence[JudgeGroup], readings: VerdictReadings | None
+) -> tuple[Claim, ...]:
+    """What the line of counts, the heads of the tables, the note below them and the line on readings say."""
+    said = [Claim(line, "line", relation="counts")]
+    said += [Claim(note, "table", relation="counts")] if note else []
+    said += [Claim(f"{g.about}.", "table", judges=g.judges, relation="counts") for g in groups]
+    if readings is not None:
+        times = readings.others + 1 - len(readings.against(readings.headline))
+        of = readings.question, readings.term, (readings.headline,)
+        said.append(Claim(f"{readings.in_words()}.", "readings", *of, relation="counts", readings=times))
+    return tuple(said)
+
+
+def _numbers(
+    columns: Sequence[SummaryColumn],
+    ranked: Sequence[Sequence[str]],
+    taken: Estimates,
+    sheet: pd.DataFrame,
+    screen: FirstScreen,
+    people: PeopleAgreement,
+) -> pd.DataFrame:
+    """The numbers of the page of which its sentences speak: of the comparison, of its cards and of other tables."""
+    group = {j: k for k, judges in enumerate(ranked) for j in judges}
+    terms = {c.term: c for c in reversed(columns)}
+    rows = [
+        Number("comparison", c.term, j, float(cell["estimate"]), group[j], c.lower_is_better)
+        for c in terms.values()
+        for j, cell in c.cells.items()
+        if j in group
+    ]
+    rows += panel_numbers(taken)
+    if screen.said is not None and screen.bias is not None and len(screen.bias):
+        term = screen.said.term
+        biases = screen.bias[["judge", "estimate"]].itertuples(index=False)
+        rows += [Number("bias", term, str(j), float(v)) for j, v in biases if j in group]
+        if term == "position_bias" and "section" in sheet:
+            cells = rows_by_judge(sheet, term, ["slots"])
+            rows += [
+                Number("datasheet", term, j, float(c["estimate"])) for j, c in cells.items() if j in terms[term].cells
+            ]
+    among = people.rows[people.rows["role"] == "people"]
+    among = among[~among["term"].duplicated(keep=False)]
+    rows += [
+        Number("people", str(t), "people", float(v)) for t, v in among[["term", "estimate"]].itertuples(index=False)
+    ]
+    return pd.DataFrame(rows, columns=Number._fields)
+
+
+def _withdrawn(card: Card) -> Card:
+    """A card of which nothing is said, because the page's numbers contradict it."""
+    says = (Claim("", "card", card.kind, relation="cannot be said"),)
+    return Card(card.kind, card.head, "Cannot be said", "the numbers of the page contradict each other", says=says)
 
 
 def _verdict(
@@ -210,6 +288,44 @@ def _answers(
         standings[name] = ranking
         cards.append(best_card(name, question, ranking, screen, who, options.conf_level))
     return standings, cards
+
+
+def _in_level(text: str, level: str) -> str:
+    """A text on judges of one level, without the level in their names."""
+    return text.replace(f" · {level}", "")
+
+
+def _cards_of_levels(levels: Sequence[str], cards: Sequence[Sequence[Card]]) -> list[Card]:
+    """One card for each question: what is so in each level."""
+    of_question: dict[str, dict[str, Card]] = {}
+    for level, of_level in zip(levels, cards, strict=True):
+        for card in of_level:
+            of_question.setdefault(card.kind, {})[level] = card
+    return [
+        Card(
+            kind,
+            next(iter(each.values())).head,
+            "; ".join(f"{at.partition(' = ')[2]}: {_in_level(c.claim, at)}" for at, c in [*each.items()][:MOST_NAMES])
+            + (f"; {len(each) - MOST_NAMES} more" if len(each) > MOST_NAMES else ""),
+            f"judges are compared within each {levels[0].partition(' = ')[0]}, not between them",
+            next(iter(each.values())).method,
+            tuple(replace(c, sentence=_in_level(c.sentence, at)) for at, card in each.items() for c in card.claims),
+        )
+        for kind, each in of_question.items()
+    ]
+
+
+def _verdict_of_levels(levels: Sequence[str], said: Sequence[Sequence[Claim]]) -> list[Claim]:
+    """The sentences of each level, which they name; what is so of all levels once."""
+    sentences: dict[str, Claim] = {}
+    for level, of_level in list(zip(levels, said, strict=True))[:MOST_TASKS]:
+        for claim in of_level:
+            text = _in_level(claim.sentence, level)
+            text = f"{level.partition(' = ')[2]}: {text}" if claim.scope else text
+            sentences.setdefault(text, replace(claim, sentence=text))
+    more = len(levels) - MOST_TASKS
+    rest = [Claim(f"{more} more levels have tables of their own.", "verdict", relation="counts")] if more > 0 else []
+    return [*sorted(sentences.values(), key=lambda c: c.relation == "pooled"), *rest]
 
 
 def _leading_cards(
@@ -352,9 +468,9 @@ def _line_of_counts(
     return " · ".join(parts)
 
 
-def _own_things(names: Iterable[object], shared: SharedPart, kind: Kind) -> SummaryColumn:
-    """How many more things each judge judged than those on which all are compared."""
-    one = "pairs" if kind == "preferences" else "items"
+def _own_things(names: Iterable[object], shared: SharedPart, kind: Kind, *, several: bool) -> SummaryColumn:
+    """How many more things each judge judged than those on which all are compared; `several`: in several ways."""
+    one = ("pairs" if kind == "preferences" else "items") + " and ways of asking" * several
     cells: dict[str, Record] = {
         str(name): {"estimate": float(n), "conf_low": math.nan, "conf_high": math.nan, "n": float(n), "method": ""}
         for name, n in zip(names, shared.further, strict=True)
@@ -415,13 +531,18 @@ def _ranked_judges(judges: Sequence[str], columns: Sequence[SummaryColumn]) -> l
 
 
 def _groups_on_page(
-    ranked: Sequence[Sequence[str]], columns: Sequence[SummaryColumn], calls: Study, kind: Kind, who: Contenders
+    ranked: Sequence[Sequence[str]],
+    columns: Sequence[SummaryColumn],
+    calls: Study,
+    kind: Kind,
+    who: Contenders,
+    levels: Sequence[str],
 ) -> tuple[JudgeGroup, ...]:
     """The groups with at most MOST_JUDGES judges in all: of a group that does not fit, its two ends."""
     judge, names = calls.columns["judge"]
     groups: list[JudgeGroup] = []
     room = MOST_JUDGES
-    for judges in ranked:
+    for k, judges in enumerate(ranked):
         if not room:
             break
         low = room // 2
@@ -430,7 +551,8 @@ def _groups_on_page(
         about = _group_in_words(answered(calls.where(among)), judges, kind, who)
         top = _sorting_column(judges, columns)
         other = f"; sorted by “{top.label}”" if top and top is not columns[0] and len(judges) > 1 else ""
-        groups.append(JudgeGroup(tuple(ends), about + other))
+        of_level = f"{levels[k]}: " if levels else ""
+        groups.append(JudgeGroup(tuple(ends), of_level + about + other))
         room -= len(ends)
     return tuple(groups)
 
@@ -451,9 +573,12 @@ def _group_in_words(calls: Study, judges: Sequence[str], kind: Kind, who: Conten
     met = combine([(units.code, units.size), (judge, len(names))], len(judge))
     shared = int((np.bincount(units.code[met.first], minlength=units.size) == len(judges)).sum())
     one = "pair" if kind == "preferences" else "item"
+    ways = "".join(
+        f", {noun(n, c, _plural(c))} pooled" for c, n in pooled_conditions(calls.data.to_native(), kind).items()
+    )
     if len(judges) == 1:
-        return f"{judges[0]}: {noun(shared, one)}"
-    return f"{who.said(judges)}, {noun(shared, one)} judged by all of them"
+        return f"{judges[0]}: {noun(shared, one)}{ways}"
+    return f"{who.said(judges)}, {noun(shared, one)} judged by all of them{ways}"
 
 
 def _comparison_note(columns: Sequence[SummaryColumn], standings: Mapping[str, Standing], conf_level: float) -> str:

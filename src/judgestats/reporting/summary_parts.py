@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
 from judgestats.estimate import NOTHING
 from judgestats.metrics.correctness.constant_answers import beside_constant
 from judgestats.metrics.standings import Standing
 from judgestats.reporting.formatting import PERCENT, Form, count, number, printed, signed
-from judgestats.reporting.page_claims import Claim
+from judgestats.reporting.page_claims import Claim, Relation
 
 #: Names that a card lists.
 MOST_NAMES = 3
@@ -29,13 +31,35 @@ class Card:
     claim: str
     detail: str
     method: str = ""
-    says: Claim | None = None  # what that is of; without it of its kind alone
+    says: tuple[
+        Claim, ...
+    ] = ()  # the first is of its sentence, if it has none of its own; without any, of its kind alone
+
+    @property
+    def claims(self) -> list[Claim]:
+        """What the card says, with its sentences."""
+        sentence, where = f"{self.head}: {self.claim}. {self.detail}.", f"card: {self.kind}"
+        said = self.says or (Claim("", where, self.kind),)
+        return [replace(c, sentence=c.sentence or sentence, where=where) for c in said]
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What is to be read with care, why, and what that says."""
+
+    claim: str
+    why: str
+    relation: Relation = ""
+    judges: tuple[str, ...] = ()
+    values: tuple[float, ...] = ()
+    term: str = ""
+    tables: tuple[str, ...] = ()
 
     @property
     def typed(self) -> Claim:
-        """What the card says, with its sentence."""
-        sentence = f"{self.head}: {self.claim}. {self.detail}."
-        return replace(self.says or Claim("", "card", self.kind), sentence=sentence, where=f"card: {self.kind}")
+        """The caution as a sentence of its own."""
+        text = f"{self.claim}: {self.why}."
+        return Claim(text, "card", "care", self.term, self.judges, self.relation, self.values, tables=self.tables)
 
 
 @dataclass(frozen=True)
@@ -155,6 +179,8 @@ class Summary:
     sentences: tuple[Claim, ...] = ()  # of the verdict: whom to use, how sure that is, and what would change it
     readings: tuple[str, list[str], list[list[str]]] | None = None  # of the verdict: a line on all, heads and rows
     left_out: str = ""  # how many judges are not shown, and where they are
+    captions: tuple[Claim, ...] = ()  # what is said of the tables
+    numbers: pd.DataFrame = field(default_factory=pd.DataFrame)  # against which the claims were held
 
     @property
     def verdict(self) -> str:
@@ -163,8 +189,8 @@ class Summary:
 
     @property
     def claims(self) -> list[Claim]:
-        """What the verdict and the cards say."""
-        return [*self.sentences, *(card.typed for card in self.cards)]
+        """What the verdict, the cards, the line of counts, the tables and the readings say."""
+        return [*self.sentences, *(c for card in self.cards for c in card.claims), *self.captions]
 
     @property
     def judges(self) -> list[str]:

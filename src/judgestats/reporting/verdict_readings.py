@@ -27,6 +27,12 @@ class VerdictReadings:
 
     rows: pd.DataFrame
     form: Form
+    term: str  # of the headline's quantity
+
+    @property
+    def question(self) -> str:
+        """The question that they are readings of."""
+        return str(self.rows["question"].iloc[0])
 
     @property
     def others(self) -> int:
@@ -112,4 +118,6 @@ def verdict_readings(
     rows = under_readings(headline, subject, (), options.conf_level, options.seed)
     first = rows.loc[(rows["kind"] == "headline") & (rows["rank"] == 1), "judge"]
     as_the_table = judges[0] in set(first)  # of other calls they would be readings of another number
-    return VerdictReadings(rows, question.form) if as_the_table and rows["reading"].nunique() > 1 else None
+    return (
+        VerdictReadings(rows, question.form, question.term) if as_the_table and rows["reading"].nunique() > 1 else None
+    )

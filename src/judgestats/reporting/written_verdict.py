@@ -76,7 +76,10 @@ def written_verdict(
     reference = "right answers" if only_people else "right answers or people"
     unknown = Claim(f"Who is right cannot be said without {reference}.", "verdict", "right", "", (), "cannot be said")
     claims = [] if screen.against else [unknown]
-    of_question = partial(Claim, where="verdict", question=name, term=question.term)
+    tables = ("comparison",) if column is not None else ()
+    of_question = partial(
+        Claim, where="verdict", question=name, term=question.term, tables=tables, units=question.units
+    )
     none = _constant_is_as_good(column, ranking, of_question) if name == "right" else None
     claims += [none] if none else _whom_to_use(name, question, ranking, column, readings, these, of_question)
     claims += _below_people(people, columns, ranking)
@@ -214,7 +217,19 @@ def _below_people(people: PeopleAgreement, columns: Sequence[SummaryColumn], ran
         return []
     value = float(among["estimate"].iloc[0])
     text = f"No judge agrees with people as much as people do with each other ({printed(value, 'share')})."
-    return [Claim(text, "verdict", "people", "agreement", tuple(judges), "all below people", (value,), tuple(judges))]
+    return [
+        Claim(
+            text,
+            "verdict",
+            "people",
+            "agreement",
+            ("people",),
+            "all below people",
+            (value,),
+            tuple(judges),
+            ("people",),
+        )
+    ]
 
 
 def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[SummaryColumn]) -> list[Claim]:
@@ -232,7 +247,20 @@ def _bias_of(judge: str, screen: FirstScreen, columns: Sequence[SummaryColumn]) 
     head = bias.heads[int(side < 0)]
     text = f"{bias.remedy}: it {head[0].lower()}{head[1:]} ({column.text(judge)[0]} points)."
     value = float(column.cells[judge]["estimate"])
-    return [Claim(text, "verdict", "biased", bias.term, (judge,), "beyond", (value,), (judge,))]
+    return [
+        Claim(
+            text,
+            "verdict",
+            "biased",
+            bias.term,
+            (judge,),
+            "beyond",
+            (value,),
+            (judge,),
+            ("comparison",),
+            bias.units,
+        )
+    ]
 
 
 def _value(judge: str, ranking: Standing, column: SummaryColumn | None) -> float:

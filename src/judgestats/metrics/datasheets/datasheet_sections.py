@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -148,8 +148,11 @@ def datasheet(
     return sheet
 
 
-def sheet_of(data: Calls, options: MeasureOptions) -> pd.DataFrame:
-    """Datasheet of the judges in a data set without people, whose answers are in the options."""
+def sheet_of(data: Calls, options: MeasureOptions, split: Sequence[str] = INSTRUMENTS) -> pd.DataFrame:
+    """Datasheet of the judges in a data set without people, whose answers are in the options.
+
+    `split`: conditions that split the datasheet of a judge, those of preferences with few levels.
+    """
     present = column_names(data)
     columns = list(dict.fromkeys(["judge", *options.by]))
     ratings = kind_of(present) == "ratings"
@@ -157,7 +160,7 @@ def sheet_of(data: Calls, options: MeasureOptions) -> pd.DataFrame:
         options = replace(options, cluster="auto")  # deviations of single runs have no interval without a cluster
         further = []
     else:
-        further = [column for column in INSTRUMENTS if column in present and 1 < len(labels(data, column)) <= MOST_ARMS]
+        further = [column for column in split if column in present and 1 < len(labels(data, column)) <= MOST_ARMS]
     groups = list(dict.fromkeys([*columns, *further]))
     options = replace(options, by=tuple(g for g in groups if g != "judge"))
     parts = _ratings_sections(data, present, groups, options) if ratings else _sections(data, present, options)
