@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
 from itertools import takewhile
-from typing import Any, cast
 
 import pandas as pd
 
+from judgestats.typing import Column
 from judgestats.wording import as_one, texts_of, without_numbers
 
 #: What stands behind the ``by`` columns, and what behind all others.
@@ -51,13 +50,13 @@ class Estimates(pd.DataFrame, metaclass=_AnyFrame):  # type: ignore[misc]
     """
 
     @property
-    def _constructor(self) -> Callable[..., Any]:
-        return cast(Callable[..., Any], pd.DataFrame)
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
         return pd.DataFrame, (self.copy(),)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
+    def __reduce_ex__(self, protocol: object) -> tuple[type[pd.DataFrame], tuple[pd.DataFrame]]:
         return self.__reduce__()
 
     def __repr__(self) -> str:
@@ -79,7 +78,7 @@ class Estimates(pd.DataFrame, metaclass=_AnyFrame):  # type: ignore[misc]
         return "\n".join([text, size, *(_flags(table["flag"]) if "flag" in hidden else [])])
 
 
-def _flags(flags: pd.Series[Any]) -> list[str]:
+def _flags(flags: Column) -> list[str]:
     """A line for each flag, with its rows; such as differ in their numbers alone are one."""
     rows: dict[str, dict[object, str]] = {}
     for row, cell in flags.items():

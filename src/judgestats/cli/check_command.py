@@ -195,8 +195,8 @@ def _print_support(console: Console, measures: Measures, columns: list[str]) -> 
 
     table = headlines(measures, columns)
     wide = sum(table[name].str.len().max() + 2 for name in table)
-    shown = table if wide <= console.width else table.drop(columns="question")
-    print_table(console, "Measures available", shown)
+    columns_that_fit = table if wide <= console.width else table.drop(columns="question")
+    print_table(console, "Measures available", columns_that_fit)
     missing = {name: why for name, why in measures.items() if isinstance(why, str)}
     if missing:
         console.print(plain_text("Measures not available, and what is missing"), style="bold")

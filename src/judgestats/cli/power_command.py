@@ -14,6 +14,8 @@ from judgestats.errors import refuse_unknown
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judgestats.typing import Record
+
 #: The power that studies are planned for (Cohen 1988).
 ENOUGH = 0.8
 #: Studies whose power can be simulated without a table.
@@ -63,7 +65,7 @@ def _in_words(estimates: pd.DataFrame) -> str:
     names = [*estimates.columns[: estimates.columns.get_loc("estimate")]]
     names = [name for name in names if name != "judge" and estimates[name].nunique() > 1]
 
-    def power_of(row: Any) -> str:
+    def power_of(row: Record) -> str:
         power = f"{estimate(row['estimate'], form='share')} {interval(row['conf_low'], row['conf_high'], form='share')}"
         return f"{power} for {' '.join(str(row[name]) for name in names)}" if names else power
 

@@ -227,7 +227,7 @@ def _printed(function: F) -> F:
     """A measure whose frame prints what one reads first."""
 
     @wraps(function)
-    def estimates(*args: Any, **options: Any) -> Any:
+    def estimates(*args: object, **options: object) -> object:
         result = function(*args, **options)
         return Estimates(result) if isinstance(result, pd.DataFrame) and "estimate" in result else result
 

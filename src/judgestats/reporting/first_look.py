@@ -11,6 +11,7 @@ import pandas as pd
 from judgestats.methods import resampled
 from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import count, estimate, form_of, in_words, spaced, with_interval
+from judgestats.typing import Column
 from judgestats.wording import as_one, texts_of, without_numbers
 
 #: Sections whose numbers stand in the table of the judges, and most judges and columns there.
@@ -85,7 +86,7 @@ def by_judge(tried: Mapping[str, pd.DataFrame | str], groups: list[str], names: 
     return JudgesSideBySide(table.reset_index(), said, note)
 
 
-def _flags(cells: Mapping[str, pd.Series[Any]], rows: int) -> list[tuple[str, str]]:
+def _flags(cells: Mapping[str, Column], rows: int) -> list[tuple[str, str]]:
     """Each flag once, with its numbers from least to most, and the quantities and rows beside which it stands."""
     beside: dict[str, dict[str, dict[str, str]]] = {}  # flag without its numbers -> quantity -> row -> flag
     for label, column in cells.items():

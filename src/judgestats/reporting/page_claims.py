@@ -90,10 +90,10 @@ class Number(NamedTuple):
 _LARGEST: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = {
     **dict.fromkeys(
         ("best", "best here", "may be best", "constant", "alone"),
-        lambda shown: shown["value"].where(~shown["lower_is_better"], -shown["value"]),
+        lambda t: t["value"].where(~t["lower_is_better"], -t["value"]),
     ),
-    "not beyond": lambda shown: shown["value"].abs(),
-    "from to": lambda shown: -shown["value"],
+    "not beyond": lambda t: t["value"].abs(),
+    "from to": lambda t: -t["value"],
 }
 #: Relations over the judges of all groups.
 _OF_ALL = ("not beyond", "from to")
@@ -112,22 +112,24 @@ def contradiction(claim: Claim, numbers: pd.DataFrame) -> str:
     """
     if not claim.tables:
         return ""
-    shown = numbers[numbers["table"].isin(claim.tables) & (numbers["term"] == claim.term) & numbers["value"].notna()]
-    first = shown[shown["table"] == claim.tables[0]].drop_duplicates("judge").set_index("judge")
+    estimates = numbers[
+        numbers["table"].isin(claim.tables) & (numbers["term"] == claim.term) & numbers["value"].notna()
+    ]
+    first = estimates[estimates["table"] == claim.tables[0]].drop_duplicates("judge").set_index("judge")
     values = first["value"].reindex(claim.judges[: len(claim.values)]).to_numpy(float)
     if not np.allclose(values, claim.values[: len(values)], rtol=0, atol=NOTHING, equal_nan=True):
         return f"its values are {values.tolist()}, not {list(claim.values)}"
     if claim.relation not in _LARGEST or not claim.judges:
         return ""
     if claim.relation not in _OF_ALL:
-        shown = shown[shown["group"].isin(first["group"].reindex(claim.judges[:1]))]
-    if outside := sorted({*shown["judge"], *claim.judges} - {*claim.scope}):
+        estimates = estimates[estimates["group"].isin(first["group"].reindex(claim.judges[:1]))]
+    if outside := sorted({*estimates["judge"], *claim.judges} - {*claim.scope}):
         return f"its scope lacks {', '.join(outside)}"
-    shown = shown.assign(size=_LARGEST[claim.relation](shown))
-    own = shown[shown["judge"] == claim.judges[0]].set_index("table")["size"]
-    for table, sizes in shown.groupby("table"):
-        named = sizes["size"][sizes["judge"].isin(claim.judges) & (table != claim.tables[0])]
-        more = sizes["judge"][sizes["size"] > max([own[claim.tables[0]], *named]) + NOTHING]
+    estimates = estimates.assign(size=_LARGEST[claim.relation](estimates))
+    own = estimates[estimates["judge"] == claim.judges[0]].set_index("table")["size"]
+    for table, sizes in estimates.groupby("table"):
+        of_judges = sizes["size"][sizes["judge"].isin(claim.judges) & (table != claim.tables[0])]
+        more = sizes["judge"][sizes["size"] > max([own[claim.tables[0]], *of_judges]) + NOTHING]
         if len(more):
             return f"in the table {table} {more.iloc[0]} has more"
     highest = first["value"].idxmax()

@@ -27,7 +27,7 @@ from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells
 from judgestats.metrics.scales import scales_apart, unmeasured
-from judgestats.results import estimates
+from judgestats.results import estimates, with_interval
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.typing import Floats, Integers, Record
 
@@ -236,11 +236,9 @@ class _Levels:
             b_of, c_of = (np.bincount(code, x).astype(np.float64) for x in (gains, losses))
             tango = clustered_tango(b_of, c_of, size, conf_level)
             method = methods.clustered(methods.TANGO_PAIRED, self.column, size)
-            return {
-                "estimate": (b - c) / len(one), "std_error": tango.std_error, "conf_low": tango.low,
-                "conf_high": tango.high, "n": float(len(one)), "df": tango.df, "p_value": tango.p_value,
-                "method": method, "flag": flags.few_clusters(size),
-            }  # fmt: skip
+            few = flags.few_clusters(size)
+            row = with_interval(tango.std_error, tango.low, tango.high, n=float(len(one)), method=method, flag=few)
+            return {**row, "estimate": (b - c) / len(one), "df": tango.df, "p_value": tango.p_value}
         sums: Floats = np.bincount(code, one - two).astype(np.float64)
         estimate = mean_over_clusters(sums, size, "" if single else self.column, conf_level)
         return {**estimate.cells, "df": estimate.df, "p_value": _p_of_ends(estimate, conf_level)}
