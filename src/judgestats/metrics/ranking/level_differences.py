@@ -146,11 +146,11 @@ def paired_differences(
     rows = []
     for key, part in means.groupby(groups, sort=True, observed=True) if groups else [((), means)]:
         of_group = _by_level(part, between, column)
-        here = dict(zip(groups, key if isinstance(key, tuple) else (key,), strict=True))
+        key_cells = dict(zip(groups, key if isinstance(key, tuple) else (key,), strict=True))
         for pair in (p for p in pairs if {*p} <= {*of_group.levels}):
             row = of_group.row(*pair, share=share, conf_level=conf_level)
             row["flag"] = flags.join(dependent, row.get("flag", ""))
-            rows.append({**here, "level": pair[0], "other": pair[1], "term": "difference", **row})
+            rows.append({**key_cells, "level": pair[0], "other": pair[1], "term": "difference", **row})
     if not rows:
         raise DesignError(
             f"No {' and '.join(groups)} has two levels of {between!r} that are compared: they are nested. Compare the "
