@@ -234,3 +234,20 @@ def test_judges_are_compared_under_the_ways_in_which_all_were_asked():
     (claim,) = [c for c in summary.sentences if c.relation in ("best", "may be best")]
     assert claim.judges[0] == "h"
     assert summary.groups[0].about == "2 judges, 150 pairs judged by all of them, 2 temperatures pooled"
+
+
+def test_a_notebook_shows_where_the_page_is_and_its_first_screen(tmp_path):
+    """In a frame without scripts; of Markdown, and of a page that is gone, the place alone."""
+    calls = js.datasets.load("pandalm")
+    page = js.report(calls, tmp_path / "a <page>.html")
+    shown = page._repr_html_()
+    assert html.escape(str(page)) in shown
+    assert len(shown) < 100_000
+    frame = html.unescape(re.search(r'<iframe sandbox title="[^"]*" srcdoc="([^"]*)"', shown)[1])
+    assert page.statements["sentence"].iloc[0].split()[0] in frame
+    assert 'id="comparison"' in frame
+    assert "<script" not in frame
+    assert frame == page.read_text(encoding="utf-8")[: len(frame)]
+    page.unlink()
+    assert "iframe" not in page._repr_html_()
+    assert "iframe" not in js.report(calls, tmp_path / "page.md")._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
+from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -155,6 +156,10 @@ def statements(claims: Iterable[Claim]) -> pd.DataFrame:
     return pd.DataFrame([astuple(c) for c in claims], columns=[f.name for f in fields(Claim)])
 
 
+#: What a page has behind its first screen, and the characters of a screen that a notebook shows.
+CONTENTS, _MOST_SHOWN = '<nav aria-label="Contents">', 100_000
+
+
 class Report(type(Path())):  # type: ignore[misc]
     """The path of a page, with what its sentences say."""
 
@@ -166,3 +171,16 @@ class Report(type(Path())):  # type: ignore[misc]
         report: Report = cls(path)
         report.statements = statements(claims)
         return report
+
+    def _repr_html_(self) -> str:
+        """In a notebook: where the page is, and its first screen in a frame that runs nothing."""
+        where = f"<p>Report: <code>{escape(str(self))}</code></p>"
+        screen = (
+            self.read_text(encoding="utf-8").partition(CONTENTS)[0] if self.suffix != ".md" and self.exists() else ""
+        )
+        if not 0 < len(screen) < _MOST_SHOWN:
+            return where
+        return (
+            f'{where}<iframe sandbox title="First screen of the report" srcdoc="{escape(screen)}" '
+            'style="width: 100%; height: 800px; border: 0"></iframe>'
+        )
