@@ -509,21 +509,23 @@ def test_three_times_the_columns_take_at_most_four_times_the_time(kind, tmp_path
 
 
 def test_judges_are_compared_on_what_all_judged():
-    """Six judges of LLMBar, three of them on twice as many pairs: by plain pandas."""
+    """Six judges of LLMBar, three of them on twice as many pairs, in the eight ways that all were asked in: by plain pandas."""
     calls = js.datasets.load("llmbar")
     made = summary(calls, gold="gold")
+    ways = calls.groupby("strategy")["judge"].nunique().loc[lambda n: n == 6].index
     shared = calls.groupby("item")["judge"].nunique().loc[lambda n: n == 6].index
-    raw = calls[calls["item"].isin(shared) & (calls["choice"] != "invalid")]
+    raw = calls[calls["item"].isin(shared) & calls["strategy"].isin(ways) & (calls["choice"] != "invalid")]
     chosen = raw["first"].where(raw["choice"] == "first", raw["second"]).mask(raw["choice"] == "tie", "tie")
     right = (chosen == raw["gold"]).groupby(raw["judge"]).mean()
     column = made.columns[0]
     assert {j: c["estimate"] for j, c in column.cells.items()} == pytest.approx(right.to_dict(), abs=1e-12)
     assert list(made.groups[0].judges) == right.sort_values(ascending=False).index.tolist()
     answered = raw.groupby("item")["judge"].nunique().eq(6).sum()
-    assert made.groups[0].about == f"6 judges, {answered} pairs judged by all of them"
-    own = calls[~calls["item"].isin(shared)].groupby("judge")["item"].nunique()
-    further = {j: c["estimate"] for j, c in made.columns[-1].cells.items()}
-    assert further == {j: own.get(j, 0) for j in further}
+    assert made.groups[0].about == f"6 judges, {answered} pairs judged by all of them, 8 strategies pooled"
+    own = calls[~(calls["item"].isin(shared) & calls["strategy"].isin(ways))]
+    own = own.drop_duplicates(["judge", "item", "strategy"]).groupby("judge").size()
+    assert {j: c["estimate"] for j, c in made.columns[-1].cells.items()} == own.to_dict()
+    assert len(ways) == 8
     assert "15 strategies pooled" in made.line
 
 

@@ -81,8 +81,8 @@ def paired_differences(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        Column by which intervals are clustered: ``"auto"`` detects what items share. False treats them as independent,
-        with a flag where they are not.
+        Column that things share, by which intervals are clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all things as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
