@@ -62,6 +62,7 @@ MEASURES: dict[str, Quantity] = {
     "quality_agreement": "association",
     "rank_correlation": "association",
     "paired_differences": "difference",
+    "pass_at_k": "share",
     "rank_systems": "model",
     "ranks": "count",
     "rationale_alignment": "share",

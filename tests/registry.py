@@ -370,6 +370,11 @@ CASES: dict[str, Case] = {
         lambda: calls().assign(cost=lambda t: 0.01 * (1 + t.groupby("judge").cumcount() % 5)),
         {"count": "calls that are asked again cost again"},
     ),
+    "pass_at_k": Case(
+        partial(js.pass_at_k, k=2, by="system"),
+        lambda: scores().assign(correct=lambda t: t.pop("score").gt(5)),
+        {"count": "with more attempts k of them are another share"},
+    ),
     "paired_differences": Case(
         partial(js.paired_differences, between="strategy"),
         lambda: strategies().query("prompt == 'base'"),

@@ -75,6 +75,7 @@ from judgestats.metrics.consensus.stability import run_sd as run_sd
 from judgestats.metrics.consensus.tables_of_judges import correlate_over_judges as correlate_over_judges
 from judgestats.metrics.consensus.tables_of_judges import side_by_side as side_by_side
 from judgestats.metrics.consensus.validity import level_progression as level_progression
+from judgestats.metrics.correctness.attempts import pass_at_k as pass_at_k
 from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
 from judgestats.metrics.correctness.classifications import classification as classification
 from judgestats.metrics.correctness.classifications import confusion as confusion

@@ -1,5 +1,6 @@
 """Public names; written by benchmarks/measures_page.py."""
 
+from judgestats.metrics.correctness.attempts import pass_at_k as pass_at_k
 from judgestats.metrics.correctness.best_responses import best_of_accuracy as best_of_accuracy
 from judgestats.metrics.correctness.classifications import classification as classification
 from judgestats.metrics.correctness.classifications import confusion as confusion

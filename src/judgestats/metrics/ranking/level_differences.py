@@ -23,12 +23,12 @@ from judgestats.kernels.adjustment import holm
 from judgestats.kernels.proportions import clustered_tango
 from judgestats.metrics.bias.strategy_comparisons import mcnemar_test
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
+from judgestats.metrics.correctness.scored_verdicts import scored
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.paired import paired_cells
 from judgestats.metrics.scales import scales_apart, unmeasured
 from judgestats.results import estimates, with_interval
-from judgestats.schema.columns import By, answer_column, grouping, kind_of
+from judgestats.schema.columns import By, grouping
 from judgestats.typing import Floats, Integers, Record
 
 #: Power with which `n_needed` would show a difference.
@@ -130,7 +130,7 @@ def paired_differences(
         raise DesignError("detect=0 would need infinitely many items. Give the difference to be shown.")
     study = Study.whole(frame)
     refuse_unknown(between, study.names, f"between={between!r} is not a column of the frame", "Columns")
-    table, share = _scored(study, by)
+    table, share = scored(study, by, "paired_differences")
     groups = [g for g in dict.fromkeys(["judge", *grouping(by, study.names)]) if g != between]
     column, dependent = clustered_by(study, [*groups, between], cluster, [*ABOUT], whole="item")
     more = list(dict.fromkeys([*groups, between, *([column] if column else [])]))
@@ -159,35 +159,6 @@ def paired_differences(
     _tested(rows, margin, detect, conf_level)
     extra = [*_EXTRA, *(_WITH_MARGIN if margin is not None else ()), *(["n_needed"] if detect is not None else ())]
     return estimates(rows, [*groups, "level", "other"], extra)
-
-
-def _scored(study: Study, by: By) -> tuple[pd.DataFrame, bool]:
-    """Ratings with a score each, and whether that is right or wrong; verdicts on pairs are right where gold says so."""
-    kind = kind_of(study.names)
-    if kind == "ratings":
-        answer = answer_column(study.names)
-        if answer not in ("answer", "correct") or (answer == "correct" and "gold" not in study.names):
-            table: pd.DataFrame = study.data.to_native()
-            return table, answer == "correct"
-        if "gold" not in study.names:
-            raise DesignError("Classes are compared by how often they are right: give the right ones in 'gold'.")
-        table = labelled_verdicts(study, by, "paired_differences")[0].data.to_native()
-        there = table[answer].notna()
-        right = (table[answer].astype(str) == table["gold"].astype(str)).astype(float).where(there)
-        return table.drop(columns=[answer, "gold"]).assign(score=right), True
-    if "gold" not in study.names:
-        raise DesignError(
-            "Preferences are compared by how often they are right: give the right candidate in a column 'gold'. "
-            "rank_systems() compares the candidates."
-        )
-    table = labelled_calls(study, by, "paired_differences")[0].data.to_native()
-    first, second, choice = (table[c].astype(str) for c in ("first", "second", "choice"))
-    picked = first.where(choice == "first", second.where(choice == "second", choice))
-    right = (picked == table["gold"].astype(str)).astype(float).where((choice != "invalid") & table["choice"].notna())
-    pair = [" ".join(sorted(p)) for p in zip(first, second, strict=True)]
-    about = table["item"].astype(str) + ": " + pd.Series(pair, index=table.index)
-    rest = table.drop(columns=[c for c in ("first", "second", "choice", "gold") if c in table])
-    return rest.assign(score=right, system=about), True
 
 
 @dataclass(frozen=True)

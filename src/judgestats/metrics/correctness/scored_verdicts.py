@@ -1,0 +1,39 @@
+"""Verdicts of any kind as ratings with a score: of classes and preferences whether they are right."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from judgestats.counting.study import Study
+from judgestats.errors import DesignError
+from judgestats.metrics.correctness.gold_labels import labelled_calls, labelled_verdicts
+from judgestats.schema.columns import By, answer_column, kind_of
+
+
+def scored(study: Study, by: By, measure: str) -> tuple[pd.DataFrame, bool]:
+    """Ratings with a score each, and whether that is right or wrong; verdicts on pairs are right where gold says so."""
+    kind = kind_of(study.names)
+    if kind == "ratings":
+        answer = answer_column(study.names)
+        if answer not in ("answer", "correct") or (answer == "correct" and "gold" not in study.names):
+            table: pd.DataFrame = study.data.to_native()
+            return table, answer == "correct"
+        if "gold" not in study.names:
+            raise DesignError("Classes count by how often they are right: give the right ones in 'gold'.")
+        table = labelled_verdicts(study, by, measure)[0].data.to_native()
+        there = table[answer].notna()
+        right = (table[answer].astype(str) == table["gold"].astype(str)).astype(float).where(there)
+        return table.drop(columns=[answer, "gold"]).assign(score=right), True
+    if "gold" not in study.names:
+        raise DesignError(
+            "Preferences count by how often they are right: give the right candidate in a column 'gold'. "
+            "rank_systems() compares the candidates."
+        )
+    table = labelled_calls(study, by, measure)[0].data.to_native()
+    first, second, choice = (table[c].astype(str) for c in ("first", "second", "choice"))
+    picked = first.where(choice == "first", second.where(choice == "second", choice))
+    right = (picked == table["gold"].astype(str)).astype(float).where((choice != "invalid") & table["choice"].notna())
+    pair = [" ".join(sorted(p)) for p in zip(first, second, strict=True)]
+    about = table["item"].astype(str) + ": " + pd.Series(pair, index=table.index)
+    rest = table.drop(columns=[c for c in ("first", "second", "choice", "gold") if c in table])
+    return rest.assign(score=right, system=about), True
