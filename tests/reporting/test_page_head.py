@@ -16,7 +16,7 @@ from judgestats.reporting.page_claims import Claim
 from judgestats.reporting.page_data import SUMMARISED, PageArguments, measure_all
 from judgestats.reporting.page_head import MOST_LINES, page_head, page_title
 from judgestats.reporting.summary_parts import Card, JudgeGroup, Summary, SummaryColumn
-from reporting.designs import plain_verdicts, self_ratings
+from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 
 #: What a page looks like in a frame: pixels.
 LOOK = """
@@ -26,7 +26,7 @@ const box = (e) => e.getBoundingClientRect();
 const rows = all("#comparison .compare tbody tr:not(.group)");
 const tracks = all("#comparison td svg.sketch");
 const apart = (a, b) => !a || !b || !box(a).width || !box(b).width || box(a).right <= box(b).left + 0.5
-  || box(a).bottom <= box(b).top + 0.5;
+  || box(a).bottom <= box(b).top + 1 || box(b).bottom <= box(a).top + 1;
 const parts = [...d.querySelector("header").children].map(box).filter((b) => b.height);
 const found = {
   rows: rows.length, above: rows.filter((r) => box(r).bottom <= w.innerHeight).length,
@@ -102,8 +102,9 @@ JUDGES = [f"organisation/model-{size}b-instruct" for size in (1, 3, 7, 8, 13, 32
         (plain_verdicts(["קלוד", "שופט", "g"]), 3),
         (plain_verdicts([f"judge {k}" for k in range(33)], n_items=12), 5),
         (self_ratings(), 3),
+        (dark_current_design(), 3),
     ],
-    ids=["eight", "one", "one item", "long names", "right to left", "33", "ratings"],
+    ids=["eight", "one", "one item", "long names", "right to left", "33", "ratings", "four columns"],
 )  # fmt: skip
 def test_the_table_stands_on_the_first_screen(calls, at_least, page_of, look):
     text = page_of(calls)
@@ -121,7 +122,7 @@ SETS = {
         },
         10,
     ),
-    "judgebench/dataset*.jsonl.gz": ({}, 7),
+    "judgebench/dataset*.jsonl.gz": ({}, 8),
 }
 
 
