@@ -13,7 +13,18 @@ import pytest
 
 import judgestats
 from judgestats import flags, methods
-from judgestats.wording import FLAGS, METHODS, Clustering, Flag, Resampling, flags_of, join, method_of
+from judgestats.wording import (
+    FLAGS,
+    METHODS,
+    Clustering,
+    Flag,
+    Resampling,
+    as_one,
+    flags_of,
+    join,
+    method_of,
+    without_numbers,
+)
 
 SOURCE = Path(judgestats.__file__).parent
 SIZES = np.array([4.0, 4.0, 1.0, 1.0])
@@ -130,3 +141,17 @@ def test_codes_in_place_of_words_change_nothing(tmp_path: Path) -> None:
     assert len(plain) == 8
     for name, text in plain.items():
         assert codes[name] == text, name
+
+
+@pytest.mark.parametrize(
+    ("texts", "one"),
+    [
+        (["2 scores missing", "1 score missing", "51 scores missing"], "1 to 51 scores missing"),
+        (["n < 30"], "n < 30"),
+        (["no number"], "no number"),
+        (["1,200 of 3,000 items", "9 of 3,000 items"], "9 to 1,200 of 3,000 items"),
+    ],
+)
+def test_texts_that_differ_in_a_count_are_one(texts, one):
+    assert as_one(texts) == one
+    assert len(set(map(without_numbers, texts))) == 1

@@ -44,6 +44,36 @@ def read(text: str) -> str:
     return text
 
 
+_NUMBER = re.compile(r"\d[\d,\u202f]*(?:\.\d+)?")
+
+
+def without_numbers(text: str) -> str:
+    """A text without its numbers and plurals: texts that differ in a count have one.
+
+    >>> without_numbers("1 score missing") == without_numbers("51 scores missing")
+    True
+    """
+    return re.sub(r"s\b", "", _NUMBER.sub("#", text))
+
+
+def as_one(texts: Iterable[str]) -> str:
+    """Texts that differ in their numbers alone as one text: each number from the lowest to the highest.
+
+    >>> as_one(["2 scores missing", "1 score missing", "51 scores missing"])
+    '1 to 51 scores missing'
+    """
+    written_numbers = {text: [*map(_value, _NUMBER.findall(text))] for text in texts}
+    most = max(written_numbers, key=lambda text: written_numbers[text])
+    spans = iter([(min(place), max(place)) for place in zip(*written_numbers.values(), strict=True)])
+    return _NUMBER.sub(
+        lambda at: at[0] if len({*(span := next(spans))}) == 1 else f"{span[0]:,g} to {span[1]:,g}", most
+    )
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", "").replace("\u202f", ""))
+
+
 #: What links a method with its clusters.
 CLUSTERED_BY = ", clustered by "
 
@@ -406,28 +436,3 @@ def _begins(head: str, words: str) -> bool:
 def texts_of(flagged: Iterable[object]) -> Iterator[Flag]:
     """Flags of a column of cells, each once, in the order of their first occurrence."""
     yield from dict.fromkeys(flag for cell in flagged for flag in flags_of(cell))
-
-
-#: A number in a text.
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-
-
-def without_numbers(text: str) -> str:
-    """A text with a sign in place of each number: texts that differ in their numbers alone have the same."""
-    return _NUMBER.sub("#", text)
-
-
-def as_one(texts: Iterable[str]) -> str:
-    """Texts that differ in their numbers alone, as one that has the least and the greatest of each.
-
-    >>> as_one(["3 of 40 items left out", "12 of 40 items left out"])
-    '3 to 12 of 40 items left out'
-    """
-    first, *rest = texts
-    numbers = [sorted({*n}, key=_value) for n in zip(*map(_NUMBER.findall, (first, *rest)), strict=True)]
-    spans = iter(n[0] if len(n) == 1 else f"{n[0]} to {n[-1]}" for n in numbers)
-    return _NUMBER.sub(lambda _: next(spans), first)
-
-
-def _value(number: str) -> float:
-    return float(number.replace(",", ""))

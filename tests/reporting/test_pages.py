@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import wraps
 from html.parser import HTMLParser
 
@@ -1246,15 +1247,20 @@ def test_markdown_has_the_tables_of_the_measures():
         assert len(rows)
 
 
-def test_n_stands_in_the_head_where_it_is_one_number_and_else_in_each_cell():
+def test_n_stands_once_where_it_is_one_number_of_the_table_and_else_in_the_head_of_its_column():
     even = measure_all(plain_verdicts(["a", "b"], invalid=0), PageArguments(n_resamples=20))
     table = comparison(even.summary)
-    n = f"n\u00a0=\u00a0{len(even.measured) // 2}"
-    assert table["columns"][0]["note"].endswith(f"; {n}")
-    assert {cell["n"] for g in table["groups"] for r in g["rows"] for cell in r["cells"]} == {""}
+    sizes = [c.size for c in even.summary.columns]
+    assert len(set(sizes)) > 1
+    assert all(c["note"].endswith(size) for c, size in zip(table["columns"], sizes, strict=True))
+    assert "n\u00a0=" not in table["note"]
+    first = comparison(replace(even.summary, columns=even.summary.columns[:1]))
+    assert first["note"].startswith(f"n\u00a0=\u00a0{len(even.measured) // 2}. ")
+    assert "n\u00a0=" not in first["columns"][0]["note"]
     data = plain_verdicts(["a", "b"], invalid=0)
     fewer = comparison(measure_all(data.drop(index=data.index[:1]), PageArguments(n_resamples=20)).summary)
-    assert {r["cells"][0]["n"] for g in fewer["groups"] for r in g["rows"]} == {"n = 79", "n = 80"}
+    assert fewer["columns"][0]["note"].endswith("n\u00a0=\u00a079 to 80")
+    assert {r["cells"][0]["hover"].partition(";")[0] for r in fewer["groups"][0]["rows"]} == {"n = 79", "n = 80"}
 
 
 def test_no_page_holds_what_a_terminal_obeys_or_what_turns_a_text(tmp_path):

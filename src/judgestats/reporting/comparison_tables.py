@@ -8,12 +8,17 @@ from collections.abc import Sequence
 from judgestats.reporting.formatting import Form, count, spaced
 from judgestats.reporting.markup import bar
 from judgestats.reporting.page_data import PageData
+from judgestats.reporting.plots.short_names import without_shared
 from judgestats.reporting.sheets import reasons
-from judgestats.reporting.summary_parts import Summary, SummaryColumn, listed
+from judgestats.reporting.summary_parts import JudgeGroup, Summary, SummaryColumn, listed
 from judgestats.typing import Record
 
 #: With more columns than this, the bars and intervals of a table stand below its numbers.
 FEW_COLUMNS = 3
+#: Width of a track, in pixels, and how many columns have one of that width.
+TRACK, _MOST_TRACKS = 150, 5
+#: Characters of a name from which its row leaves out what most share.
+_LONG = 16
 #: Why a judge has no estimate of a column.
 _NO_ROWS = "nothing that it judged has what this needs"
 
@@ -48,13 +53,19 @@ def _no_number(column: SummaryColumn, judge: str) -> str:
 
 
 def comparison(summary: Summary) -> Record:
-    """The table of all judges, by groups that judged the same things."""
-    width = 120 if len(summary.columns) < 4 else 72
+    """The table of all judges, by groups that judged the same things: one head, and one axis a column."""
+    measured = [c for c in summary.columns if c.form != "count"]
+    stacked = len(measured) > FEW_COLUMNS
+    width = TRACK + 8 if len(measured) <= _MOST_TRACKS else TRACK // 2
+    sizes = {c.size for c in measured}
+    names, remark = row_names(summary.groups)
     groups = [
         {
             "about": g.about,
-            "width": width,
-            "rows": [{"judge": j, "cells": [_track_cell(c, j, width) for c in summary.columns]} for j in g.judges],
+            "rows": [
+                {"judge": j, "name": names[j], "cells": [_track_cell(c, j, width) for c in summary.columns]}
+                for j in g.judges
+            ],
             "blank": without_numbers(summary.columns, g.judges),
         }
         for g in summary.groups
@@ -62,20 +73,29 @@ def comparison(summary: Summary) -> Record:
     columns = [
         {
             "label": c.label,
-            "note": "; ".join(filter(None, [c.note, c.size])),
+            "note": "; ".join(filter(None, [c.note, c.size if len(sizes) > 1 else ""])),
             "line": c.line,
             "ticks": c.ticks if c.form != "count" else (),
             "sort": "none" if i else "ascending" if c.lower_is_better else "descending",
         }
         for i, c in enumerate(summary.columns)
     ]
-    return {"groups": groups, "columns": columns, "note": summary.note}
+    n = f"{sizes.pop()}." if len(sizes) == 1 and "" not in sizes else ""
+    note = " ".join(filter(None, [n, summary.note, remark]))
+    return {"groups": groups, "columns": columns, "note": note, "width": width, "stacked": stacked}
+
+
+def row_names(groups: Sequence[JudgeGroup]) -> tuple[dict[str, str], str]:
+    """Names of the rows without what the head of their group says, or most of them share, and a remark on that."""
+    own = {j: j.replace(f" · {g.about.partition(':')[0]}", "") for g in groups for j in g.judges}
+    bare, remarks = without_shared([*own.values()], _LONG)
+    return dict(zip(own, bare, strict=True)), " ".join(remarks)
 
 
 def _track_cell(column: SummaryColumn, judge: str, width: int) -> Record:
     cell = column.cells.get(judge)
     value, ends = column.text(judge)
-    bare: Record = {"value": value, "interval": "", "n": "", "bar": None, "sort": "", "hover": ""}
+    bare: Record = {"value": value, "interval": "", "bar": None, "sort": "", "hover": ""}
     if column.form == "count":
         return {**bare, "sort": value}
     if cell is None or (why := _no_number(column, judge)):
@@ -87,8 +107,7 @@ def _track_cell(column: SummaryColumn, judge: str, width: int) -> Record:
     drawn_bar = bar(at, low, high, start=start, end=end, mark=mark, width=width)
     parts = [f"n = {count(float(cell['n']))}", str(cell.get("method", "")), str(cell.get("flag", ""))]
     hover = "; ".join(p for p in parts if p)
-    n = "" if column.size else parts[0]
-    return {"value": value, "interval": ends, "n": n, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
+    return {"value": value, "interval": ends, "bar": drawn_bar, "sort": f"{at:.10g}", "hover": hover}
 
 
 def axes_of(page: PageData) -> dict[str, list[Record]]:

@@ -18,10 +18,11 @@ from judgestats.reporting.formatting import noun, spaced
 from judgestats.reporting.markup import anchor, page
 from judgestats.reporting.page_chapters import OPEN_ROWS, PARTS, chapters
 from judgestats.reporting.page_data import PageData
+from judgestats.reporting.page_head import page_head, page_title
 from judgestats.reporting.page_method import CITE, cautions, limits_of, method_facts
 from judgestats.reporting.pictures import beside_people, between_judges, pictures
 from judgestats.reporting.sheets import flag_marks, ladder_bounds
-from judgestats.reporting.source_tables import data_name, how_read, rows_section, sources
+from judgestats.reporting.source_tables import how_read, rows_section, sources
 from judgestats.schema.columns import INSTRUMENTS, VERDICTS, answer_column
 from judgestats.typing import Record
 
@@ -70,13 +71,11 @@ def as_html(data: PageData, source: object = None, command: str = "") -> str:
     ways = [*data.rows.groups, *data.estimates.sheet.columns.intersection(INSTRUMENTS)]
     return page(
         "report.html.j2",
-        title=summary.title,
-        of=data_name(source),
+        title=page_title(summary, source, data.arguments.get("title")),
+        head=page_head(summary),
         line=summary.line,
-        verdict=summary.verdict,
         readings=summary.readings,
         next_step="" if data.rows.unnamed else next_step(data.rows.reference, data.estimates.sheet, data.rows.kind),
-        cards=summary.cards,
         tables=_study_tables(data),
         table=comparison(summary),
         many=sum(len(g.judges) for g in summary.groups) > OPEN_ROWS,

@@ -36,6 +36,12 @@ def breakable(value: object) -> Markup:
     return Markup(_SEPARATOR.sub(r"\g<0><wbr>", str(escape(visible(value)))))
 
 
+def short(name: str) -> str:
+    """A name of a file, a long one without its middle."""
+    half = _WHOLE // 2
+    return name if len(name) <= _WHOLE else f"{name[:half]}…{name[-half:]}"
+
+
 def places(value: object) -> Markup:
     """Places in files (``calls.csv, line 3; calls.csv, line 9``): each file once, a long name without its middle."""
     parts: list[Markup] = []
@@ -46,10 +52,9 @@ def places(value: object) -> Markup:
             parts.append(breakable(place))
             continue
         if name != before:
-            half = _WHOLE // 2
-            short = name if len(name) <= _WHOLE else f"{name[:half]}…{name[-half:]}"
-            file = breakable(short)
-            file = file if short == name else Markup('<span title="{}">{}</span>').format(name, file)
+            label = short(name)
+            file = breakable(label)
+            file = file if label == name else Markup('<span title="{}">{}</span>').format(name, file)
             parts.append(Markup("{}, line {}").format(file, rest))
         else:
             parts.append(Markup("line {}").format(rest))

@@ -22,7 +22,10 @@ const number = (text) => {
   return /^[-+]?[\d.]+(e[-+]?\d+)?$/.test(t) ? Number(t) : NaN;
 };
 const order = (table, k, down) => {
-  const rows = [...table.tBodies[0].rows];
+  [...table.tBodies].forEach((body) => orderBody(body, k, down));
+};
+const orderBody = (body, k, down) => {
+  const rows = [...body.rows].filter((r) => r.className !== "group");
   const keyed = rows.map((r, i) => [value(r, k), i, r]);
   const numeric = keyed.every(([v]) => v === "" || v === "\u2014" || v === "n/a" || !Number.isNaN(number(v)));
   keyed.sort(([a, i], [b, j]) => {
@@ -31,7 +34,7 @@ const order = (table, k, down) => {
     if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y) || i - j;
     return (down ? y - x : x - y) || i - j;
   });
-  keyed.forEach(([, , r]) => table.tBodies[0].append(r));
+  keyed.forEach(([, , r]) => body.append(r));
 };
 all("table.sortable").forEach((table) => {
   all("thead th", table).forEach((th, k) => {
@@ -51,7 +54,10 @@ all("table.sortable").forEach((table) => {
     };
   });
 });
-const cells = (table) => all("tr", table).filter((r) => !r.hidden).map((r) => [...r.cells].map(shown));
+const cells = (table) => all("tr", table).filter((r) => !r.hidden).map((r) => {
+  const row = [...r.cells].map(shown);
+  return [...row, ...Array(Math.max(table.rows[0].cells.length - row.length, 0)).fill("")];
+});
 const markdown = (table) => {
   const rows = cells(table).map((r) => r.map((c) => c.replace(/[\\|`*_<\[\]]/g, "\\$&")));
   const [head, ...body] = rows;
@@ -96,7 +102,7 @@ const filter = document.getElementById("filter");
 if (filter) {
   filter.oninput = () => {
     const wanted = filter.value.toLowerCase().trim();
-    all(".compare tbody tr").forEach((r) => (r.hidden = !r.cells[0].textContent.toLowerCase().includes(wanted)));
+    all(".compare tbody tr:not(.group)").forEach((r) => (r.hidden = !(r.cells[0].title || r.cells[0].textContent).toLowerCase().includes(wanted)));
     all("details.judge").forEach((d) => (d.hidden = !d.querySelector("summary").textContent.toLowerCase().includes(wanted)));
   };
 }

@@ -24,6 +24,7 @@ from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import anchor
 from judgestats.reporting.summary_parts import listed
 from judgestats.reporting.svg import MATPLOTLIB, inline
+from judgestats.wording import as_one, without_numbers
 
 _Drawing = Callable[[], object]
 #: Rows or columns of a matrix above which only the extremes are drawn.
@@ -255,10 +256,14 @@ def _most_and_least(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _doubts(scores: pd.DataFrame) -> str:
-    """Flags of the cells of a matrix, with how many bear them and what they say."""
-    marked = Counter(flag for cell in scores["flag"] for flag in flags.flags_of(cell))
+    """Flags of the cells of a matrix, those that differ in a count as one, how many bear them and what they say."""
+    alike: dict[str, Counter[flags.Flag]] = {}
+    for flag in (flag for cell in scores["flag"] for flag in flags.flags_of(cell)):
+        alike.setdefault(without_numbers(str(flag)), Counter())[flag] += 1
+    cells = noun(len(scores), "cell")
     return "".join(
-        f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {f.explanation}" for f, k in marked.items()
+        f" Flagged “{as_one(map(str, of))}” ({count(of.total())} of {cells}): {next(iter(of)).explanation}"
+        for of in alike.values()
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pandas as pd
 
@@ -166,7 +167,17 @@ def ratings_first_screen(
     columns.append(
         SummaryColumn("mean_score", "Mean score", "over systems, of means over their items", "score", means_of_scores)
     )
-    return FirstScreen(columns, questions, against, bias, words)
+    return FirstScreen(_on_scale(columns, data[value], options), questions, against, bias, words)
+
+
+def _on_scale(columns: list[SummaryColumn], scores: pd.Series[float], options: MeasureOptions) -> list[SummaryColumn]:
+    """Columns with what their numbers can be: scores and their differences, of the declared scale or of those seen."""
+    low, high = options.scale or (float(scores.min()), float(scores.max()))
+    width = high - low
+    if not 0 < width < math.inf:
+        return columns
+    of = {"mean_score": (low, high), "distance": (0.0, width), "leniency": (-width, width)}
+    return [replace(c, scale=of.get(c.term)) for c in columns]
 
 
 def _leniency(

@@ -48,15 +48,10 @@ def _reading_in_words(value: Any) -> str:
     return NONE if value is None or value == "" else str(value)
 
 
-def data_name(source: object) -> str:
-    """Names of the files that were read, and their format, for the head of a page; empty for a table in memory."""
-    pairs = _by_name(source)
-    table = pairs.get("files")
-    names = [str(v) for v in table.iloc[:, 0]] if isinstance(table, pd.DataFrame) and table.shape[1] else []
-    if not names:
-        return ""
-    more = f" and {count(len(names) - 1)} more" if len(names) > 1 else ""
-    return masked(f"{names[0]}{more}") + (f" ({pairs['format']})" if pairs.get("format") else "")
+def file_names(source: object) -> list[str]:
+    """Names of the files that were read; none of a table in memory."""
+    table = _by_name(source).get("files")
+    return [str(v) for v in table.iloc[:, 0]] if isinstance(table, pd.DataFrame) and table.shape[1] else []
 
 
 def how_read(source: object) -> str:

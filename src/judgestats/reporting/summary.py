@@ -589,5 +589,5 @@ def _comparison_note(columns: Sequence[SummaryColumn], standings: Mapping[str, S
     text = f"Sorted by “{label}”, {best} first. " if len(columns[0].cells) > 1 else ""
     text += f"{100 * conf_level:g}{PERCENT} intervals of each judge alone."
     if any(len(s.means) > 1 for s in standings.values()):
-        text += " The cards use differences on shared items that hold for all pairs of judges at once."
+        text += " The lines above use differences on shared items that hold for all pairs of judges at once."
     return text

@@ -75,6 +75,7 @@ class SummaryColumn:
     reference: float = math.nan  # value of the dashed line, named in `line`
     line: str = ""
     references: Mapping[str, float] = field(default_factory=dict)  # of judges whose line is another
+    scale: tuple[float, float] | None = None  # what its numbers can be, where that is neither a share nor without end
 
     def reference_of(self, judge: str) -> float:
         """Value of the dashed line of a judge."""
@@ -119,9 +120,11 @@ class SummaryColumn:
 
     @cached_property
     def _whole(self) -> tuple[float, float]:
-        """0 to 1 for shares; for others as far as the intervals reach."""
+        """0 to 1 for shares; for others their scale, or as far as the intervals reach."""
         if self.form == "share":
             return 0.0, 1.0
+        if self.scale is not None:
+            return self.scale
         ends = [abs(float(c[k])) for c in self.cells.values() for k in ("estimate", "conf_low", "conf_high")]
         lines = [abs(v) for v in (self.reference, *self.references.values())]
         most = max((v for v in [*ends, *lines] if math.isfinite(v)), default=1.0) or 1.0
@@ -133,9 +136,16 @@ class SummaryColumn:
 
     @cached_property
     def size(self) -> str:
-        """How many cases each estimate rests on, where that is one number."""
-        sizes = {float(c["n"]) for c in self.cells.values() if "n" in c and self.form != "count"}
-        return f"n\u00a0=\u00a0{count(sizes.pop())}" if len(sizes) == 1 else ""
+        """How many cases the estimates rest on: one number, or the fewest and the most."""
+        sizes = sorted({float(c["n"]) for c in self.cells.values() if "n" in c and self.form != "count"})
+        return f"n\u00a0=\u00a0{' to '.join(map(count, dict.fromkeys((sizes[0], sizes[-1]))))}" if sizes else ""
+
+    @cached_property
+    def _width(self) -> float:
+        """Width of an interval that decides how many decimals the column has: of the narrowest, to a thousandth."""
+        widths = [float(c["conf_high"]) - float(c["conf_low"]) for c in self.cells.values()]
+        widths = [w for w in widths if w > 0 and math.isfinite(w)]
+        return max(min(widths), min(max(widths), 0.001)) if widths else math.nan
 
     def text(self, judge: str) -> tuple[str, str]:
         """Estimate and interval as they are printed."""
@@ -143,10 +153,10 @@ class SummaryColumn:
         if cell is None or math.isnan(float(cell["estimate"])):
             return "—", ""
         low, high = float(cell["conf_low"]), float(cell["conf_high"])
-        value = printed(float(cell["estimate"]), self.form, high - low)
+        value = printed(float(cell["estimate"]), self.form, self._width)
         if not (math.isfinite(low) and math.isfinite(high)):
             return value, ""
-        bare = [printed(v, self.form, high - low).replace(PERCENT, "") for v in (low, high)]
+        bare = [printed(v, self.form, self._width).replace(PERCENT, "") for v in (low, high)]
         return value, f"{bare[0]} to {bare[1]}" + (PERCENT if self.form == "share" else "")
 
 

@@ -49,7 +49,7 @@ def shortened(names: Iterable[object], width: int = 26) -> Names:
         re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in str(n))).strip() or "(no name)"
         for n in names
     ]
-    bare, remarks = _without_shared(plain, width)
+    bare, remarks = without_shared(plain, width)
     cut = [_cut(n, width) for n in bare]
     full: dict[str, set[str]] = {}
     for short, name in zip(cut, plain, strict=True):
@@ -71,7 +71,7 @@ def shortened(names: Iterable[object], width: int = 26) -> Names:
 _BREAK = re.compile(r"[-_/ .:]")
 
 
-def _without_shared(names: list[str], width: int) -> tuple[list[str], list[str]]:
+def without_shared(names: list[str], width: int) -> tuple[list[str], list[str]]:
     """Names without the beginning and the end that the long ones share, part by part, and remarks that give them."""
     long = [n.split(" · ") for n in names if len(n) > width]
     remarks: list[str] = []
