@@ -194,3 +194,13 @@ def test_scores_stand_on_their_scale():
     assert column.scale == (1, 5)
     low, high = column.ends
     assert 1 <= low < high <= 5
+
+
+def test_the_reason_of_several_cautions_is_said_once():
+    """Two groups of judges are compared with the same constant answer."""
+    summary = measure_all(js.datasets.load("hanna"), PageArguments(humans={"rater_type": "human"})).summary
+    strip = page_head(summary)["cautions"]
+    assert strip == [
+        "Mistral-7B, Beluga-13B and 2 more: worse than a constant answer: compared with always the median of the means of people.",
+        "OrcaPlatypus: not shown to beat a constant answer.",
+    ]

@@ -27,6 +27,9 @@ OFTEN = 0.5
 #: Fewer pairs or items than this are few.
 FEW = 30
 
+#: Between the first caution and the others.
+ALSO = "; also: "
+
 
 def caution_card(
     calls: Study,
@@ -91,7 +94,7 @@ def caution_card(
         return None
     further = [caution.claim for caution in said[1:3]]
     claim, detail = said[0].claim, said[0].why
-    more = f"; also: {'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c in further)}"
+    more = f"{ALSO}{'; '.join(c[0].lower() + c[1:] if c.startswith(('Only', 'One')) else c for c in further)}"
     typed = replace(said[0].typed, sentence=""), *(caution.typed for caution in said[1:3])  # the card is the first's
     return Card("care", "Read with care", claim, detail + (more if further else ""), "", typed)
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judgestats.errors import masked
+from judgestats.reporting.caution_card import ALSO
 from judgestats.reporting.markup import short
 from judgestats.reporting.source_tables import file_names
-from judgestats.reporting.summary_parts import Summary
+from judgestats.reporting.summary_parts import Card, Summary
 from judgestats.typing import Record
 
 #: Lines at most, and sentences of the verdict that stand large.
@@ -45,18 +46,29 @@ def page_head(summary: Summary) -> Record:
     said = [c.sentence for c in summary.sentences if c.relation not in (*_CAUTIONS, *_NEXT)]
     apart = [c.sentence for c in summary.sentences if c.relation == "apart"]
     others = [c.sentence for c in summary.sentences if c.relation in ("pooled", "counts")]
-    care = [c for card in summary.cards if card.kind == "care" for c in card.claims][len(apart) :]
+    care = [text for card in summary.cards if card.kind == "care" for text in _cautions(card)][len(apart) :]
     cards = [c for c in summary.cards if c.kind != "care"]
     return {
         "verdict": " ".join(said[:MOST_SENTENCES]),
         "further": " ".join([*said[MOST_SENTENCES:], *(c.sentence for c in summary.sentences if c.relation in _NEXT)]),
-        "cautions": [*apart, *(c.sentence for c in care), *others],
+        "cautions": [*apart, *care, *others],
         "lines": [
             {"head": c.head, "claim": c.claim, "detail": detail, "hover": f"{c.claim}. {c.detail}"}
             for c, detail in zip(cards[:MOST_LINES], _once([c.detail for c in cards[:MOST_LINES]]), strict=True)
         ],
         "cards": cards,
     }
+
+
+def _cautions(card: Card) -> list[str]:
+    """The cautions of a card, a sentence each; a reason that several have stands in the first."""
+    first = f"{card.claim}: {card.detail.partition(ALSO)[0]}."
+    sentences, reasons = [], set()
+    for text in (first, *(c.sentence for c in card.claims[1:])):
+        about, _, why = text.rpartition(": ")
+        sentences.append(f"{about}." if why in reasons else text)
+        reasons.add(why)
+    return sentences
 
 
 def _once(details: Sequence[str]) -> list[str]:
