@@ -373,7 +373,6 @@ CASES: dict[str, Case] = {
     "pass_at_k": Case(
         partial(js.pass_at_k, k=2, by="system"),
         lambda: scores().assign(correct=lambda t: t.pop("score").gt(5)),
-        {"count": "with more attempts k of them are another share"},
     ),
     "paired_differences": Case(
         partial(js.paired_differences, between="strategy"),

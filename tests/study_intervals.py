@@ -217,12 +217,7 @@ def debiasing(calls) -> Expected:
         of["truncation"], by, lambda r: wilson(r["winner"].eq(r["target"].astype(str)), both_lengths)
     )
     expected["style"] = each(of["style"], by, style)
-    own = of["model_origin"]
-    own = own[(own["family_first"] == own["judge"]) != (own["family_second"] == own["judge"])]
-    mine = own["first"].where(own["family_first"] == own["judge"], own["second"]).astype(str)
-    expected["own model"] = each(
-        own.assign(step=signed(own, mine)), by, lambda r: clustered_tango(r["step"], r["task"], net=True)
-    )
+    expected["own model"] = each(of["model_origin"], by, own_model)
     both = planned_studies.shared_with_people(calls, of["style"])
     votes = planned_studies.of_people(calls)
     expected["formatted from people"] = {
@@ -232,6 +227,29 @@ def debiasing(calls) -> Expected:
     }
     expected["beyond people from people"] = each(both, by, lambda r: beyond(r, votes[votes["item"].isin(r["item"])]))
     return expected
+
+
+def own_model(rows):
+    """Tango's interval by task, or that of the spread of the other families' net scores where it is wider."""
+    mixed = rows[(rows["family_first"] == rows["judge"]) != (rows["family_second"] == rows["judge"])]
+    mine = mixed["first"].where(mixed["family_first"] == mixed["judge"], mixed["second"]).astype(str)
+    step = signed(mixed, mine)
+    of_calls = clustered_tango(step, mixed["task"], net=True)
+    sides = [rows[f"family_{slot}"].astype(str) for slot in ("first", "second")]
+    families = sorted({*sides[0], *sides[1]})
+    design = np.array([[(a == f) - (b == f) for f in families] for a, b in zip(*sides, strict=True)], dtype=float)
+    first = rows["winner"].eq(rows["first"].astype(str)).astype(float) - rows["winner"].eq(rows["second"].astype(str))
+    net = np.linalg.lstsq(design, first, rcond=None)[0]
+    is_own = np.array([f == rows["judge"].iloc[0] for f in families])
+    if len(families) == 2:
+        return np.nan, np.nan
+    others = net[~is_own]
+    df = len(others) - 1
+    sides = [mixed[f"family_{slot}"].astype(str) for slot in ("first", "second")]
+    share = np.array([sum(side.eq(f).sum() for side in sides) for f in families]) / len(mixed)
+    half = stats.t.ppf((1 + LEVEL) / 2, df) * (((others - others.mean()) ** 2).sum() / df * (share @ share)) ** 0.5
+    wide = max(step.mean() - half, -1.0), min(step.mean() + half, 1.0)
+    return wide if wide[1] - wide[0] > of_calls[1] - of_calls[0] else of_calls
 
 
 def beyond(rows, votes):
@@ -290,10 +308,30 @@ def rubric(calls) -> Expected:
             others = {j: [parts[j, s] for s in judges if s != j] for j in judges}
             few = [1 / (len(judges) - 1)] * (len(judges) - 1)
             expected[f"{arm}, others"] = {(j,): clustered_t(*others[j], weights=few) for j in judges}
-            expected[f"{arm}, own beyond others"] = {
-                (j,): clustered_t(parts[j, j], *others[j], weights=[1.0, *(-w for w in few)]) for j in judges
-            }
+            expected[f"{arm}, own beyond others"] = own_beyond_others(parts, list(judges))
     expected["attenuation, %"] = {(j, j): attenuation(own["attributed", j], own["anonymized", j]) for j in judges}
+    return expected
+
+
+def own_beyond_others(parts, judges):
+    """t of the residuals of the cells of judges by systems after judges, systems and what is each judge's own."""
+    size = len(judges)
+    gaps = np.array([[parts[j, s][0].mean() for s in judges] for j in judges])  # from peers
+    cells = gaps * (1 - 1 / size)  # from all judges
+    eye = np.eye(size)
+    effects = np.array([[*eye[j], *eye[s], *(eye[j] * (j == s))] for j in range(size) for s in range(size)])
+    at, _, rank, _ = np.linalg.lstsq(effects, cells.ravel(), rcond=None)
+    df = size**2 - rank
+    variance = ((cells.ravel() - effects @ at) ** 2).sum() / df
+    expected = {}
+    for j, name in enumerate(judges):
+        beside = np.where(eye[j][:, None] > 0, 1.0, -1 / (size - 1))  # a judge less the mean of its peers
+        weight = beside * np.where(eye[j][None] > 0, 1.0, -1 / (size - 1))
+        value, half = (
+            gaps[j, j] - np.delete(gaps[j], j).mean(),
+            stats.t.ppf((1 + LEVEL) / 2, df) * (variance * (weight**2).sum()) ** 0.5,
+        )
+        expected[name,] = value - half, value + half
     return expected
 
 

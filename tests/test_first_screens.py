@@ -72,12 +72,15 @@ def winner(rows):
 
 
 def shared_rows(rows):
-    """What all judges judged, and how many further pairs each did."""
+    """What all judges judged in the ways that all were asked in, and how many further pairs and ways each did."""
     rows = rows.assign(pair=pair_of(rows))
-    judged = rows.groupby("pair")["judge"].nunique()
-    common = judged.index[judged == rows["judge"].nunique()]
-    further = rows[~rows["pair"].isin(common)].groupby("judge")["pair"].nunique()
-    return rows[rows["pair"].isin(common)], further.reindex(rows["judge"].unique(), fill_value=0).astype(float)
+    of_all = []
+    for column in ("pair", "strategy"):
+        judges = rows.groupby(column)["judge"].nunique()
+        of_all.append(rows[column].isin(judges.index[judges == rows["judge"].nunique()]))
+    shared = of_all[0] & of_all[1]
+    further = rows[~shared].drop_duplicates(["judge", "pair", "strategy"]).groupby("judge").size()
+    return rows[shared], further.reindex(rows["judge"].unique(), fill_value=0).astype(float)
 
 
 def position(rows):
@@ -147,7 +150,7 @@ def test_the_advice_names_who_is_first_in_the_table(screen):
     assert first in summary.verdict
     expected = {
         "llmbar": "Not all was answered by all: 419 of 884 pairs by ChatGPT-0301 and 419 of 884 pairs by Falcon. "
-        "Use GPT-4, for these 5 groups of items: right in 81\u202f%, 15 points above the next, PaLM2.",
+        "Use GPT-4, for these 5 groups of items: right in 84\u202f%, 15 points above the next, PaLM2.",
         "pandalm": "Use gpt_3_5_turbo: agreeing with people in 71\u202f%, 4 points above the next, pandalm_7b.",
         "hanna": "As scores, use none: the best, OrcaPlatypus, is not shown to be nearer than a constant answer (always the",
     }
@@ -161,7 +164,7 @@ def test_biases_are_counted_from_a_tenth_of_the_scale(screen):
     name, _, summary = screen
     card = next((c for c in summary.cards if c.kind == "biased"), None)
     claims = {
-        "llmbar": "Falcon, +63 points",
+        "llmbar": "Falcon, +67 points",
         "mtbench_position": "gemini-pro, −25 points",
         "hanna": "Llama-13B scores higher than people by more than 0.40, ChatGPT lower",
     }
@@ -429,7 +432,7 @@ def check_judgebench(calls, summary):
     assert cards["steady"].claim == f"All but {name[last]}, {least} to {most}\u202f%"
     firsts = [name[j] for j in others.index[others == others.max()]]
     assert cards["steady"].detail in [
-        f"not distinguishable from the best, {j}; the last, {name[last]}, has {100 * steady[last]:.0f}\u202f%"
+        f"not distinguishable from the best, {j}; the last, {name[last]}, has {100 * steady[last]:.1f}\u202f%"
         for j in firsts
     ]
     largest = position.abs().idxmax()  # of all judges, with that whose pairs are others

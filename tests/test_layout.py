@@ -39,6 +39,7 @@ NO_MODULE = {
     "test_site.py": "the site",
     "design/test_coverage_classes.py": "the study of classes and areas under curves, as committed",
     "design/test_coverage_scores.py": "the study of scores that are not normal, as committed",
+    "design/test_coverage_sizes.py": "the study of sizes that carry information, as committed",
     "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
     "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
     "design/test_coverage_unequal.py": "the study of unequal clusters, as committed",

@@ -12,11 +12,10 @@ from scipy.special import fdtrc
 
 from judgestats.metrics.agreement import (
     agreement_shift,
-    cohen_d,
     ordering_accuracy,
     quality_agreement,
 )
-from judgestats.metrics.agreement.tests_of_shifts import D, mean_rows, sign_p
+from judgestats.metrics.agreement.tests_of_shifts import D, cohen_d, mean_rows, sign_p
 from judgestats.metrics.consensus.correlations import spearman_p
 from judgestats.published.catalogue import load
 from judgestats.published.paper_tables import rankings, shifts

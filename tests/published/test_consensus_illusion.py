@@ -7,11 +7,11 @@ from scipy import stats
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement import (
     agreement_shift,
-    cohen_d,
     ordering_accuracy,
     quality_agreement,
     shift_tests,
 )
+from judgestats.metrics.agreement.tests_of_shifts import cohen_d
 from judgestats.published import load
 from judgestats.published import paper_tables as paper
 from measured import consensus_illusion as measured

@@ -268,7 +268,10 @@ def test_self_preference_of_three_generators(real_data: Path):
     for judge in family:
         model = bias_score(calls[calls["judge"] == judge], target=judge)
         pd.testing.assert_series_equal(
-            itself.loc[itself["judge"] == judge, "estimate"].reset_index(drop=True), model["estimate"]
+            itself.loc[(itself["judge"] == judge) & (itself["term"] != "self_excess"), "estimate"].reset_index(
+                drop=True
+            ),
+            model["estimate"],
         )
 
 

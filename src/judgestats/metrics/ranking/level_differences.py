@@ -226,6 +226,8 @@ def _by_level(part: pd.DataFrame, between: str, column: str) -> _Levels:
     """The means of one group: a row for each thing, a column for each level."""
     about = [c for c in ABOUT if c != between]
     part = part.assign(**{between: part[between].astype(str)})
+    if part.duplicated([*about, between]).any():
+        raise DesignError(f"cluster={column!r} differs within an item. Name a column that items are nested in.")
     wide, missing = (
         part.pivot(index=about, columns=between, values=name).astype(float) for name in ("mean", "n_missing")
     )
